@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
+    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.content import Audio, File, Image
     from gaia_mcp.deadline import Deadline
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
+    from gaia_mcp.server.provider import InsufficientScopeError, RequestError
     from gaia_mcp.toolcall import Call, current_call
 
 __all__ = [
@@ -69,7 +72,9 @@ __all__ = [
     "ElicitURL",
     "File",
     "Host",
+    "HttpTransport",
     "Image",
+    "InsufficientScopeError",
     "ListRoots",
     "MCPAgent",
     "MCPClient",
@@ -89,7 +94,9 @@ __all__ = [
     "MCPTransport",
     "ManagerProvider",
     "MissingCapabilityError",
+    "Person",
     "QuestionError",
+    "RequestError",
     "Sample",
     "SilentConsole",
     "StdioTransport",
@@ -128,6 +135,8 @@ __getattr__ = lazily(
         "gaia_mcp.client.mcp_client": ("MCPClient",),
         "gaia_mcp.client.tool": ("MCPTool",),
         "gaia_mcp.client.transports.base": ("MCPTransport",),
+        "gaia_mcp.client.transports.http.auth.person": ("Person",),
+        "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
         "gaia_mcp.content": ("Audio", "File", "Image"),
         "gaia_mcp.deadline": ("Deadline",),
@@ -149,6 +158,7 @@ __getattr__ = lazily(
         "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
         "gaia_mcp.mixin": ("MCPClientMixin",),
         "gaia_mcp.protocol.questions": ("MissingCapabilityError", "QuestionError"),
+        "gaia_mcp.server.provider": ("InsufficientScopeError", "RequestError"),
         "gaia_mcp.toolcall": ("Call", "current_call"),
     },
 )

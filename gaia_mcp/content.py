@@ -84,7 +84,8 @@ class Audio(Image):
 
 class File(Image):
     """A file of any type, which becomes an embedded resource: its text if it is one, else its bytes. `name` is the name
-    that it is saved by, without a folder; by default that of `path`. Otherwise as `Image`; the type may be unknown.
+    that it is saved by, without a folder; by default that of `path`. `uri` is for what is a resource of the server.
+    Otherwise as `Image`; the type may be unknown.
     """
 
     family = "application"
@@ -95,8 +96,10 @@ class File(Image):
         data: bytes | None = None,
         format: str | None = None,  # noqa: A002
         name: str | None = None,
+        uri: str | None = None,
     ) -> None:
         self.name = name
+        self.uri = uri
         super().__init__(path, data, format)
 
     def block(self) -> Wire:
@@ -105,7 +108,7 @@ class File(Image):
 
         data = self._read()
         name = self.name or (self.path.name if self.path is not None else f"file{_suffix_of(self.mime_type)}")
-        resource: Wire = {"uri": f"attachment:///{quote(name)}", "mimeType": self.mime_type}
+        resource: Wire = {"uri": self.uri or f"attachment:///{quote(name)}", "mimeType": self.mime_type}
         return {"type": "resource", "resource": {**resource, **_text_or_blob(data, self.mime_type)}}
 
     def _type_of(self, format: str | None) -> str:  # noqa: A002

@@ -22,6 +22,7 @@ _PIECE_BYTES = 64 * 1024
 # Windows has text files and no others, unless it is told; and no way to wait while a file is opened.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _KINDS = (
     (stat.S_ISDIR, "folder"),
     (stat.S_ISFIFO, "pipe"),
@@ -45,9 +46,11 @@ def read_typed(path: Path | str, most: int) -> bytes:
         return read_rest(file, most)
 
 
-def open_file(path: Path | str) -> BinaryIO:
-    """A regular file, open for reading, unbuffered. Raises `OSError` at once for everything else."""
-    file = _opened(path, _READ | _AT_ONCE)
+def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
+    """A regular file, open for reading, unbuffered. Raises `OSError` at once for everything else. With the descriptor
+    of an open folder `path` is a name in it, and that of a link is an error too.
+    """
+    file = _opened(path, _READ | _AT_ONCE | (_NO_LINK if folder is not None else 0), folder)
     # Of what has been opened: the name may stand for something else a moment later.
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode):
@@ -84,9 +87,9 @@ def irregular(mode: int, path: Path | str) -> OSError:
     return OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
 
 
-def _opened(path: Path | str, flags: int) -> BinaryIO:
+def _opened(path: Path | str, flags: int, folder: int | None = None) -> BinaryIO:
     try:
-        return open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags))
+        return open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags, dir_fd=folder))
     except OSError as problem:
         if problem.errno == errno.ENXIO:
             raise irregular(stat.S_IFSOCK, path) from problem

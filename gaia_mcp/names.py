@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable
 _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 # Begins what is kept for a server that has no name, since it is not saved. No server's name begins so.
 UNSAVED_MARK = "~"
+# Stands in a command line for a `$` that begins no name of a variable. No variable and no file can hold this half of a
+# surrogate pair.
+LITERAL_DOLLAR = "\udc24"
 
 # At the end of the name of a handler's file, before `.py`.
 HANDLER_SUFFIX = "_handler"

@@ -51,12 +51,20 @@ class Call:
 
     # The verified caller, None where callers are not told apart, as over stdio.
     principal: str | None = None
+    # The scopes of the caller's access token; None where callers have no such tokens, and scopes restrict nothing.
+    scopes: frozenset[str] | None = None
     client = CallingClient()
     # The `_meta` of the request.
     meta: Mapping[str, Any] = MappingProxyType({})
     # For what runs tools: the client could have asked for a task and has not, so that a tool which must run as one is
     # not there for it.
     lacks_task = False
+    # For what runs tools: another run follows, with the answer, so that nothing is wrong with what this one lacks.
+    ends_with_question = False
+    # For what runs tools: a question is the result of this run, and another run follows. Elsewhere its thread waits.
+    asks_by_result = False
+    # The client wants log messages from this level upwards, None for none.
+    log_level: str | None = None
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress
@@ -72,8 +80,11 @@ class Call:
         if self._on_progress is not None:
             self._on_progress(done, total, text)
 
-    def log(self, level: str, data: Any) -> None:
-        """Send a log message; `level` is one of debug, info, notice, warning, error, critical, alert, emergency."""
+    def log(self, level: str, data: Any, logger: str = "") -> None:
+        """Send a log message; `level` is one of debug, info, notice, warning, error, critical, alert, emergency.
+        `logger` is the name of what logs, by default that of the tool.
+        """
+        del logger
         if self._on_log is not None:
             self._on_log(level, data)
 
@@ -93,6 +104,23 @@ class Call:
         if not self.is_cancelled:
             cancelled.wait(seconds)
         self.raise_if_cancelled()
+
+    def continue_as_task(self, *, required: bool = False) -> bool:
+        """Answer the request with a task, where its client accepts one: this code then goes on without the request, and
+        the client asks for its state. Progress becomes a message about the task, and questions are asked as before.
+        Whether the call is a task now; if not, its client waits for the result.
+
+        `required` is for a call that would take too long otherwise: the request of a client that has tasks, but has not
+        declared that it accepts them, then ends with an error, and so it does when too many tasks are running.
+        """
+        del required
+        return False
+
+    def close_stream(self) -> None:
+        """Close the connection on which the client waits for this call, where it comes back a second later for what
+        follows: over HTTP, in revision 2025-11-25. Nothing is lost, and a call that takes long holds no connection
+        meanwhile. Elsewhere nothing happens.
+        """
 
     # Asking.
 
@@ -141,6 +169,10 @@ class Call:
         answers: AnswerList = self._asked(questions, pick=AnswerList)
         return answers
 
+    def can_ask(self, question: Asked[Any]) -> bool:  # noqa: ARG002 (a call of a server uses it)
+        """Whether the client has declared what this question needs; False where there is no client to ask."""
+        return False
+
     def once(self, name: str, function: Callable[[], T]) -> T:
         """What `function` returns, which must be JSON. It is called once, however often the tool runs for this call."""
         del name
@@ -162,7 +194,9 @@ class Call:
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:  # noqa: ARG002 (a call of a server uses them)
         from gaia_mcp.protocol.questions import QuestionError
 
-        raise QuestionError("there is no client to ask: this code runs outside of a call")
+        raise QuestionError(
+            "there is no client to ask: this code runs outside of a call, or in a thread without the call of its tool"
+        )
 
     def on_cancel(self, function: Callable[[], object]) -> Callable[[], None]:
         """For what runs tools: call `function` once when the call is cancelled, or now if it is. It must not block.

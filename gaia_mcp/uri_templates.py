@@ -17,6 +17,7 @@ from urllib.parse import unquote
 # What servers support at least (RFC 9110, 4.1). A longer URI matches no template.
 MAX_URI_CHARS = 8000
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*")
 # By operator: how an expansion begins, what stands between its variables, and the characters that none of them takes.
@@ -28,6 +29,13 @@ _OPERATORS = {
     "/": ("/", "/", "/?#"),
 }
 _NAMED = {"?": "&", "&": "&", ";": ";"}
+
+
+def has_scheme(uri: str) -> bool:
+    """Whether a URI, or a template before its first variable, begins with a scheme (RFC 3986, 3.1): a relative
+    reference, such as `notes/1`, names nothing to a client.
+    """
+    return _SCHEME.match(uri) is not None
 
 
 class TemplateError(ValueError):

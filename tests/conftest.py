@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest_plugins = ["tests.prepare.fixtures"]
+pytest_plugins = ["tests.prepare.fixtures", "tests.redis_support"]
 
 TESTS = Path(__file__).parent
 # A test is marked by what it uses, or by the folder that it lies in. One that starts a process by itself, without any

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 # A scenario that takes more steps than this goes round in circles.
 MAX_STEPS = 5000
+# One order takes milliseconds. Where none of its threads goes on, this does.
+RUN_SECONDS = 20.0
+# So many orders are tried once more.
+MAX_LOST = 2
 
 
 class _OverError(BaseException):
@@ -28,6 +33,10 @@ class _OverError(BaseException):
 
 class StuckError(AssertionError):
     """Threads wait for what none of them will do."""
+
+
+class LostThreadError(AssertionError):
+    """A thread whose turn it was has not gone on, as if it had never begun: under a tracer that may happen."""
 
 
 class Task:
@@ -82,11 +91,14 @@ class Run:
     def finish(self) -> None:
         """Run to the end. Raises what a thread has raised, or `StuckError`."""
         self._hand_over(None)
-        self._finished.wait()
+        if not self._finished.wait(RUN_SECONDS):
+            state = [f"{task.name}{' done' * task.is_done}" for task in self.tasks]
+            self.problem = LostThreadError(f"no thread goes on after {self.made}: {', '.join(state)}")
         self._is_over = True
         for task in self.tasks:
             if not task.is_done:
-                task.turn.release()
+                with suppress(RuntimeError):  # One that was lost has not taken its turn.
+                    task.turn.release()
         for task in self.tasks:
             assert task.thread is not None
             task.thread.join(10)
@@ -97,15 +109,16 @@ class Run:
         task.turn.acquire()
         try:
             if not self._is_over:
-                task.work()
-        except _OverError:
-            pass
+                with suppress(_OverError):
+                    task.work()
+            task.is_done = True
+            if not self._is_over and not self._finished.is_set():
+                self._hand_over(None)
         except BaseException as problem:
+            # Also one of the scheduler: the other threads would wait for ever.
+            task.is_done = True
             self.problem = self.problem or problem
             self._finished.set()
-        task.is_done = True
-        if not self._is_over and not self._finished.is_set():
-            self._hand_over(None)
 
     def _hand_over(self, me: Task | None) -> None:
         start = self.tasks.index(me) if me is not None else -1
@@ -150,7 +163,7 @@ def explore(scenario: Callable[[Run, Threads], Callable[[], object] | None], det
     Raises what a thread or a check raises; the choices that led there are a note on it.
     """
     plan: list[int] = []
-    runs = 0
+    runs = lost = 0
     while True:
         run = Run(plan, detours)
         check = scenario(run, Threads(run))
@@ -158,6 +171,11 @@ def explore(scenario: Callable[[Run, Threads], Callable[[], object] | None], det
             run.finish()
             if check is not None:
                 check()
+        except LostThreadError:
+            lost += 1
+            if lost > MAX_LOST:
+                raise
+            continue
         except BaseException as problem:
             problem.add_note(f"after the choices {[choice for choice, _ in run.made]}")
             raise

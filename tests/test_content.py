@@ -70,6 +70,7 @@ def test_an_image_and_a_sound_become_blocks(value: Any, block: dict[str, Any]) -
         (File(data=b"a,b", format="csv"), ("attachment:///file.csv", "text/csv", "text", "a,b")),
         (File(data=b"{}", name="my data.json"), ("attachment:///my%20data.json", "application/json", "text", "{}")),
         (File(data=b"\xff", name="a.txt"), ("attachment:///a.txt", "text/plain", "blob", encoded(b"\xff"))),
+        (File(data=b"x", format="txt", uri="test://a"), ("test://a", "text/plain", "text", "x")),
         (File(data=b"x", format="text/x-own", name="n"), ("attachment:///n", "text/x-own", "text", "x")),
         (b"\x00\x01", ("attachment:///file.bin", "application/octet-stream", "blob", encoded(b"\x00\x01"))),
     ],

@@ -14,11 +14,14 @@ from gaia_mcp import errors
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
+    AuthorizationError,
     CallCancelledError,
+    CallCutError,
     CallGarbledError,
     CallLateError,
     CallLostError,
     CancelledError,
+    CatalogError,
     CompletionError,
     ConfigError,
     ConfigFileError,
@@ -38,13 +41,17 @@ from gaia_mcp.errors import (
     ProtocolError,
     ReadOnlyError,
     RefusedError,
+    RegistryError,
+    RegistryUnknownError,
     RemoteProtocolError,
     ResourceUnknownError,
     ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
+    SessionExpiredError,
     SpawnError,
+    StatusError,
     ToolError,
     ToolExcludedError,
     ToolUnknownError,
@@ -61,9 +68,12 @@ EVERY: list[MCPError] = [
     OutcomeUnknownError("something happened"),
     CallLostError("fs", "while answering", 3),
     CallLateError("fs", "tools/call 'read'", 5.0),
+    CallCutError("something happened"),
     CallCancelledError("fs", "tools/call 'read'"),
     CallGarbledError("fs", "answered with a line that is not valid JSON"),
     ConnectionLostError("something happened"),
+    StatusError("fs", "server 'fs' answered x with 404", 404),
+    SessionExpiredError("fs"),
     OfferUnknownError("fs", "prompt", "review"),
     ResourceUnknownError(PeerError("fs", "resources/read", -32602, "Resource not found"), "file:///a"),
     ConfigError("something happened"),
@@ -74,9 +84,13 @@ EVERY: list[MCPError] = [
     VariableUnsetError("fs", "TOKEN", "env TOKEN"),
     AgentError("demo:Demo", "has no such class"),
     HandlerError("x_handler.py", "is not a regular file"),
+    CatalogError("com.example/a", "packages is not a list"),
+    RegistryUnknownError("https://registry.example", "a.b/c"),
     ConnectError("something happened"),
     SpawnError("fs", "npx", "is not there"),
     ServerExitedError("fs", "before it answered", 3, "out of memory", last_words="out of memory"),
+    AuthorizationError("fs", "requires a login"),
+    RegistryError("https://registry.example", "responded with status 500"),
     NotConnectedError("fs"),
     NotOfferedError("fs", "prompts"),
     DeadlineError("fs", "tools/list", 5.0),
@@ -151,6 +165,7 @@ def test_each_error_has_a_kind_of_its_own() -> None:
     """Ours: programs tell errors apart by `kind` in `--json`. One that is another as well is of its kind."""
     of_others = {
         CallLostError: "exited",
+        CallCutError: "connection-lost",
         CallLateError: "timeout",
         CallCancelledError: "cancelled",
         CallGarbledError: "protocol-remote",
@@ -171,7 +186,10 @@ def test_an_error_says_what_is_and_carries_plain_values(error: MCPError) -> None
     assert error.message
     assert not error.message.endswith(".")
     assert "\n" not in error.message + error.hint
-    assert set(error.facts) <= ({"code", "data"} if isinstance(error, PeerError) else set())
+    named = (
+        {"code", "data"} if isinstance(error, PeerError) else {"status"} if isinstance(error, StatusError) else set()
+    )
+    assert set(error.facts) <= named
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from tests.interleavings import explore
+import pytest
+
+from tests import interleavings
+from tests.interleavings import LostThreadError, Run, explore
 
 if TYPE_CHECKING:
-    from tests.interleavings import Run, Threads
+    from tests.interleavings import Threads
 
 
 def test_a_thread_that_an_earlier_test_has_left_takes_no_turn() -> None:
@@ -38,3 +41,26 @@ def test_a_thread_that_an_earlier_test_has_left_takes_no_turn() -> None:
 
     assert not problems
     assert sorted(orders) == ["a"] * 3 + ["b"] * 3
+
+
+@pytest.mark.parametrize("losses", [1, 100])
+def test_an_order_whose_thread_is_lost_is_tried_once_more(monkeypatch: pytest.MonkeyPatch, losses: int) -> None:
+    """Ours: a thread may end before it begins, and the others would wait for it for ever."""
+    monkeypatch.setattr(interleavings, "RUN_SECONDS", 0.2)
+    work, left = Run._work, [losses]
+
+    def lose(run: Run, task: interleavings.Task) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            work(run, task)
+
+    monkeypatch.setattr(Run, "_work", lose)
+
+    def scenario(run: Run, _: Threads) -> None:
+        run.spawn(run.step)
+
+    if losses == 1:
+        assert explore(scenario) == 1
+    else:
+        with pytest.raises(LostThreadError, match="no thread goes on"):
+            explore(scenario)

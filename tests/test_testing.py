@@ -43,6 +43,12 @@ class Notes(MCPAgent):
         return current_call().elicit_url("Look", "https://example.com").action
 
     @tool
+    def compare(self) -> bool:
+        """Ask for the folders twice at once."""
+        one, another = current_call().ask_all(ListRoots(name="one"), ListRoots(name="another"))
+        return bool(one == another)
+
+    @tool
     async def think(self) -> str:
         """Ask the model, and for the folders."""
         call = current_call()
@@ -114,6 +120,13 @@ def test_a_model_and_folders_answer_too(revision: str) -> None:
     made = {"role": "assistant", "content": {"type": "text", "text": "Ah"}, "model": "m"}
     with client_for(Notes(), revision=revision, roots=roots, sample=lambda _: made) as client:
         assert result_of(client, "think") == "Ah in file:///r"
+
+
+@REVISIONS
+def test_questions_that_travel_together_are_answered(revision: str) -> None:
+    """Ours: the first answer arrives while the second question is still to be sent."""
+    with client_for(Notes(), revision=revision, roots=[{"uri": "file:///r"}]) as client:
+        assert result_of(client, "compare") is True
 
 
 @REVISIONS

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from gaia_mcp.asking.questions import ListRoots
 from gaia_mcp.toolcall import Call, CallCancelledError, current_call, enter_call
 
 
@@ -16,7 +17,15 @@ def test_outside_of_a_call_everything_does_nothing() -> None:
     call.log("info", "x")
     call.wait(0)
     call.raise_if_cancelled()
+    call.close_stream()
     assert not call.is_cancelled
+    assert not call.can_ask(ListRoots())
+
+
+def test_outside_of_a_server_no_call_becomes_a_task() -> None:
+    """Ours: the same code runs in a test or a script."""
+    assert Call().continue_as_task() is False
+    assert Call().continue_as_task(required=True) is False
 
 
 def test_progress_and_logs_are_passed_on_in_order() -> None:

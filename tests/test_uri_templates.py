@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uritemplate import expand
 
-from gaia_mcp.uri_templates import MAX_URI_CHARS, Template, TemplateError
+from gaia_mcp.uri_templates import MAX_URI_CHARS, Template, TemplateError, has_scheme
 from tests.protocol_support import steady
 
 
@@ -140,3 +140,20 @@ def test_a_template_does_not_backtrack() -> None:
     template = Template("a:" + "".join(f"{{+v{number}}}-" for number in range(30)) + "!")
 
     assert template.match("a:" + "-" * 7000) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_absolute"),
+    [
+        ("a:", True),
+        ("a+b.c-1://x", True),
+        ("", False),
+        ("a", False),
+        ("/a:b", False),
+        ("1a:b", False),
+        ("a b:c", False),
+    ],
+)
+def test_a_uri_has_a_scheme(uri: str, is_absolute: bool) -> None:
+    """RFC 3986, 3.1."""
+    assert has_scheme(uri) is is_absolute

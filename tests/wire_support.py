@@ -173,9 +173,9 @@ SAMPLED: list[Wire] = [
 
 
 def members_of(value: object) -> set[str]:
-    """The names of all members, at every depth."""
+    """The names of all members, at every depth, without those of a tool's own data."""
     if isinstance(value, dict):
-        return set(value).union(*map(members_of, value.values()))
+        return set(value).union(*(members_of(held) for name, held in value.items() if name != "structuredContent"))
     return set().union(*map(members_of, value)) if isinstance(value, list) else set()
 
 

@@ -1,208 +1,187 @@
-"""The built-in agent `demo`: a few tools that show every kind of content, progress, and a failure."""
+"""The built-in agent `demo`: one of each thing that an agent may offer, in the words of a user of this library.
+
+gaia mcp tools demo
+gaia mcp call demo greet name=Ada
+gaia mcp serve demo
+"""
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 import struct
 import wave
 import zlib
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
 
-from gaia_mcp._version import __version__
-from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.toolcall import current_call
+from gaia_mcp import Accepted, Audio, Call, File, Image, MCPAgent, __version__, prompt, resource, tool
 
-_NAME = {"type": "string", "description": "Name of the person", "minLength": 1}
+GREETINGS = {"plain": "Hello, {}!", "warm": "How good to see you, {}!", "formal": "Good day, {}."}
+ABOUT = "This agent comes with gaia-mcp. It needs no network and keeps nothing.\n"
+LANGUAGES = ("Danish", "Dutch", "English", "French", "German", "Greek", "Italian", "Polish", "Spanish", "Swedish")
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "name": "greet",
-        "description": "Say hello to a person.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "name": _NAME,
-                "style": {
-                    "enum": ["plain", "warm", "formal"],
-                    "default": "plain",
-                    "description": "Tone of the greeting",
-                },
-            },
-            "required": ["name"],
-            "additionalProperties": False,
-        },
-        "annotations": {"readOnlyHint": True, "openWorldHint": False},
-    },
-    {
-        "name": "add",
-        "description": "Add two numbers. The result is structured.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-            "required": ["a", "b"],
-            "additionalProperties": False,
-        },
-        "outputSchema": {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]},
-        "annotations": {"readOnlyHint": True, "openWorldHint": False},
-    },
-    {
-        "name": "picture",
-        "description": "Paint a square PNG image.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"size": {"type": "integer", "minimum": 1, "maximum": 512, "default": 64}},
-            "additionalProperties": False,
-        },
-        "annotations": {"readOnlyHint": True},
-    },
-    {
-        "name": "sound",
-        "description": "Make a short WAV tone.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "hertz": {"type": "number", "minimum": 20, "maximum": 4000, "default": 440},
-                "seconds": {"type": "number", "exclusiveMinimum": 0, "maximum": 5, "default": 0.2},
-            },
-            "additionalProperties": False,
-        },
-        "annotations": {"readOnlyHint": True},
-    },
-    {
-        "name": "attach",
-        "description": "Return every other kind of content: text, an embedded text, an embedded blob and a link.",
-        "inputSchema": {"type": "object", "additionalProperties": False},
-        "annotations": {"readOnlyHint": True},
-    },
-    {
-        "name": "countdown",
-        "description": "Take a while and report progress on the way.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "steps": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 5},
-                "seconds": {
-                    "type": "number",
-                    "minimum": 0,
-                    "maximum": 60,
-                    "default": 1,
-                    "description": "In all",
-                },
-            },
-            "additionalProperties": False,
-        },
-    },
-    {
-        "name": "fail",
-        "description": "Fail, as tools sometimes do.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"message": {"type": "string", "default": "this tool always fails"}},
-            "additionalProperties": False,
-        },
-    },
-]
 
-_GREETINGS = {"plain": "Hello, {}!", "warm": "How good to see you, {}!", "formal": "Good day, {}."}
-_ABOUT = "This agent comes with gaia-mcp. It needs no network and keeps nothing.\n"
+class Sum(TypedDict):
+    """The result of `add`."""
+
+    sum: int | float
+
+
+@dataclass
+class Order:
+    """The form of `order`: the names of the fields, their types and their defaults make it."""
+
+    size: Literal["small", "large"]
+    cups: Annotated[int, "How many", {"minimum": 1, "maximum": 9}] = 1
+    sugar: bool = False
 
 
 class DemoAgent(MCPAgent):
-    """Text, structured results, images, sound, resources, links, progress, and a failure."""
+    """Each method with @tool, @prompt or @resource is offered; its type hints and its docstring describe it."""
 
-    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
-        return TOOLS
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.notes: list[str] = []
 
-    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        if tool_name == "greet":
-            return _GREETINGS[arguments.get("style", "plain")].format(arguments["name"])
-        if tool_name == "add":
-            return {"sum": arguments["a"] + arguments["b"]}
-        if tool_name == "picture":
-            return _content({"type": "image", "data": _b64(_png(arguments.get("size", 64))), "mimeType": "image/png"})
-        if tool_name == "sound":
-            tone = _wav(arguments.get("hertz", 440), arguments.get("seconds", 0.2))
-            return _content({"type": "audio", "data": _b64(tone), "mimeType": "audio/wav"})
-        if tool_name == "attach":
-            return _attachments()
-        if tool_name == "countdown":
-            return self._count_down(arguments.get("steps", 5), arguments.get("seconds", 1))
-        if tool_name == "fail":
-            raise RuntimeError(arguments.get("message", "this tool always fails"))
-        raise ValueError(f"Unknown tool: {tool_name}")
+    # What a tool takes, and what it returns.
 
-    def _count_down(self, steps: int, seconds: float) -> str:
-        call = current_call()
+    @tool(read_only=True, open_world=False)
+    def greet(
+        self,
+        name: Annotated[str, "Name of the person", {"minLength": 1}],
+        style: Annotated[Literal["plain", "warm", "formal"], "Tone of the greeting"] = "plain",
+    ) -> Any:
+        """Say hello to a person."""
+        # After `-> Any` the result is this text alone. After `-> str` it would have an output schema, as those below.
+        return GREETINGS[style].format(name)
+
+    @tool(read_only=True, open_world=False)
+    def add(self, a: int | float, b: int | float) -> Sum:
+        """Add two numbers. The result is structured."""
+        return {"sum": a + b}
+
+    @tool(read_only=True)
+    def picture(self, size: Annotated[int, {"minimum": 1, "maximum": 512}] = 64) -> Image:
+        """Paint a square PNG image."""
+        return Image(data=_png(size))
+
+    @tool(read_only=True)
+    def sound(
+        self,
+        hertz: Annotated[float, {"minimum": 20, "maximum": 4000}] = 440,
+        seconds: Annotated[float, {"exclusiveMinimum": 0, "maximum": 5}] = 0.2,
+    ) -> Audio:
+        """Make a short WAV tone."""
+        return Audio(data=_wav(hertz, seconds))
+
+    @tool(read_only=True)
+    def attach(self) -> list[str | File | dict[str, Any]]:
+        """Return every other kind of content: text, an embedded text, an embedded blob and a link."""
+        return [
+            "Two resources and a link:",
+            File(data=ABOUT.encode(), format="text/plain", uri="demo://about"),
+            File(data=_png(16), format="image/png", uri="demo://logo"),
+            {"type": "resource_link", "uri": "demo://about", "name": "about", "mimeType": "text/plain"},
+        ]
+
+    @tool
+    def fail(self, message: str = "this tool always fails") -> None:
+        """Fail, as tools sometimes do."""
+        raise RuntimeError(message)
+
+    # What a tool does while it runs. `call` is the running call, and no argument.
+
+    @tool
+    def countdown(
+        self,
+        call: Call,
+        steps: Annotated[int, {"minimum": 1, "maximum": 1000}] = 5,
+        seconds: Annotated[float, "In all", {"minimum": 0, "maximum": 60}] = 1,
+    ) -> str:
+        """Take a while, report progress on the way, and stop when the call is cancelled."""
         for done in range(1, steps + 1):
             call.wait(seconds / steps)
             call.progress(done, steps, f"{steps - done} to go")
         return f"counted down from {steps}"
 
-    def get_mcp_prompts(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": "introduce",
-                "description": "Ask a model to introduce a person.",
-                "arguments": [
-                    {"name": "name", "description": "Name of the person", "required": True},
-                    {"name": "language", "description": "In which language"},
-                ],
-            }
-        ]
+    @tool
+    def order(self, call: Call) -> str:
+        """Ask the person what coffee to bring."""
+        answer = call.elicit("Which coffee?", Order)
+        if not isinstance(answer, Accepted):
+            return "no coffee"
+        order = answer.value
+        return f"{order.cups} {order.size}, {'with' if order.sugar else 'without'} sugar"
 
-    def get_mcp_prompt(self, name: str, arguments: dict[str, str]) -> str:
-        """The text of the prompt."""
-        if name != "introduce":
-            raise ValueError(f"Unknown prompt: {name}")
-        return f"Introduce {arguments['name']} in two sentences, in {arguments.get('language', 'English')}."
+    @tool
+    def note(self, call: Call, text: str) -> int:
+        """Keep a note until the server ends, and tell the clients that follow the notes; how many there are."""
+        self.notes.append(text)
+        self.resource_updated("demo://notes")
+        self.resources_changed()
+        call.log("info", f"kept: {text}")
+        return len(self.notes)
+
+    @tool(task="optional")
+    def haiku(self, call: Call, about: str) -> str:
+        """Have the model of the client write a poem, as a task where the client accepts one."""
+        return call.sample(f"Write a haiku about {about}.", max_tokens=100).text
+
+    # Prompts. Clients complete an argument from its `Literal`, or by a function.
+
+    def languages(self, typed: str) -> list[str]:
+        """The languages that begin with what was typed."""
+        return [language for language in LANGUAGES if language.lower().startswith(typed.lower())]
+
+    @prompt(complete={"language": languages})
+    def introduce(self, name: str, language: str = "English") -> str:
+        """Ask a model to introduce a person.
+
+        Args:
+            name: Name of the person
+            language: In which language
+        """
+        return f"Introduce {name} in two sentences, in {language}."
+
+    # Resources. One whose URI has variables is a template.
+
+    @resource("demo://about", mime_type="text/plain")
+    def about(self) -> str:
+        """What this agent is"""
+        return ABOUT
+
+    @resource("demo://logo", mime_type="image/png")
+    def logo(self) -> bytes:
+        """A small picture"""
+        return _png(16)
+
+    @resource("demo://notes", mime_type="application/json")
+    def all_notes(self) -> list[str]:
+        """The notes that `note` has kept"""
+        return self.notes
+
+    def numbers(self, typed: str) -> list[str]:
+        """The numbers of notes that begin with what was typed."""
+        return [number for number in map(str, range(1, len(self.notes) + 1)) if number.startswith(typed)]
+
+    @resource("demo://notes/{number}", mime_type="text/plain", complete={"number": numbers})
+    def one_note(self, number: Annotated[int, {"minimum": 1}]) -> str:
+        """One note"""
+        return self.notes[number - 1]
 
     def get_mcp_resources(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "uri": "demo://about",
-                "name": "about",
-                "description": "What this agent is",
-                "mimeType": "text/plain",
-            },
-            {"uri": "demo://logo", "name": "logo", "description": "A small picture", "mimeType": "image/png"},
-        ]
-
-    def read_mcp_resource(self, uri: str) -> str | bytes:
-        """The content of a resource."""
-        if uri == "demo://about":
-            return _ABOUT
-        if uri == "demo://logo":
-            return _png(16)
-        raise ValueError(f"Unknown resource: {uri}")
+        """What is offered beside the methods: here, the list grows with each note."""
+        notes = [{"uri": f"demo://notes/{n}", "name": f"note {n}"} for n in range(1, len(self.notes) + 1)]
+        return [*super().get_mcp_resources(), *notes]
 
     def get_mcp_server_info(self) -> dict[str, Any]:
         return {
             "name": "demo",
             "title": "GAIA MCP demo",
             "version": __version__,
-            "instructions": "Try greet, add, picture, sound, attach, countdown and fail.",
+            "instructions": "Try greet, add, picture, sound, attach, fail, countdown, order, note and haiku.",
         }
-
-
-def _content(*blocks: dict[str, Any]) -> dict[str, Any]:
-    return {"content": list(blocks)}
-
-
-def _attachments() -> dict[str, Any]:
-    about = {"uri": "demo://about", "mimeType": "text/plain", "text": _ABOUT}
-    logo = {"uri": "demo://logo", "mimeType": "image/png", "blob": _b64(_png(16))}
-    return _content(
-        {"type": "text", "text": "Two resources and a link:"},
-        {"type": "resource", "resource": about},
-        {"type": "resource", "resource": logo},
-        {"type": "resource_link", "uri": "demo://about", "name": "about", "mimeType": "text/plain"},
-    )
-
-
-def _b64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
 
 
 def _png(size: int) -> bytes:

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-BUILT_IN = {"agents": "gaia_mcp.agents.hub.hub:AgentsHub", "demo": "gaia_mcp.agents.demo:DemoAgent"}
+BUILT_IN = {
+    "agents": "gaia_mcp.agents.hub.hub:AgentsHub",
+    "code-runner": "gaia_mcp.agents.code_runner.agent:CodeRunner",
+    "demo": "gaia_mcp.agents.demo:DemoAgent",
+    "filesystem": "gaia_mcp.agents.filesystem.agent:FilesystemAgent",
+}
 # Started by the hub's agents, and not for a person to type.
 _UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}
 
@@ -40,9 +45,9 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     agent = None if missing else _make(target, found, keywords or {})
     missing = missing or [name for name in _METHODS if not callable(getattr(agent, name, None))]
-    if missing and _has_marks(found):
+    if missing and _is_marked(found):
         hint = f"derive it from gaia_mcp.MCPAgent: class {found.__name__}(MCPAgent)"
-        raise AgentError(target, "has methods with @tool, but is no MCPAgent", hint=hint)
+        raise AgentError(target, "has marked methods, such as with @tool, but is not derived from MCPAgent", hint=hint)
     if missing:
         raise AgentError(target, f"has no {'() and no '.join(missing)}()", case="agent-incomplete")
     return agent
@@ -112,7 +117,7 @@ def _agents_in(module: Any) -> list[str]:
     agents = [name for name, value in own.items() if all(hasattr(value, method) for method in _METHODS)]
     complete = [name for name in agents if not getattr(own[name], "__abstractmethods__", None)]
     # What was meant as an agent is told what it lacks.
-    return complete or agents or [name for name, value in own.items() if _has_marks(value)]
+    return complete or agents or [name for name, value in own.items() if _is_marked(value)]
 
 
 def _only_agent(target: str, module: ModuleType) -> Any:
@@ -125,11 +130,11 @@ def _only_agent(target: str, module: ModuleType) -> Any:
     return getattr(module, candidates[0])
 
 
-def _has_marks(found: Any) -> bool:
-    """Whether it is a class with methods that are marked with `@tool`."""
-    from gaia_mcp.agents.base.tools import marks_of
+def _is_marked(found: Any) -> bool:
+    """Whether it is a class with methods that are marked with `@tool`, `@prompt` or `@resource`."""
+    from gaia_mcp.agents.base.marks import has_marks
 
-    return isinstance(found, type) and bool(marks_of(found))
+    return isinstance(found, type) and has_marks(found)
 
 
 def _import_file(target: str, path: Path) -> ModuleType:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, TypeVar
 
 from gaia_mcp.asking.forms import AnswerError, Form, form_of
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, Question, answer_problem
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, Question, QuestionError, answer_problem
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -39,16 +39,28 @@ class Accepted(_Answer, Generic[T]):
 
 @dataclass(frozen=True)
 class Declined(_Answer):
-    """The person has said no."""
+    """The person has said no. A tool that cannot go on without an answer reads `value` all the same, which raises
+    `QuestionError` here, and so ends its call.
+    """
 
     action: ClassVar[Literal["decline"]] = "decline"
+
+    @property
+    def value(self) -> Never:
+        """Raises `QuestionError`."""
+        raise QuestionError("the person declined to answer")
 
 
 @dataclass(frozen=True)
 class Cancelled(_Answer):
-    """The person has closed the question without an answer."""
+    """The person has closed the question without an answer. `value` is as that of `Declined`."""
 
     action: ClassVar[Literal["cancel"]] = "cancel"
+
+    @property
+    def value(self) -> Never:
+        """Raises `QuestionError`."""
+        raise QuestionError("the person closed the question without an answer")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.internals import compact_writer
@@ -23,12 +24,16 @@ _write = compact_writer()
 _write_sorted = compact_writer(sort_keys=True)
 _CHANGES = "it is another question each time that the tool runs"
 _UNANSWERED = "the client sends no answer to it"
+_NULL = "the answer is null"
 
 
 class Record:
-    """Answers and results by name. `logs` and `progress`: what earlier runs have sent already."""
+    """Answers and results by name. `logs` and `progress`: what earlier runs have sent already. `unasked`: what a client
+    has answered before it was asked; each of these answers the first question of its name.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, unasked: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self._unasked = dict(unasked)
         self.rounds = 0
         self.once: Wire = {}
         self.logs = 0
@@ -55,6 +60,8 @@ class Record:
 
     def answer(self, name: str, question: Question) -> Any:
         """The answer to exactly this question, None if there is none."""
+        if (unasked := self._unasked.pop(name, None)) is not None:
+            self._answers[name] = (digest_of(question), unasked)
         if name not in self._answers:
             return None
         digest, answer = self._answers[name]
@@ -62,7 +69,12 @@ class Record:
 
     def take(self, name: str, answer: Any) -> None:
         """Keep the answer to the question of this name that was asked last; any other is ignored."""
-        if (digest := self._open.pop(name, None)) is not None:
+        if (digest := self._open.pop(name, None)) is None:
+            return
+        if answer is None:
+            self._rejected[name] = _NULL
+        else:
+            self._rejected.pop(name, None)
             self._answers[name] = (digest, answer)
 
     def reject(self, name: str, problem: str) -> None:
@@ -75,13 +87,21 @@ class Record:
         # A client counts requests, of which the first one is no round of ours.
         if self.rounds >= MAX_ROUND_TRIPS - 1:
             name = next(iter(questions))
-            changes = _CHANGES if name in self._answers else _UNANSWERED
-            reason = self._rejected.get(name, changes)
             message = questions[name].params.get("message")
             what = f"question {name!r}" + (f" ({message})" if message else "")
+            if (reason := self._unsettled(name)) is None:
+                raise QuestionError(f"{what} is one too many: a call has {self.rounds} rounds of questions at most")
             raise QuestionError(f"{what} is not settled after {self.rounds} rounds: {reason}")
         self.rounds += 1
         self._open = {name: digest_of(question) for name, question in questions.items()}
+
+    def _unsettled(self, name: str) -> str | None:
+        """Why the question of this name is asked once more, None if it has not been asked before."""
+        if name in self._rejected:
+            return self._rejected[name]
+        if name in self._answers:
+            return _CHANGES
+        return _UNANSWERED if name in self._open else None
 
 
 def digest_of(question: Question) -> str:

@@ -11,9 +11,12 @@ import os
 import struct
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.internals import compact_writer
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 # A person may take their time; what is older than a working day's meeting is asked again.
 VALID_SECONDS = 3600
@@ -42,28 +45,25 @@ class Sealer:
         self._secrets = [secret.encode("utf-8", "surrogateescape") for secret in secrets] or [os.urandom(32)]
 
     @cached_property
-    def _keys(self) -> dict[bytes, bytes]:
-        """The keys by what tells them apart in a sealed state."""
+    def _ciphers(self) -> dict[bytes, AESGCM]:
+        """What seals with each key, by what tells the keys apart in a sealed state."""
         import hashlib
 
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         keys = [hashlib.sha256(secret).digest() for secret in self._secrets]
-        return {hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]: key for key in keys}
+        return {hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in keys}
 
     def seal(self, text: str, about: bytes, now: float) -> str:
         """`text` as an opaque one, bound to `about` and valid for an hour."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-        key_id, key = next(iter(self._keys.items()))
+        key_id, cipher = next(iter(self._ciphers.items()))
         nonce = os.urandom(_NONCE_BYTES)
         expiry = _EXPIRY.pack(int(now) + VALID_SECONDS)
-        sealed = AESGCM(key).encrypt(nonce, text.encode("utf-8"), expiry + about)
+        sealed = cipher.encrypt(nonce, text.encode("utf-8"), expiry + about)
         return base64.urlsafe_b64encode(key_id + nonce + expiry + sealed).decode("ascii")
 
     def open(self, sealed: str, about: bytes, now: float) -> str:
         """The text that was sealed. Raises `SealError`."""
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         try:
             raw = base64.b64decode(sealed, altchars=b"-_", validate=True)
         except ValueError as problem:
@@ -71,12 +71,14 @@ class Sealer:
         head = _KEY_ID_BYTES + _NONCE_BYTES + _EXPIRY.size
         if len(raw) <= head:
             raise SealError("it is too short")
-        key = self._keys.get(raw[:_KEY_ID_BYTES])
-        if key is None:
+        cipher = self._ciphers.get(raw[:_KEY_ID_BYTES])
+        if cipher is None:
             raise SealError("it was sealed with another key")
+        from cryptography.exceptions import InvalidTag
+
         nonce, expiry = raw[_KEY_ID_BYTES : head - _EXPIRY.size], raw[head - _EXPIRY.size : head]
         try:
-            text = AESGCM(key).decrypt(nonce, raw[head:], expiry + about)
+            text = cipher.decrypt(nonce, raw[head:], expiry + about)
         except InvalidTag as problem:
             raise SealError("it was changed, or belongs to another request") from problem
         if _EXPIRY.unpack(expiry)[0] < now:

@@ -39,6 +39,8 @@ COMMANDS = {
     "remove": "gaia_mcp.cli.commands.remove:remove",
     "import": "gaia_mcp.cli.commands.importing:import_servers",
     "export": "gaia_mcp.cli.commands.exporting:export",
+    "login": "gaia_mcp.cli.commands.login:login",
+    "logout": "gaia_mcp.cli.commands.logout:logout",
     "trust": "gaia_mcp.cli.commands.trust:trust",
     "untrust": "gaia_mcp.cli.commands.trust:untrust",
     "tools": "gaia_mcp.cli.commands.tools:tools",

@@ -12,11 +12,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
-from gaia_mcp.cli.refusals import after_error, how_to_set, missing_variables
+from gaia_mcp.cli.refusals import NEW_HEADER, after_error, how_to_reach, how_to_set, is_unreached, missing_variables
 from gaia_mcp.cli.shortage import shortage_told
+from gaia_mcp.cli.url_hints import URL_CASES, after_status
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
+    AuthorizationError,
     CancelledError,
     ConfigFileError,
     DeadlineError,
@@ -28,12 +30,15 @@ from gaia_mcp.errors import (
     OutcomeUnknownError,
     PeerError,
     ReadOnlyError,
+    RegistryError,
+    RegistryUnknownError,
     RemoteProtocolError,
     ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
     SpawnError,
+    StatusError,
     ToolExcludedError,
     ToolUnknownError,
     VariableUnsetError,
@@ -48,6 +53,12 @@ if TYPE_CHECKING:
 MAX_NAMED = 3
 # Of patterns in a command to be typed.
 MAX_PATTERNS = 5
+# The token as a reference to a variable, which the shell leaves as it is.
+# How servers end that were written for the first version of the Python SDK, and run with the second.
+_NEEDS_FIRST_SDK = (
+    r"'Server' object has no attribute '(?:list_|call_tool|read_resource|get_prompt|request_context)"
+    r"|No module named 'mcp\.server\.fastmcp'"
+)
 # What brings a command that many servers are started with.
 _INSTALL = {
     "npx": "npx comes with Node.js; install that, or give the full path of npx",
@@ -58,6 +69,8 @@ _INSTALL = {
     "bunx": "bunx comes with Bun; install that, or use npx",
     "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
     "docker": "install Docker, or give its full path",
+    "podman": "install Podman, or give its full path",
+    "dnx": "dnx comes with the .NET SDK, from version 10 on; install that, or give the full path of dnx",
 }
 
 
@@ -68,7 +81,7 @@ def hint_for(error: MCPError) -> str:
     made = CASES.get(error.case) or next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
     after = made(error) if made is not None else ""
     if isinstance(error, OutcomeUnknownError):
-        return f"{error.hint}; {after}"
+        return f"{error.hint}; {after}" if after else error.hint
     return error.hint or after
 
 
@@ -103,6 +116,8 @@ def _install(error: SpawnError) -> str:
 def _exited(error: ServerExitedError) -> str:
     if error.stage == "at its start" and (names := missing_variables(error.last_words)):
         return how_to_set(names, error.server)
+    if re.search(_NEEDS_FIRST_SDK, error.stderr_tail):
+        return "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
     # The commands keep a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
     if lines > 1 or (lines and not _unsaved()):
@@ -131,6 +146,8 @@ def _not_passed_on(error: MCPError) -> str:
 
 
 def _late(error: DeadlineError) -> str:
+    if error.stage == "at its start" and is_unreached(error.message):
+        return how_to_reach(error.server)
     more = "allow more time with --timeout SECONDS"
     return f"a first start may download a lot: {more}" if error.stage == "at its start" else more
 
@@ -188,6 +205,15 @@ def _code_failed(error: AgentError | HandlerError) -> str:
     return "see the traceback with --debug"
 
 
+def _no_such_program(error: SpawnError) -> str:
+    # It may have been joined to the working folder.
+    names = error.command.split("/")
+    for at, name in enumerate(names):
+        if re.fullmatch(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+", name):
+            return f"a URL begins with its scheme: http://{'/'.join(names[at:])}"
+    return _unsaved() or "check the path in its entry"
+
+
 def _python() -> str:
     """The usual interpreter as it is called here."""
     from shutil import which
@@ -218,6 +244,26 @@ def _exists(_: ServerExistsError) -> str:
     return other if Typed.command != "add" else f"{other}, or {again('replace it', '--force')}"
 
 
+def _log_in(error: AuthorizationError) -> str:
+    if Typed.command in ("add", "edit"):
+        return f"nothing was saved; {again('save it, then log in,', '--no-check')}"
+    scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
+    return f"log in with: {to_type('login', error.server, more=scopes)}"
+
+
+def _own_token(error: AuthorizationError) -> str:
+    told = "its owner has to correct that"
+    if not Typed.is_saved(error.server):
+        return told
+    return f"{told}; use another token: {to_type('edit', error.server, more=NEW_HEADER)}"
+
+
+def _registry_moved(error: RegistryError) -> str:
+    if Typed.command == "add":
+        return again("use that", "--registry", error.moved)
+    return f"use that: export GAIA_MCP_REGISTRY={shlex.quote(error.moved)}"
+
+
 def _unsaved() -> str:
     if Typed.command in ("add", "edit"):
         return f"nothing was saved; correct the command, or {again('save it as it is', '--no-check')}"
@@ -241,7 +287,11 @@ HINTS: dict[type, Callable[[Any], str]] = {
     AgentError: lambda _: "write package.module:Class or path/to/file.py:Class",
     HandlerError: lambda _: "write path/to/file.py, path/to/file.py:Class or package.module:Class",
     SpawnError: lambda e: _steps(e, "try the entry alone with"),
+    StatusError: after_status,
     ServerExitedError: _exited,
+    AuthorizationError: _log_in,
+    RegistryError: lambda _: "check the network, and which registry --registry or GAIA_MCP_REGISTRY names",
+    RegistryUnknownError: lambda _: f"find its name with: {to_type('search', more='--registry WORD')}",
     DeadlineError: _late,
     CancelledError: lambda _: "repeat the command if you still need the result",
     RemoteProtocolError: lambda e: _steps(e, "report it to its author; see each step with"),
@@ -267,21 +317,44 @@ CASES: dict[str, Callable[[Any], str]] = {
     "hints-distrusted": _distrusted,
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
+    "header": lambda e: _unsaved() or f"give another: {to_type('edit', e.server, more=NEW_HEADER)}",
+    "authorization-invalid": _own_token,
+    "client-unknown": lambda e: (
+        _unsaved()
+        or f"register a client there, and write its id as oauth.clientId into the entry: {to_type('edit', e.server)}"
+    ),
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
+    "issuer-changed": lambda e: (
+        _unsaved() or f"if that is right, write its issuer as oauth.issuer into the entry: {to_type('edit', e.server)}"
+    ),
+    "keyring-locked": lambda e: f"unlock it, or log in again: {to_type('login', e.server)}",
     "keyring-missing": lambda _: "install it beside this one: pip install keyring",
     "lock-file": lambda _: (
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),
+    "login": lambda e: f"allow more time with --timeout SECONDS, or begin anew with: {to_type('logout', e.server)}",
     "no-folder": _folder,
+    "no-login": lambda _: f"see which servers have one: {to_type('login', more='--status')}",
     "no-interpreter": lambda e: f"correct that line, or name an interpreter before {e.program}",
+    "no-such-program": _no_such_program,
+    "login-needless": lambda e: f"use it without a login: {to_type('tools', e.server)}",
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
     "not-mcp": lambda _: "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     "not-on-path": _install,
     "not-runnable": _not_runnable,
+    "oauth-off": lambda e: _unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
+    "pyjwt-missing": lambda _: "install it beside this one: pip install PyJWT",
+    "version-unknown": lambda e: f"leave the version out for the newest: {to_type('add', e.name)}",
+    "registry-busy": lambda _: "try again later",
+    "registry-moved": _registry_moved,
+    "registry-unauthorized": lambda _: (
+        "set GAIA_MCP_REGISTRY to its URL, and GAIA_MCP_REGISTRY_TOKEN to your token for it"
+    ),
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
     "recording-busy": lambda _: "wait for its end, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
     "transport-unknown": _unreachable,
+    **URL_CASES,
     "unreadable-file": lambda _: "check its permissions, or name another file",
 }

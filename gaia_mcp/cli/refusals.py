@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, to_type
 from gaia_mcp.protocol.input_required import required_urls
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+)
+from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
+from gaia_mcp.server.provider import required_scopes
+from gaia_mcp.toolspec.schema import properties_of
 
 if TYPE_CHECKING:
     from gaia_mcp.errors import PeerError
 
+# The option for a token of the user's own.
+NEW_HEADER = "--header 'Authorization: Bearer ${TOKEN}'"
+# What servers say that have no place, or no store, for the moment.
+AGAIN = "repeat this later"
 # Of variables that may be missing; more would bury what to type.
 MAX_VARIABLES = 3
 # So much of a message is read, and so much around a name.
@@ -32,6 +45,21 @@ _ERROR = (
 )
 # What only a setting is called.
 _SETTING = r"\w+_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|URL|URI|ID|HOST|USER|USERNAME|EMAIL|PATH|DIR|PAT|DSN)"
+# A connection that a server could not open, in the words of Node.js, Python, Go, curl and those who quote them.
+_UNREACHED = (
+    r"(?i)\bfetch failed\b|\bgetaddrinfo\b|\bname resolution\b|\b(?:host(?:name)?|domain) not found\b"
+    r"|\bno such host\b|\bcould not resolve host\b|\bmax retries exceeded\b"
+    r"|\bconnection (?:refused|reset|issue)\b|\bconnect call failed\b"
+    r"|\bE(?:NOTFOUND|AI_AGAIN|CONN(?:REFUSED|RESET))\b|\bcertificate verif|\bself[- ]signed certificate\b"
+)
+
+# A sampling request that we have refused, in our words, and a client that declares no sampling, in those of servers.
+_UNSAMPLED = (
+    r"sampling/createMessage"
+    r"|(?i:\bsampling\b.{0,40}\b(?:support|capabilit|available|enabled)|\b(?:support|capabilit)\w*\b.{0,40}\bsampling\b)"
+)
+# A server that asks by requests of its own alone, which a newer revision does not have; in the words of FastMCP.
+_ASKS_BEFORE = r"server-initiated requests (?:is|are) unavailable on (\d{4}-\d\d-\d\d) connections"
 # Words that make any name one of a variable: those before it, and those behind it.
 _BEFORE = (
     r"(?i:\b(?:set|export|provide|specify|define|configure|missing|requires?|KeyError)\b"
@@ -74,15 +102,24 @@ def how_to_set(names: list[str], server: str) -> str:
 def after_error(error: PeerError) -> str:
     """What to type after a JSON-RPC error."""
     if urls := required_urls(error.code, error.data):
-        from gaia_mcp.cli.calls.addresses import is_site, whole
+        from gaia_mcp.cli.calls.addresses import is_site, to_open
 
         if all(is_site(each["url"]) for each in urls):
-            return f"open {' and '.join(whole(each['url']) for each in urls)} and repeat the command"
+            return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
     if names := missing_variables(error.text):
         return how_to_set(names, error.server)
-    if error.code == MISSING_CAPABILITY and "sampling" in str(error.data) and Typed.command in _ANSWERING:
-        return again("answer its sampling requests", "--sample", "PROGRAM")
+    if scopes := required_scopes(error.code, error.data):
+        # A login would have asked for them: the token is one of the entry's own.
+        token = f"use a token with {' '.join(scopes)}"
+        return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
+    if error.text.endswith(AGAIN):
+        return "repeat the command in a moment"
+    is_missing = Typed.command in _ANSWERING and error.code == MISSING_CAPABILITY and "sampling" in str(error.data)
+    if is_missing or _lacks_sampling(error.text):
+        return _how_to_sample()
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
+    if is_unreached(error.text):
+        return f"{begun}{how_to_reach(error.server)}"
     if error.asked in _FOR_ONE and error.code in _NOT_THERE:
         kind = error.asked.partition("/")[0]
         listed = kind if kind in ("prompts", "resources") else "tools"
@@ -91,4 +128,54 @@ def after_error(error: PeerError) -> str:
         return f"{begun}its log may show why: {to_type('logs', error.server)}"
     if begun:
         return f"{begun}the error is the server's own; {again('save it as it is', '--no-check')}"
+    if error.asked == "tools/call" and error.code == INTERNAL_ERROR:
+        return f"check the arguments, or report it to its author; see what they mean: {to_type('tools', error.server)}"
     return "the error is the server's own; report it to its author"
+
+
+def after_failure(server: str, tool: str, said: str, schema: dict[str, Any]) -> str:
+    """What to type after a tool whose input has this `schema` reported a failure, and `said` that."""
+    parameters = properties_of(schema)
+    named = {name.upper() for name in parameters}
+    if names := [name for name in missing_variables(said) if name not in named]:
+        return how_to_set(names, server)
+    if (asks := re.search(_ASKS_BEFORE, said[:READ_CHARS])) is not None:
+        return _how_to_be_asked(server, asks[1])
+    if _lacks_sampling(said):
+        return _how_to_sample()
+    if is_unreached(said):
+        return how_to_reach(server)
+    return f"see what it {'takes' if parameters else 'does'}: {to_type('call', server, tool, more='--help')}"
+
+
+def _how_to_be_asked(server: str, newer: str) -> str:
+    option = f"--protocol {HANDSHAKE_VERSIONS[0]}"
+    save = to_type("edit", server, more=option) if Typed.is_saved(server) else to_type("add", server, more=option)
+    return f"it asks in revisions before {newer} alone; keep to one with: {save}"
+
+
+def _lacks_sampling(text: str) -> bool:
+    """Whether a server says in `text` that it could not have a model sampled, and the command can answer such requests
+    and was not told to.
+    """
+    is_told = any(word.partition("=")[0] == "--sample" for word in Typed.words)
+    return Typed.command in _ANSWERING and not is_told and re.search(_UNSAMPLED, text[:READ_CHARS]) is not None
+
+
+def _how_to_sample() -> str:
+    return again("answer its sampling requests", "--sample", "PROGRAM")
+
+
+def is_unreached(text: str) -> bool:
+    """Whether a server says in `text` that it could not open a connection of its own."""
+    return re.search(_UNREACHED, text[:READ_CHARS]) is not None
+
+
+def how_to_reach(server: str) -> str:
+    """What to do where a server could not open a connection of its own."""
+    what = "the server could not open a connection of its own"
+    if Typed.command in ("add", "edit"):
+        return f"{what}; {again('save it as it is', '--no-check')}"
+    if not Typed.is_saved(server):
+        return f"{what}; check the network, and what its command is given"
+    return f"{what}; see what it is given with: {to_type('show', server)}"

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from gaia_mcp.cli.lines import AGENT_FILE
 from gaia_mcp.names import HANDLER_SUFFIX, handler_name
 
-_AGENT = '''"""An agent: its methods with @tool are tools of an MCP server."""
+_AGENT = '''"""An agent: its methods with @tool are tools of an MCP server.
+
+The source of the module gaia_mcp.agents.demo shows what else it may offer: prompts, resources, questions.
+"""
 
 from gaia_mcp import MCPAgent, tool
 

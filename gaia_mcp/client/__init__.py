@@ -44,6 +44,20 @@ called when tools, prompts or resources are added or removed. `complete` returns
 `set_log_level` asks for log messages. A `Host` responds to the requests of a server: `MCPClient.from_config(...,
 host=Host(elicit=..., sample=..., roots=..., on_log=...))`.
 
+A server behind a URL may want authorization. What `gaia mcp login` was granted is used by programs too, and `oauth` of
+the entry has what a program needs to be granted a token by itself, as `man gaia-mcp-servers` describes. A program that
+has a person to ask derives from `Person`, and gives it to the client:
+
+    >>> import webbrowser
+    >>> from gaia_mcp import Person
+    >>> class Window(Person):
+    ...     def show(self, url: str) -> None:
+    ...         webbrowser.open(url)
+    >>> ENTRY = {"url": "https://mcp.example.com/mcp", "oauth": {"scopes": ["read"]}}
+    >>> client = MCPClient.from_config("example", ENTRY, timeout=120, person=Window())
+
+Nothing is asked before a request is refused. What is granted is kept, and serves the command line too.
+
 Names are imported when they are first used, so that a program pays only for what it needs.
 """
 
@@ -59,10 +73,22 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
+    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.manager.client_manager import MCPClientManager
 
-__all__ = ["Host", "MCPClient", "MCPClientManager", "MCPConfig", "MCPTool", "MCPTransport", "StdioTransport"]
+__all__ = [
+    "Host",
+    "HttpTransport",
+    "MCPClient",
+    "MCPClientManager",
+    "MCPConfig",
+    "MCPTool",
+    "MCPTransport",
+    "Person",
+    "StdioTransport",
+]
 
 __getattr__ = lazily(
     __name__,
@@ -72,6 +98,8 @@ __getattr__ = lazily(
         "gaia_mcp.client.mcp_client": ("MCPClient",),
         "gaia_mcp.client.tool": ("MCPTool",),
         "gaia_mcp.client.transports.base": ("MCPTransport",),
+        "gaia_mcp.client.transports.http.auth.person": ("Person",),
+        "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
         "gaia_mcp.manager.client_manager": ("MCPClientManager",),
     },

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,8 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import (
+    ConnectionLostError,
+    DeadlineError,
     LocalProtocolError,
     MCPError,
     NotConnectedError,
@@ -24,19 +26,27 @@ from gaia_mcp.errors import (
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
+    SessionExpiredError,
+    StatusError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
-from gaia_mcp.protocol.jsonrpc import URL_REQUIRED
+from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
+from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.tasks import is_task
+from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.protocol.input_required import InputRequired
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.storage.server_cache import ServerCache
 
 logger = logging.getLogger("gaia_mcp")
+
+# Requests that may be sent twice: what they ask for is read, and nothing is done.
+READING = frozenset({*LISTS, "resources/read", "prompts/get", "completion/complete"})
 
 
 class ClientEngine:
@@ -152,18 +162,20 @@ class ClientEngine:
         with self._alone(deadline):
             self._forget()
             known = self._era_cache.era() if self._era_cache is not None else None
+            is_probed = self._channels.recall(known)
             try:
-                peer = self._channels.open(probe=known != "handshake", deadline=deadline)
+                peer = self._channels.open(probe=is_probed, deadline=deadline)
             except MCPError as error:
-                if self._era_cache is None or known != "handshake":
+                if self._era_cache is None or is_probed:
                     raise
                 # It may have been updated since: find out anew, the next time if there is no time left now.
                 self._era_cache.forget("era")
-                if not isinstance(error, (ProtocolError, ServerExitedError)):
+                is_evidence = isinstance(error, (ProtocolError, ServerExitedError, StatusError))
+                if not is_evidence and (not isinstance(error, DeadlineError) or deadline.expired):
                     raise
-                peer = self._channels.open(probe=True, deadline=deadline)
-            if self._era_cache is not None and peer.era != known:
-                self._era_cache.keep_era(peer.era)
+                peer = self._channels.open(probe=self._channels.recall(None), deadline=deadline)
+            if self._era_cache is not None and (era := self._channels.era_of(peer)) != known:
+                self._era_cache.keep_era(era)
             self.server_info = peer.info
             self._wanted = True
             # Last of all: a disconnect() that comes after this finds everything in place that it has to undo.
@@ -195,9 +207,8 @@ class ClientEngine:
         deadline = deadline or self.deadline()
         asking = params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
-            conversation = self._ready(deadline)
             try:
-                result = conversation.request(method, asking, deadline, on_progress=on_progress)
+                result, conversation = self.round_trip(method, asking, deadline, on_progress=on_progress)
             except PeerError as error:
                 if error.code != URL_REQUIRED or not self._have_opened(error, deadline):
                     raise
@@ -209,30 +220,100 @@ class ClientEngine:
 
                 task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
                 return task.result(deadline, lambda requests: self._answers(requests, deadline), on_progress)
-            wanted = input_required(result)
+            wanted = self.input_required(result)
             if wanted is None:
                 return result
-            if isinstance(wanted, str):
-                raise RemoteProtocolError(self.name, wanted)
             if not wanted.requests:
-                pause = pause_before(attempt)
-                if pause > deadline.remaining():
-                    raise time_ran_out(self.name, deadline, method)
-                deadline.sleep(pause)
+                self.pause_before(attempt, method, deadline)
             asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
-        raise RemoteProtocolError(self.name, f"requested more input after {MAX_ROUND_TRIPS} round trips")
+        raise self.too_many_round_trips()
+
+    def round_trip(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        deadline: Deadline,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> tuple[dict[str, Any], Conversation]:
+        """One round trip of a request: the result as it came, which may require input or be a task, and the
+        conversation that it belongs to. Raises as `request` does.
+        """
+        has_agreed_anew = is_renewed = is_repeated = False
+        while True:
+            conversation = self._ready(deadline)
+            try:
+                return conversation.request(method, params, deadline, on_progress=on_progress), conversation
+            except PeerError as error:
+                if has_agreed_anew or not self._lets_go_of_revision(error):
+                    raise
+                has_agreed_anew = True
+            except SessionExpiredError:
+                if is_renewed:
+                    raise
+                # As little has been done, and the next connection begins another session. Once.
+                is_renewed = True
+            except ConnectionLostError as error:
+                # A request that was lost alone, with the stream of its response, and that changes nothing. Once.
+                is_alone = self._channels.is_open and "status" not in error.facts
+                if is_repeated or method not in READING or not is_alone:
+                    raise
+                is_repeated = True
+
+    def input_required(self, result: dict[str, Any]) -> InputRequired | None:
+        """The input that a result requires, None for a complete one. Raises `RemoteProtocolError`."""
+        wanted = input_required(result)
+        if isinstance(wanted, str):
+            raise RemoteProtocolError(self.name, wanted)
+        return wanted
+
+    def pause_before(self, attempt: int, method: str, deadline: Deadline) -> None:
+        """Wait before a round trip that only sends the state back. Raises `DeadlineError` if there is no time."""
+        pause = pause_before(attempt)
+        if pause > deadline.remaining():
+            raise time_ran_out(self.name, deadline, method)
+        deadline.sleep(pause)
+
+    def too_many_round_trips(self) -> RemoteProtocolError:
+        """The error for a server that never stops to require input."""
+        return RemoteProtocolError(self.name, f"requested more input after {MAX_ROUND_TRIPS} round trips")
 
     def check_alive(self, deadline: Deadline | None = None, *, reconnects: bool = True) -> None:
         """Ask whether the server is there. Raises as `open` does; without `reconnects` also why a server has gone."""
         deadline = deadline or self.deadline()
         if reconnects:
-            self._ready(deadline)
-        self._channels.conversation.check_alive(deadline)
+            self._renewed(lambda conversation: conversation.check_alive(deadline), deadline)
+        else:
+            self._channels.conversation.check_alive(deadline)
 
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
         """Ask the server for its log messages from `level` upwards; they go to the host."""
         deadline = deadline or self.deadline()
-        self._ready(deadline).want_logs(level, deadline)
+        self._renewed(lambda conversation: conversation.want_logs(level, deadline), deadline)
+
+    def _renewed(self, ask: Callable[[Conversation], None], deadline: Deadline) -> None:
+        """Ask in the conversation that is open, and where the server no longer knows its session, which means that
+        nothing was done, in the next one. Once.
+        """
+        try:
+            ask(self._ready(deadline))
+        except SessionExpiredError:
+            ask(self._ready(deadline))
+
+    def _lets_go_of_revision(self, error: PeerError) -> bool:
+        """Whether a server has refused the revision that was agreed on, and lists another one of ours. Then it has done
+        nothing, and the connection is over: the next one agrees anew.
+        """
+        peer = self.peer
+        if error.code != UNSUPPORTED_VERSION or peer is None or not self._channels.reconnects:
+            return False
+        others = tuple(version for version in ALL_VERSIONS if version != peer.version)
+        supported = error.data.get("supported") if isinstance(error.data, dict) else None
+        if not isinstance(supported, list) or self._channels.revision or best_of(supported, others) is None:
+            return False
+        logger.info("MCP server %r refuses revision %s; connecting again", self.name, peer.version)
+        self._channels.disconnect()
+        return True
 
     def _ready(self, deadline: Deadline) -> Conversation:
         """The conversation, once it is open. Raises as `open` does."""

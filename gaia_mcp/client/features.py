@@ -20,11 +20,12 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     resource_unknown,
 )
-from gaia_mcp.protocol.envelope import LOG_LEVELS
+from gaia_mcp.protocol.envelope import LOG_LEVELS, SKILLS_EXTENSION
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.deadline import Deadline
 
     OnHeard = Callable[[str], None]
@@ -58,7 +59,7 @@ class FeaturesClient(ToolsClient):
         self.on_resource_updated: OnHeard | None = None
         self.on_subscription_ended: OnHeard | None = None
         self.on_not_granted: OnHeard | None = None
-        self._subscribed: dict[str, None] = {}
+        self._subscribed: dict[str, Conversation | None] = {}
         self._log_level: str | None = None
         self._channels.on_change = self._heard
 
@@ -118,6 +119,25 @@ class FeaturesClient(ToolsClient):
         except PeerError as error:
             raise resource_unknown(error, uri) from error.__cause__
 
+    def list_skills(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The skills, from all pages: each with its `uri`, its `frontmatter` and its `resources`, the files with size
+        and digest, or "dynamic". No file is read. Without asking an empty list if the server does not declare the
+        extension.
+        """
+        return self._list(SKILLS_EXTENSION, "skills/list", "uri", deadline)
+
+    def read_skill(self, skill: Mapping[str, Any], uri: str = "", deadline: Deadline | None = None) -> bytes:
+        """A file of a skill that `list_skills` has returned: that with this `uri`, or the SKILL.md.
+
+        Raises as `read_resource` does, `LocalProtocolError` for a file that the skill does not have, and
+        `RemoteProtocolError` for one that is not what was listed: it must not be used.
+        """
+        from gaia_mcp.client.skills import check_listed, verified
+
+        uri = uri or skill["uri"]
+        check_listed(self.name, skill, uri)
+        return verified(self.name, skill, uri, self.read_resource(uri, deadline)["contents"])
+
     def complete(
         self,
         reference: dict[str, str],
@@ -172,8 +192,14 @@ class FeaturesClient(ToolsClient):
             return
         # Before it is granted, for the server may end it right after.
         self._subscribed[uri] = None
+
+        def subscribe(conversation: Conversation) -> None:
+            # Where the session had to be renewed, it has been granted with the others.
+            if self._subscribed.get(uri) is not conversation:
+                conversation.subscribe(uri, deadline)
+
         try:
-            self._channels.conversation.subscribe(uri, deadline)
+            self._renewed(subscribe, deadline)
         except BaseException as error:
             self._subscribed.pop(uri, None)
             if isinstance(error, PeerError):
@@ -184,15 +210,17 @@ class FeaturesClient(ToolsClient):
         """End the subscription. Raises as `open` does."""
         deadline = deadline or self.deadline()
         self._subscribed.pop(uri, None)
-        self._ready(deadline).unsubscribe(uri, deadline)
+        self._renewed(lambda conversation: conversation.unsubscribe(uri, deadline), deadline)
 
     def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
+        conversation = self._channels.conversation
         try:
-            self._channels.conversation.subscribe(uri, deadline)
+            conversation.subscribe(uri, deadline)
         except MCPError as error:
             logger.warning("MCP server %r ended the subscription to %r: %s", self.name, uri, str(error))
             self._heard(SubscriptionEnded(uri))
         else:
+            self._subscribed[uri] = conversation
             self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
 
     def _heard(self, change: Change) -> None:

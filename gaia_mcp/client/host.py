@@ -21,6 +21,9 @@ OnLog = Callable[[str, str, Any], None]
 # What a person is kept waiting for is theirs alone to say; a list of folders is not.
 ASKS_A_PERSON = frozenset({"elicitation/create", "sampling/createMessage"})
 
+# A client must refuse these in a sampling request where it does not declare `sampling.tools`.
+_OF_TOOLS = ("tools", "toolChoice")
+
 STRAYS_KEPT = 1000
 # For one of them and for several.
 _STRAYS = ("line to stdout that is not MCP", "lines to stdout that are not MCP")
@@ -29,6 +32,10 @@ _BREACHES = ("message that breaks the rules of MCP", "messages that break the ru
 
 class UnsupportedError(Exception):
     """The server asked for something that this host did not declare."""
+
+
+class UndeclaredError(UnsupportedError):
+    """The server asked for something that was declared, with a member that was not."""
 
 
 class DeclinedError(Exception):
@@ -78,8 +85,18 @@ class Host:
         if method == "roots/list":
             return {"roots": list(self._roots() if callable(self._roots) else self._roots)}
         if method == "sampling/createMessage" and self._sample is not None:
+            if any(member in params for member in _OF_TOOLS) and "tools" not in self.capabilities()["sampling"]:
+                raise UndeclaredError(f"{method} with tools")
             return _dict(self._sample(params))
         raise UnsupportedError(method)
+
+    def answers_at_once(self, method: str) -> bool:
+        """Whether `answer` runs no code but ours for this method, and so waits for nothing."""
+        if type(self).answer is not Host.answer:
+            return False
+        if method == "roots/list":
+            return isinstance(self._roots, (list, tuple))
+        return {"elicitation/create": self._elicit, "sampling/createMessage": self._sample}.get(method) is None
 
     def logged(self, level: str, logger: str, data: Any) -> None:
         """A log message from the server."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache
@@ -79,11 +80,15 @@ class MCPClient(FeaturesClient):
         environ: Mapping[str, str] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
         source: Path | None = None,
+        person: Person | None = None,
     ) -> MCPClient:
-        """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
+        """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`, or
+        `url`, `headers`, `oauth`.
 
         An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`, and stays as it is in
         `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
+        `person` grants access to a server behind a URL that wants authorization; without one that is an error, unless
+        the command line has logged in, or `oauth` has what a program needs.
         Paths of code in it are relative to the folder of `source`, the file that it is from.
         Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
         """
@@ -92,7 +97,7 @@ class MCPClient(FeaturesClient):
         entry = read_entry(name, config, source, keeps_unset=True)
         if source is not None:
             entry = entry.in_file(source)
-        return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr)
+        return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr, person=person)
 
     @classmethod
     def from_entry(
@@ -106,6 +111,7 @@ class MCPClient(FeaturesClient):
         era_cache: ServerCache | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
+        person: Person | None = None,
     ) -> MCPClient:
         """A client, not yet connected, for an entry that has been read already; as `from_config` otherwise.
 
@@ -114,7 +120,9 @@ class MCPClient(FeaturesClient):
         from gaia_mcp.client.transports.factory import transport_of
 
         seconds = entry.request_seconds(timeout)
-        transport = transport_of(entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child)
+        transport = transport_of(
+            entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child, person=person
+        )
         return cls(
             entry.name,
             transport,

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.client.tool import MCPTool, read_tools
+from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.errors import NotOfferedError, PeerError, ToolExcludedError
 from gaia_mcp.protocol.caching import Freshness, freshness
 from gaia_mcp.protocol.pagination import Pages
-from gaia_mcp.protocol.revisions import can_declare
+from gaia_mcp.protocol.revisions import can_declare, capability_names
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
@@ -45,6 +47,8 @@ class ToolsClient(ClientEngine):
         # Also those that the filter excludes.
         self._tools: list[MCPTool] | None = None
         self._tools_stale_at = math.inf
+        # Whether the server may have tools that it does not list.
+        self._has_more_tools = False
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -59,9 +63,12 @@ class ToolsClient(ClientEngine):
         """As `known_tools`, with those that the filter excludes: for a cache, which outlives the filter."""
         return list(self._tools or ())
 
-    def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
-        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`. Without asking
-        an empty list if the server declares other capabilities and no tools.
+    def fetch_tools(
+        self, deadline: Deadline | None = None, *, refresh: bool = False, logs_problems: bool = True
+    ) -> list[MCPTool]:
+        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`, and is logged
+        unless the caller reports it. An empty list, without asking, if the server declares other capabilities and no
+        tools.
         """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
@@ -79,7 +86,13 @@ class ToolsClient(ClientEngine):
                 fresh = self.freshness.get("tools/list")
                 self._tools_stale_at = math.inf if fresh is None else time.monotonic() + fresh.ttl_ms / 1000
                 self._tools, problems = read_tools(definitions, self._uses, trusts_hints=self.trusts_hints)
+                left_out = self._channels.conversation.tools_left_out()
+                problems += [f"tool {name!r} is left out: {why}" for name, why in left_out.items() if self._uses(name)]
+                self._has_more_tools = not conversation.lists_tools
+                problems += [UNLISTED] if self._has_more_tools else []
                 self.tool_problems.extend(problems)
+                for problem in problems if logs_problems else ():
+                    logger.warning("MCP server %r: %s", self.name, self.masker().text(one_line(problem)))
             return self.known_tools()
 
     def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
@@ -96,8 +109,10 @@ class ToolsClient(ClientEngine):
     def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
         with self._alone(deadline):
             if self._tools is not None and "tools" not in self._channels.list_changes:
-                return next((tool for tool in self._tools if tool.name == name), None)
-            self._ready(deadline)
+                known = next((tool for tool in self._tools if tool.name == name), None)
+                if known is not None or not self._has_more_tools:
+                    return known
+            conversation = self._ready(deadline)
             if not self._offers_tools():
                 return None
             pages, seen, found = Pages("tools/list"), [], None
@@ -109,6 +124,9 @@ class ToolsClient(ClientEngine):
                     break
             else:
                 self.all_seen = seen
+            if found is None and not conversation.lists_tools:
+                # Whether it is there, the call will tell.
+                found = {"name": name, "inputSchema": {"type": "object"}}
             if found is None:
                 return None
             return next(iter(read_tools([found], trusts_hints=self.trusts_hints)[0]), None)
@@ -192,7 +210,12 @@ class ToolsClient(ClientEngine):
     def _offers(self, kind: str) -> bool:
         # Once: another thread may disconnect meanwhile, and the request will tell.
         peer = self.peer
-        return peer is None or self._says_nothing() or not can_declare(peer.version, kind) or kind in peer.capabilities
+        return (
+            peer is None
+            or self._says_nothing()
+            or not can_declare(peer.version, kind)
+            or kind in capability_names(peer.capabilities)
+        )
 
     def _offers_tools(self) -> bool:
         # Small servers that declare nothing at all have tools, most often, and nothing else.

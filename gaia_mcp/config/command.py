@@ -38,14 +38,16 @@ class Command(NamedTuple):
         return "stdio"
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> "Command":
-        """The command with its variables expanded and its secrets fetched from the keyring.
+        """The command with its variables expanded and its secrets fetched from the keyring. A command line is still to
+        be split, by `command_words`.
 
         Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be fetched.
         """
 
         def value(text: str, field: str) -> str:
             keeps_unset = self.keeps_unset and field == "args"
-            return expanded(text, environ, server=server, field=field, keeps_unset=keeps_unset)
+            is_line = field == "command" and not self.args
+            return expanded(text, environ, server=server, field=field, keeps_unset=keeps_unset, is_line=is_line)
 
         return Command(
             with_home(value(self.command, "command")),

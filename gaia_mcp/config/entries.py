@@ -257,7 +257,8 @@ def _read_args(name: str, args: Any) -> list[str] | None:
 
 
 def _read_remote(name: str, config: dict[str, Any]) -> Target:
-    from gaia_mcp.config.targets import URL_SCHEMES, Remote
+    from gaia_mcp.config.oauth import read_oauth
+    from gaia_mcp.config.targets import TLS_FILES, URL_SCHEMES, Remote
 
     url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")
     if not isinstance(url, str) or not url.startswith((*URL_SCHEMES, "${")):
@@ -266,7 +267,15 @@ def _read_remote(name: str, config: dict[str, Any]) -> Target:
         raise EntryError(name, "'headers' must be an object of strings")
     if not isinstance(kind, str) or kind not in _URL_TYPES:
         raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
-    return Remote(url, headers, _URL_TYPES[kind])
+    if config.get("ssl_verify") is False:
+        raise EntryError(name, "'ssl_verify' must be the file of an authority: certificates are always verified")
+    ca, cert, key = (None if (held := config.get(member)) is True else held for member in TLS_FILES)
+    if isinstance(cert, list) and len(cert) == 2:
+        cert, key = cert
+    for member, held in zip(TLS_FILES, (ca, cert, key), strict=True):
+        if held is not None and not _is_system_text(held):
+            raise EntryError(name, f"{member!r} must be the path of a file in PEM")
+    return Remote(url, headers, _URL_TYPES[kind], read_oauth(name, config), ca, cert, key)
 
 
 def _read_env(name: str, env: Any) -> dict[str, Any]:

@@ -11,18 +11,28 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, on_one_line
 from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.oauth import NO_MEMBERS, OAuthMembers
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 
 URL_SCHEMES = ("http://", "https://")
+# The members of an entry that name the files of TLS, as Hermes Agent has them.
+TLS_FILES = ("ssl_verify", "client_cert", "client_key")
 
 
 class Remote(NamedTuple):
-    """A server behind a URL. `transport` is "http", "sse" or "rpc"."""
+    """A server behind a URL. `transport` is "http", "sse" or "rpc"; `oauth` is about its authorization. `ca`, `cert`
+    and `key` are files in PEM: of the authorities that are trusted in place of the system's, of the certificate that is
+    shown to the server, and of its key, if that is not in the same file.
+    """
 
     url: str
     headers: Mapping[str, str] = NOTHING
     transport: str = "http"
+    oauth: OAuthMembers = NO_MEMBERS
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> Remote:
         """The URL and the headers with their variables expanded.
@@ -35,7 +45,11 @@ class Remote(NamedTuple):
         headers = {
             name: expanded(held, environ, server=server, field=f"header {name}") for name, held in self.headers.items()
         }
-        return Remote(url, headers, self.transport)
+        files = [
+            held if held is None else expanded(held, environ, server=server, field=field)
+            for field, held in self._files().items()
+        ]
+        return Remote(url, headers, self.transport, self.oauth, *files)
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
@@ -44,6 +58,9 @@ class Remote(NamedTuple):
         shown: dict[str, Any] = {"url": masked_url(self.url)}
         if self.headers:
             shown["headers"] = {name: masked_value(name, held) for name, held in self.headers.items()}
+        if self.oauth != NO_MEMBERS:
+            shown["oauth"] = self.oauth.masked()
+        shown.update((member, held) for member, held in self._files().items() if held is not None)
         return shown
 
     def summary(self) -> dict[str, Any]:
@@ -58,7 +75,11 @@ class Remote(NamedTuple):
 
     def identity(self) -> list[Any]:
         """What distinguishes this server from others, as JSON. Of its headers only the names."""
-        return [self.transport, self.url, sorted(self.headers)]
+        client = self.oauth.values.get("client_id")
+        return [self.transport, self.url, sorted(self.headers), *([] if client is None else [client])]
+
+    def _files(self) -> dict[str, str | None]:
+        return dict(zip(TLS_FILES, (self.ca, self.cert, self.key), strict=True))
 
 
 Target = Command | Remote | Served

@@ -8,16 +8,26 @@
     │   ├── EntryError              an invalid entry                              (ValueError)
     │   ├── VariableUnsetError      `${NAME}` is not set and has no default
     │   ├── AgentError              an agent that cannot be loaded
-    │   └── HandlerError            a handler that cannot be loaded               (ValueError)
+    │   ├── HandlerError            a handler that cannot be loaded               (ValueError)
+    │   ├── CatalogError            a registry's document that cannot become an entry (ValueError)
+    │   └── RegistryUnknownError    a registry does not have this server or version
     ├── ConnectError                no connection to the server                   (RuntimeError)
     │   ├── SpawnError              its command could not be started
     │   ├── ConnectionLostError     the connection ended while it was in use
     │   │   └── ServerExitedError   the server ended, or closed its output or input
+    │   ├── AuthorizationError      the server requires authorization
+<<<<<<< HEAD
+    │   ├── RegistryError           a registry of servers cannot be read
+=======
+    │   ├── StatusError             the server refused with an HTTP status
+    │   ├── SessionExpiredError     the server no longer knows the session
+>>>>>>> 1e94227 (Reach servers behind URLs)
     │   └── NotConnectedError       used before connect() or after disconnect()
     ├── DeadlineError               time ran out                                  (TimeoutError)
     ├── CancelledError              the request was cancelled
     ├── OutcomeUnknownError         a tool was called, no result arrived, and it may have run
     │   ├── CallLostError           the server ended meanwhile                    (ServerExitedError)
+    │   ├── CallCutError            the connection ended meanwhile                (ConnectionLostError)
     │   ├── CallLateError           time ran out meanwhile                        (DeadlineError)
     │   ├── CallCancelledError      the call was cancelled                        (CancelledError)
     │   └── CallGarbledError        its response is invalid                       (RemoteProtocolError)
@@ -56,25 +66,32 @@ from gaia_mcp.lazy import lazily
 if TYPE_CHECKING:
     from gaia_mcp.errors.configuration import (
         AgentError,
+        CatalogError,
         ConfigError,
         ConfigFileError,
         EntryError,
         HandlerError,
+        RegistryUnknownError,
         ServerExistsError,
         ServerUnknownError,
         VariableUnsetError,
     )
     from gaia_mcp.errors.connection import (
+        AuthorizationError,
         CancelledError,
         ConnectError,
         ConnectionLostError,
         DeadlineError,
         NotConnectedError,
+        RegistryError,
         ServerExitedError,
+        SessionExpiredError,
         SpawnError,
+        StatusError,
     )
     from gaia_mcp.errors.protocol import (
         CallCancelledError,
+        CallCutError,
         CallGarbledError,
         CallLateError,
         CallLostError,
@@ -105,11 +122,14 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentError",
     "ArgumentsError",
+    "AuthorizationError",
     "CallCancelledError",
+    "CallCutError",
     "CallGarbledError",
     "CallLateError",
     "CallLostError",
     "CancelledError",
+    "CatalogError",
     "CompletionError",
     "ConfigError",
     "ConfigFileError",
@@ -129,13 +149,17 @@ __all__ = [
     "ProtocolError",
     "ReadOnlyError",
     "RefusedError",
+    "RegistryError",
+    "RegistryUnknownError",
     "RemoteProtocolError",
     "ResourceUnknownError",
     "ScopeError",
     "ServerExistsError",
     "ServerExitedError",
     "ServerUnknownError",
+    "SessionExpiredError",
     "SpawnError",
+    "StatusError",
     "ToolError",
     "ToolExcludedError",
     "ToolUnknownError",
@@ -151,25 +175,32 @@ __getattr__ = lazily(
     {
         "gaia_mcp.errors.configuration": (
             "AgentError",
+            "CatalogError",
             "ConfigError",
             "ConfigFileError",
             "EntryError",
             "HandlerError",
+            "RegistryUnknownError",
             "ServerExistsError",
             "ServerUnknownError",
             "VariableUnsetError",
         ),
         "gaia_mcp.errors.connection": (
+            "AuthorizationError",
             "CancelledError",
             "ConnectError",
             "ConnectionLostError",
             "DeadlineError",
             "NotConnectedError",
+            "RegistryError",
             "ServerExitedError",
+            "SessionExpiredError",
             "SpawnError",
+            "StatusError",
         ),
         "gaia_mcp.errors.protocol": (
             "CallCancelledError",
+            "CallCutError",
             "CallGarbledError",
             "CallLateError",
             "CallLostError",

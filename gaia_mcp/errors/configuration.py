@@ -69,6 +69,25 @@ class VariableUnsetError(ConfigError, kind="variable-unset"):
         self.field = field
 
 
+class RegistryUnknownError(ConfigError, kind="registry-unknown"):
+    """The registry at `url` does not have the server `name`, or not the version that was asked for."""
+
+    def __init__(self, url: str, name: str, version: str = "", *, hint: str = "") -> None:
+        what = f"version {version!r} of {name!r}" if version else f"server {name!r}"
+        super().__init__(f"the registry {url} has no {what}", hint=hint, case="version-unknown" if version else "")
+        self.url = url
+        self.name = name
+        self.version = version
+
+
+class CatalogError(ConfigError, ValueError, kind="catalog"):
+    """A registry's document about a server cannot become an entry."""
+
+    def __init__(self, name: str, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"{name!r}: {problem}", hint=hint)
+        self.name = name
+
+
 class AgentError(ConfigError, kind="agent"):
     """An agent that cannot be loaded or lacks what is needed to serve it."""
 

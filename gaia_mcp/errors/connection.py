@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gaia_mcp.errors.root import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class ConnectError(MCPError, RuntimeError, kind="connect"):
@@ -55,11 +60,50 @@ class ServerExitedError(ConnectionLostError, kind="exited"):
         self.stage = stage
 
 
+class AuthorizationError(ConnectError, kind="authorization"):
+    """The server requires authorization, and there is none that it accepts. `problem` completes "server NAME …";
+    `scopes` are those that a new authorization has to ask for, where the server has named them.
+    """
+
+    def __init__(
+        self, server: str, problem: str, *, hint: str = "", case: str = "", scopes: Sequence[str] = ()
+    ) -> None:
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server, case=case)
+        self.scopes = tuple(scopes)
+
+
+class StatusError(ConnectError, kind="http-status"):
+    """The server refused a request with an HTTP status, and so did nothing. `status` is its number."""
+
+    def __init__(self, server: str, message: str, status: int, *, case: str = "") -> None:
+        super().__init__(message, server=server, case=case or f"http-{status}")
+        self.status = status
+        self.facts = {"status": status}
+
+
+class SessionExpiredError(ConnectError, kind="session-expired"):
+    """The server no longer knows the session, and did nothing. A new connection begins another one."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"server {server!r} no longer knows the session", server=server)
+
+
 class NotConnectedError(ConnectError, kind="not-connected"):
     """Used before `connect()` or after `disconnect()`."""
 
     def __init__(self, server: str) -> None:
         super().__init__(f"Not connected to MCP server {server!r}", hint="call connect() first", server=server)
+
+
+class RegistryError(ConnectError, kind="registry"):
+    """A registry of servers cannot be read. `problem` completes "the registry URL …"; `moved` is the URL that it
+    redirects to, empty if it does not.
+    """
+
+    def __init__(self, url: str, problem: str, *, hint: str = "", case: str = "", moved: str = "") -> None:
+        super().__init__(f"the registry {url} {problem}", hint=hint, case=case)
+        self.url = url
+        self.moved = moved
 
 
 class DeadlineError(MCPError, TimeoutError, kind="timeout"):

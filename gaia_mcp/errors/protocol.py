@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gaia_mcp.errors.connection import CancelledError, DeadlineError, ServerExitedError
+from gaia_mcp.errors.connection import CancelledError, ConnectionLostError, DeadlineError, ServerExitedError
 from gaia_mcp.errors.root import MCPError
 
 
@@ -20,8 +20,8 @@ class LocalProtocolError(ProtocolError, kind="protocol-local"):
 class RemoteProtocolError(ProtocolError, kind="protocol-remote"):
     """The peer broke the protocol."""
 
-    def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
+    def __init__(self, server: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server, case=case)
 
 
 class VersionError(ProtocolError, kind="version"):
@@ -83,6 +83,10 @@ class CallLostError(ServerExitedError, OutcomeUnknownError):
     """The server ended during a tool call."""
 
 
+class CallCutError(ConnectionLostError, OutcomeUnknownError):
+    """The connection ended during a tool call."""
+
+
 class CallLateError(DeadlineError, OutcomeUnknownError):
     """The time for a tool call ran out."""
 
@@ -97,6 +101,7 @@ class CallGarbledError(RemoteProtocolError, OutcomeUnknownError):
 
 _DURING_A_CALL: dict[type[MCPError], type[OutcomeUnknownError]] = {
     ServerExitedError: CallLostError,
+    ConnectionLostError: CallCutError,
     DeadlineError: CallLateError,
     CancelledError: CallCancelledError,
     RemoteProtocolError: CallGarbledError,

@@ -13,10 +13,11 @@ class ToolError(MCPError, kind="tool"):
 
 
 class ToolUnknownError(ToolError, kind="tool-unknown"):
-    """The server has no tool of that name."""
+    """The server has no tool of that name, or one that cannot be called; `reason` is then why."""
 
-    def __init__(self, server: str, tool: str, *, suggestion: str = "") -> None:
-        super().__init__(f"server {server!r} has no tool {tool!r}", hint=suggestion, server=server)
+    def __init__(self, server: str, tool: str, *, reason: str = "", suggestion: str = "") -> None:
+        more = f": {reason}" if reason else ""
+        super().__init__(f"server {server!r} has no tool {tool!r}{more}", hint=suggestion, server=server)
         self.tool = tool
 
 

@@ -32,7 +32,7 @@ MEANT = frozenset(
 # The words for the ways to reach a server, in ours.
 TYPES = {
     "stdio": "stdio", "local": "stdio", "http": "http", "streamable-http": "http", "streamable_http": "http",
-    "streamableHttp": "http", "streamablehttp": "http", "remote": "http", "sse": "sse",
+    "streamableHttp": "http", "streamablehttp": "http", "remote": "http", "sse": "sse", "rpc": "rpc",
 }  # fmt: skip
 
 

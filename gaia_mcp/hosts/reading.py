@@ -111,8 +111,8 @@ class _Reading:
             raise NotCarriedError("its URL does not begin with http:// or https://")
         entry: dict[str, Any] = {"url": self._text(url, "url")}
         default = self.dialect.url_means if self.raw.get("url") == url else "http"
-        if TYPES.get(kind, default) == "sse":
-            entry["type"] = "sse"
+        if (meant := TYPES.get(kind, default)) in ("sse", "rpc"):
+            entry["type"] = meant
         options = self.raw.get("requestOptions")
         headers = self._pairs(self._first(HEADERS_KEYS), "headers")
         if isinstance(options, dict) and "headers" in options:
@@ -126,7 +126,13 @@ class _Reading:
             headers["Authorization"] = f"Bearer ${{{bearer}}}"
         if headers:
             entry["headers"] = headers
-        return entry
+        # Cursor's word for it is the second.
+        authorization = self._first(("oauth", "auth"))
+        if isinstance(authorization, dict):
+            entry["oauth"] = {
+                key: self._text(held, key) if isinstance(held, str) else held for key, held in authorization.items()
+            }
+        return {**entry, "oauth": False} if self.raw.get("oauth") is False else entry
 
     def _timeout(self) -> int | float | None:
         if self.dialect.timeout is None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.server.agent import AgentProvider
+    from gaia_mcp.server.provider import Change
 
 
 @dataclass
@@ -115,6 +116,8 @@ class AgentHandler(MCPHandler):
         self._provider: AgentProvider | None = None
         # The agent's instructions for its use; empty while it is not connected.
         self.instructions = ""
+        # Called, in a thread of its own and without an argument, when the agent announces that its tools have changed.
+        self.on_tools_changed: Callable[[], None] | None = None
 
     def connect(self) -> None:
         """Read the agent's tools, and open it. Raises what the agent does."""
@@ -122,6 +125,7 @@ class AgentHandler(MCPHandler):
 
         self._provider = AgentProvider(self._agent, report=self._bubble_warning)
         self.instructions = self._provider.describe().instructions
+        self._provider.on_change(self._hear)
         self._provider.open()
         self._connected = True
 
@@ -142,6 +146,10 @@ class AgentHandler(MCPHandler):
         provider, self._provider = self._provider, None
         if provider is not None:
             provider.close()
+
+    def _hear(self, change: Change) -> None:
+        if "tools" in change.lists and self.on_tools_changed is not None:
+            self.on_tools_changed()
 
     def _answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if self._provider is None:

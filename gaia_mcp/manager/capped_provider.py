@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.manager.tool_results import capped, tool_result, wire_result
@@ -33,9 +33,9 @@ class CappedProvider:
         short = capped(result, self._max_bytes)
         return answer if short is result else wire_result(short)
 
-    def on_change(self, listener: Listener) -> Callable[[], None]:
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
         """As the provider does."""
-        return self._provider.on_change(listener)
+        return self._provider.on_change(listener, wanted)
 
     def close(self) -> None:
         """Close the provider."""

@@ -111,8 +111,8 @@ class MCPManager:
         return self._router.instructions(stage, agent)
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener`, from any thread, when `known_tools` may have changed, and with ("tools",) when a server has
-        announced new ones, which are not listed yet. Returns a function that ends this.
+        """Call `listener`, from any thread, when `known_tools` may have changed, and with "tools" in its lists when a
+        server has announced new ones, which are not listed yet. Returns a function that ends this.
         """
         return self._router.listeners.add(listener)
 

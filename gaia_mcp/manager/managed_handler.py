@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.manager.adapters import ClientHandler
+from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
 from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.manager.handler_connection import HandlerConnection
 from gaia_mcp.manager.handler_failures import HandlerHungError, described, scrubbed
@@ -60,7 +60,7 @@ class ManagedHandler:
         self._qualified = qualified
         # A client keeps to its timeout itself, and stops the clock while a person answers the server.
         self._is_client = isinstance(handler, ClientHandler)
-        if isinstance(handler, ClientHandler):
+        if isinstance(handler, ClientHandler | AgentHandler):
             handler.on_tools_changed = self._forget_tools
         self._threads = HandlerThreads(self.name)
         self._connection = HandlerConnection(

@@ -5,7 +5,7 @@ Checks the arguments of calls where the handler does not: a remote server and an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,18 @@ from gaia_mcp.manager.adapters import FullDefinition
 from gaia_mcp.manager.router import Reason, Refusal
 from gaia_mcp.manager.tool_results import failed, wire_result
 from gaia_mcp.protocol.server import Description
+from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import check_task, tool_definition
 from gaia_mcp.server.members import json_problem
-from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError, method_not_found
+from gaia_mcp.server.provider import (
+    Change,
+    Listener,
+    Listeners,
+    RequestError,
+    ResultError,
+    method_not_found,
+    unknown_tool,
+)
 from gaia_mcp.server.results import checked_result
 from gaia_mcp.toolcall import Call, enter_call
 from gaia_mcp.toolspec.invalid_arguments import report as explain
@@ -59,7 +68,8 @@ class ManagerProvider:
         self._listeners = Listeners()
         # The tools that were listed last, None before.
         self._listed: list[MCPToolDefinition] | None = None
-        self._stop_listening = manager.on_change(self._hear)
+        self._announcer = Announcer(self._announce, self._listeners)
+        self._stop_listening = manager.on_change(self._announcer.announce)
 
     def describe(self) -> Description:
         """Name, version, capabilities, and the instructions that are known so far."""
@@ -81,13 +91,14 @@ class ManagerProvider:
             enter_call(None)
         raise method_not_found(method)
 
-    def on_change(self, listener: Listener) -> Callable[[], None]:
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
         """Call `listener` when the tools have changed since they were listed. Returns a function that ends this."""
-        return self._listeners.add(listener)
+        return self._listeners.add(listener, wanted)
 
     def close(self) -> None:
         """Disconnect all handlers."""
         self._stop_listening()
+        self._announcer.close()
         self._manager.shutdown_all()
 
     def _list_tools(self, params: Wire) -> Wire:
@@ -114,7 +125,7 @@ class ManagerProvider:
             return wire_result(failed(problem))
         result = self._manager.call_tool(name, arguments, stage=self._stage, agent=self._agent)
         if isinstance(result, Refusal) and result.reason is not Reason.UNAVAILABLE:
-            raise RequestError(f"Unknown tool: {name}")
+            raise unknown_tool(name)
         return self._wire(name, result, known.get("outputSchema"))
 
     def _wire(self, name: str, result: MCPToolResult, output: Any) -> Wire:
@@ -162,15 +173,10 @@ class ManagerProvider:
             self._reported.add(problem)
             self._report(problem)
 
-    def _hear(self, lists: tuple[str, ...]) -> None:
+    def _announce(self, change: Change) -> None:
         """The manager's tools may have changed; what is announced is a difference to the last list."""
-        listed = self._listed
-        if listed is None:
-            self._listeners.announce()
-            return
-        known = self._known_tools()
-        if "tools" in lists or known != listed:
+        known = self._known_tools() if self._listed is not None else None
+        is_new = known is not None and ("tools" in change.lists or known != self._listed)
+        if is_new:
             self._listed = known
-            self._listeners.announce("tools")
-        else:
-            self._listeners.announce()
+        self._listeners.announce(Change(("tools",)) if is_new else Change(description=True))

@@ -19,7 +19,7 @@ from gaia_mcp.manager.discovery import discover
 from gaia_mcp.manager.function_names import FunctionNames
 from gaia_mcp.manager.managed_handler import ManagedHandler
 from gaia_mcp.manager.tool_index import Owner, ToolIndex, chosen_by, shared_tools, wanted_function
-from gaia_mcp.server.provider import Listeners
+from gaia_mcp.server.provider import Change, Listeners
 from gaia_mcp.toolspec.scope import can_meet
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Router:
     def _change(self, *lists: str) -> None:
         with self._lock:
             self._index = None
-        self.listeners.announce(*lists)
+        self.listeners.announce(Change(lists, description=True))
 
 
 def _unknown(name: object) -> Refusal:

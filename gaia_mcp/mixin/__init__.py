@@ -100,12 +100,11 @@ class MCPClientMixin:
         """
         manager = self._servers()
         manager.load_from_config()
+        self._print_mcp_load_summary()
         clients = [client for name in manager.list_servers() if (client := manager.get_client(name)) is not None]
         new = [client for client in clients if not follows(self, client)]
         for client in new:
             self._adopt(client)
-        for name, reason in _failures(manager).items():
-            self._tell("print_warning", f"MCP server '{name}' is not connected: {reason}")
         if new:
             self._rebuild_prompt()
         return len(clients)
@@ -145,6 +144,11 @@ class MCPClientMixin:
         return self._servers().get_status_report()
 
     # What subclasses may override.
+
+    def _print_mcp_load_summary(self) -> None:
+        """Print on the console which servers of the file are not connected, and why."""
+        for name, reason in _failures(self._servers()).items():
+            self._tell("print_warning", f"MCP server '{name}' is not connected: {reason}")
 
     def _register_mcp_tools(self, client: MCPClient) -> None:
         """Register the tools of a server where this agent looks them up; report unusable ones on the console."""

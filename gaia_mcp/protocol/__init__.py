@@ -8,9 +8,11 @@ process.
 How the modules build on one another:
 
     framing         bytes to records: one line each, of limited length
+    sse             bytes to server-sent events, over HTTP
     jsonrpc         records to messages: requests, notifications, results, errors
     versions        the revisions of MCP and their two eras
     envelope        what a request of the stateless era carries in `params._meta`
+    headers         what it repeats in its HTTP headers
     events          what a connection reports to its owner
     connection      what both roles share: ids, matching responses, cancellation, progress
     negotiation     how a client and a server agree on a revision
@@ -71,7 +73,8 @@ Changes. In the handshake era a server announces changed lists unasked, and chan
 `resources/subscribe`. In the stateless era it announces nothing without a subscription, a `subscriptions/listen`
 request that stays open. The server acknowledges it first, naming what it grants, and its result ends it. A subscription
 is not a pending request in the sense above: no deadline applies to it, and an error without an id is never about it.
-Changes that happen between two subscriptions are lost, so the end of one is reported as a change.
+Changes that happen between two subscriptions are lost, so the end of one is reported as a change. Those that happen
+during a handshake are announced after it. A server limits the subscriptions of a client, and grants one to any URI.
 
 Lists come in pages. A missing or null `nextCursor` ends a list. An empty string is a cursor like any other, although
 some older servers mean the end by it; `pagination` follows it once and stops at a cursor that it has seen.

@@ -9,7 +9,7 @@ from typing import Any
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Connection, Outgoing
-from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
     Cancelled,
     ErrorResponse,
@@ -89,7 +89,8 @@ class ClientConnection(Connection):
             self._advance(step)
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
-        """Send a request; a `Result`, `ErrorResponse` or `InvalidResponse` with this id follows.
+        """Send a request; a `Result`, `ErrorResponse` or `InvalidResponse` with this id follows. Capabilities in the
+        `_meta` of `params` take the place of those of this client.
 
         `progress` asks for `Progressed` events meanwhile.
         """
@@ -97,6 +98,9 @@ class ClientConnection(Connection):
         meta: dict[str, Any] | None = self._meta
         if progress:
             meta = {**(meta or {}), "progressToken": request_id}
+        if meta is not None and params and (own := meta_of(params).get(CAPABILITIES_KEY)) is not None:
+            # A request on behalf of another client, which may have others.
+            meta = {**meta, CAPABILITIES_KEY: own}
         self._send_request(request_id, method, with_meta(params, meta) if meta is not None else params)
         return request_id
 

@@ -46,12 +46,14 @@ class Outgoing(NamedTuple):
 
 
 class Connection:
-    """One end of a conversation. `client` and `server` have a subclass for each role."""
+    """One end of a conversation. `client` and `server` have a subclass for each role. Its requests are numbered from
+    `first_id` on.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, first_id: int = 1) -> None:
         self._outgoing: list[Outgoing] = []
         self._events: list[Event] = []
-        self._next_id = 1
+        self._first_id = self._next_id = first_id
         self._pending: dict[RequestId, str] = {}
         self._abandoned: dict[RequestId, None] = {}
         self._progress: dict[RequestId, float] = {}
@@ -151,7 +153,7 @@ class Connection:
         return number
 
     def _was_sent(self, request_id: RequestId) -> bool:
-        return isinstance(request_id, int) and 0 < request_id < self._next_id
+        return isinstance(request_id, int) and self._first_id <= request_id < self._next_id
 
     def _ignore_responses_to(self, request_id: RequestId) -> None:
         self._progress.pop(request_id, None)

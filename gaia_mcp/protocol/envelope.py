@@ -6,6 +6,7 @@ from typing import Any
 
 from gaia_mcp.protocol.events import RequestContext
 from gaia_mcp.protocol.jsonrpc import is_id
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"
@@ -13,6 +14,13 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+# What a gateway says in the `_meta` of its lists: why some of its servers are missing in them, by their names.
+UNAVAILABLE_KEY = "gaia-mcp/unavailable"
+# The names of extensions, among the capabilities of a client and of a server, and their methods.
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+SKILL_METHODS = frozenset({"skills/list", "skills/get", "resources/directory/read"})
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -56,3 +64,14 @@ def progress_token(meta: dict[str, Any]) -> int | str | None:
     """The token under which the client asks for progress, None if it does not."""
     token = meta.get("progressToken")
     return token if is_id(token) else None
+
+
+def declares_tasks(context: RequestContext) -> bool:
+    """Whether the client of a request has declared the tasks extension with it."""
+    extensions = context.capabilities.get("extensions")
+    return may_declare_tasks(context) and isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+
+def may_declare_tasks(context: RequestContext) -> bool:
+    """Whether the client of a request could declare the tasks extension: no older revision has it."""
+    return context.version in STATELESS_VERSIONS

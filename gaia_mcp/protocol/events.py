@@ -20,7 +20,7 @@ class Peer(NamedTuple):
     info: dict[str, Any]
     capabilities: dict[str, Any]
     instructions: str
-    # "handshake" or "stateless": to be shown and cached, never a basis for behaviour.
+    # "handshake", "stateless", or "rpc" where there is no MCP: to be shown and cached, never a basis for behaviour.
     era: str
 
 

@@ -104,11 +104,17 @@ def retry_params(params: dict[str, Any], required: InputRequired, responses: dic
     return again
 
 
+# The parameters that only a request which is sent again has.
+RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
+
+
 class Retry(NamedTuple):
-    """What a client sends with a request that it sends again: its responses by key, and the state as it got it."""
+    """What a client sends with a request that it sends again: its responses by key, and the state as it got it. Without
+    a state, it has answers to questions that it expects.
+    """
 
     responses: dict[str, Any]
-    state: str
+    state: str | None
 
 
 def retry_of(request: RequestReceived) -> Retry | None:
@@ -116,10 +122,10 @@ def retry_of(request: RequestReceived) -> Retry | None:
 
     Raises `ValueError` for what is not in the form of the specification.
     """
-    if request.context.version not in STATELESS_VERSIONS or "requestState" not in request.params:
+    if request.context.version not in STATELESS_VERSIONS or RETRY_MEMBERS.isdisjoint(request.params):
         return None
-    responses, state = request.params.get("inputResponses", {}), request.params["requestState"]
-    if not isinstance(state, str):
+    responses, state = request.params.get("inputResponses", {}), request.params.get("requestState")
+    if not isinstance(state, str) and "requestState" in request.params:
         raise ValueError("requestState must be a string")
     if not isinstance(responses, dict):
         raise ValueError("inputResponses must be an object")

@@ -21,12 +21,18 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 # MCP's own: 2026-07-28 reserves -32020 to -32099 for the specification.
+HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers use INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
 # In 2025-11-25 only: URLs have to be opened before the request can succeed.
 URL_REQUIRED = -32042
+
+# What is shorter takes little memory, also several times.
+_LONG_CHARS = 1 << 20
+# The members of content that may be as long as they like.
+_TEXTS = ("text", "blob", "data")
 
 _decoder = json.JSONDecoder()
 _write = compact_writer()
@@ -98,16 +104,36 @@ def encode(message: Message | list[Message]) -> bytes:
         if isinstance(message, dict):
             key = "params" if "params" in message else "result"
             body = message.get(key)
+            if key == "result" and _has_long_text(body):
+                from gaia_mcp.protocol.long_texts import encode_long
+
+                return encode_long(message, _write, _LONG_CHARS)
             if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
                 bare = body.copy()
                 del bare["_meta"]
                 # The body is the message's last member: the brackets that close both stand at the end.
                 begun = _write({**message, key: bare})[:-2]
                 line = f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'
+                # As large as the line: a result of 50 MB is to be here as few times as possible.
+                del begun
                 return paired(line).encode("ascii")
         return paired(_write(message)).encode("ascii") + b"\n"
     except RecursionError as cause:
         raise ValueError("nested too deeply, or within itself") from cause
+
+
+def _has_long_text(result: Any) -> bool:
+    """Whether the content of a result is so long that it is to be in memory as few times as possible."""
+    blocks = (result.get("content") or result.get("contents")) if isinstance(result, dict) else None
+    if not isinstance(blocks, list):
+        return False
+    for block in blocks:
+        if isinstance(block, dict):
+            for name in _TEXTS:
+                text = block.get(name)
+                if isinstance(text, str) and len(text) > _LONG_CHARS:
+                    return True
+    return False
 
 
 def parse(record: bytes) -> Any:
@@ -115,9 +141,13 @@ def parse(record: bytes) -> Any:
 
     Raises `ValueError` for anything that is not UTF-8 JSON, also when it is nested too deeply to read.
     """
+    # Decoded here, for `json` would guess at UTF-16 and UTF-32.
+    return parse_text(record.decode())
+
+
+def parse_text(text: str) -> Any:
+    """The JSON value of a record that has been decoded, so that a caller need not keep both. Raises as `parse` does."""
     try:
-        # Decoded here, for `json` would guess at UTF-16 and UTF-32.
-        text = record.decode()
         if text[:1] == "{":
             value, end = _decoder.raw_decode(text)
             if end == len(text):

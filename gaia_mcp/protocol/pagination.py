@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY, meta_of
+from gaia_mcp.protocol.jsonrpc import as_text
+
 # 10,000 tools come in 100 pages; a list that has not ended after this many never will.
 MAX_PAGES = 1000
 
@@ -16,6 +19,7 @@ LISTS = {
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
+    "skills/list": "skills",
 }
 
 
@@ -39,6 +43,8 @@ class Pages:
         if not isinstance(items, list):
             self.problems.append(f"a page without a list of {self._member}")
             items = []
+        if isinstance(missing := meta_of(result).get(UNAVAILABLE_KEY), dict):
+            self.problems += [f"server {name!r} is not available: {as_text(why)}" for name, why in missing.items()]
         cursor = result.get("nextCursor")
         if self._count == 1:
             self._first = cursor

@@ -6,6 +6,7 @@ form in which an older revision carries it, and whether a result is one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.input_required import missing_capabilities
@@ -30,9 +31,9 @@ class MissingCapabilityError(QuestionError):
     Also where it could not, since its revision `lacks` what the question needs.
     """
 
-    def __init__(self, required: Wire, lacks: str | None = None) -> None:
+    def __init__(self, required: Wire, lacks: str | None = None, needed_by: str = "this question") -> None:
         names = [f"{name}.{mode}" for name, modes in required.items() for mode in modes] or list(required)
-        text = f"the client does not declare the capability {', '.join(names)}, which this question needs"
+        text = f"the client does not declare the capability {', '.join(names)}, which {needed_by} needs"
         super().__init__(f"this question needs more than revision {lacks} of the client has" if lacks else text)
         self.required = required
 
@@ -56,6 +57,22 @@ def missing_for(question: Question, version: str, declared: Wire) -> Wire:
         # Modes came later: the capability stands for the form.
         declared = {**declared, "elicitation": {"form": {}}}
     return missing_capabilities({"": question.as_input_request()}, declared)
+
+
+def check_declared(questions: Iterable[Question], version: str, declared: Wire) -> None:
+    """Raises `MissingCapabilityError` if a client of `version` lacks what the questions need."""
+    required: Wire = {}
+    is_known = True
+    for question in questions:
+        required.update(missing_for(question, version, declared))
+        is_known = is_known and has(question, version)
+    if required:
+        raise MissingCapabilityError(required, None if is_known else version)
+
+
+def is_asked_by_result(version: str) -> bool:
+    """Whether the result of a client's own request asks it; earlier revisions have requests for that."""
+    return version in STATELESS_VERSIONS
 
 
 def question_for(question: Question, version: str, number: int) -> tuple[str, Wire | None]:

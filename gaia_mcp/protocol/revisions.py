@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from gaia_mcp.protocol.input_required import input_required, type_problem
+from gaia_mcp.protocol.envelope import SKILL_METHODS, SKILLS_EXTENSION
+from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, input_required, type_problem
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, as_text
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, TASK_VERSION, since
@@ -37,8 +38,20 @@ _INTRODUCED = {
     "result": {"resultType": "2026-07-28", "ttlMs": "2026-07-28", "cacheScope": "2026-07-28"},
     "capabilities": {"completions": "2025-03-26", "elicitation": "2025-06-18", "extensions": "2026-07-28"},
 }
+# Feature methods and the capability, or the extension, that each belongs to.
+FEATURES = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "completion/complete": "completions",
+    **dict.fromkeys(SKILL_METHODS, SKILLS_EXTENSION),
+}
 # Results that a stateless client may cache; it must be told for how long. Not at all, since an agent may change.
-CACHEABLE = frozenset({"server/discover", "resources/read", *LISTS})
+CACHEABLE = frozenset({"server/discover", "resources/read", *SKILL_METHODS, *LISTS})
 
 
 def info_for(version: str, info: Wire) -> Wire:
@@ -56,6 +69,13 @@ def can_declare(version: str, capability: str) -> bool:
 def capabilities_for(version: str, capabilities: Wire) -> Wire:
     """A server's or client's capabilities."""
     return _known(version, "capabilities", capabilities)
+
+
+def capability_names(capabilities: Wire) -> list[str]:
+    """The names of the capabilities that a peer declares, with those of its extensions at the end."""
+    extensions = capabilities.get("extensions")
+    names = [name for name in capabilities if name != "extensions"]
+    return [*names, *(extensions if isinstance(extensions, dict) else ())]
 
 
 def server_request_problem(version: str, method: str, params: Wire) -> tuple[int, str] | None:
@@ -148,7 +168,18 @@ def read_result_for(version: str, result: Wire) -> Wire:
 
 
 # For the items of each list, by the member of the result that holds them.
-_SHAPERS = {"tools": tool_for, "prompts": prompt_for, "resources": resource_for, "resourceTemplates": resource_for}
+def _skill_for(_: str, skill: Wire) -> Wire:
+    """One entry of `skills/list`, which has one shape."""
+    return skill
+
+
+_SHAPERS = {
+    "tools": tool_for,
+    "prompts": prompt_for,
+    "resources": resource_for,
+    "resourceTemplates": resource_for,
+    "skills": _skill_for,
+}
 
 
 def lacks_task(version: str, params: Wire) -> bool:
@@ -156,14 +187,19 @@ def lacks_task(version: str, params: Wire) -> bool:
     return version == TASK_VERSION and not isinstance(params.get("task"), dict)
 
 
-def result_problem(version: str, method: str, result: Wire) -> str | None:
-    """Why a server must not send `result` to a client of `version`; None if it may."""
+def result_problem(version: str, method: str, result: Wire, known: ResultTypes = RESULT_TYPES) -> str | None:
+    """Why a server must not send `result` to a client of `version`; None if it may. `known` are the types of results
+    that it may have.
+    """
     if (kind := result.get("resultType", "complete")) != "complete":
         if version not in STATELESS_VERSIONS:
             return f"it is of the type {as_text(kind)!r}, and {version} has complete results only"
-        required = type_problem(method, result) or input_required(result)
+        if (problem := type_problem(method, result, known)) is not None or kind != "input_required":
+            return problem
+        required = input_required(result)
         return required if isinstance(required, str) else None
-    if "inputRequests" in result or "requestState" in result:
+    # That of `tasks/get` has what the task asks for.
+    if ("inputRequests" in result and method != "tasks/get") or "requestState" in result:
         return "it is complete, and yet asks for input"
     if method == "resources/read" and result.get("contents") == []:
         return "its contents are empty; an unknown resource is an error"

@@ -5,7 +5,7 @@ A request with an envelope is stateless and stands alone; `initialize` begins a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gaia_mcp.protocol import jsonrpc
@@ -15,32 +15,20 @@ from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
     SERVER_INFO_KEY,
     SUBSCRIPTION_KEY,
+    TASK_METHODS,
+    TASKS_EXTENSION,
     has_envelope,
     meta_of,
     progress_token,
     read_context,
-    with_meta,
 )
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, RequestContext, RequestReceived
-from gaia_mcp.protocol.input_required import RESULT_TYPES, missing_capabilities
+from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, missing_capabilities
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, has, missing_for, question_for
-from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for, result_problem
+from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, check_declared, question_for
+from gaia_mcp.protocol.revisions import FEATURES, capabilities_for, info_for, result_for, result_problem
+from gaia_mcp.protocol.subscriptions import LISTEN, SUBSCRIBING, SubscriptionError, Subscriptions, declares, names_tasks
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
-
-# Feature methods and the capability that each belongs to. Those of the handshake era alone are below.
-_FEATURES = {
-    "tools/list": "tools",
-    "tools/call": "tools",
-    "prompts/list": "prompts",
-    "prompts/get": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-    "completion/complete": "completions",
-}
-# One client may hold this many subscriptions open; the official SDK's limit.
-MAX_SUBSCRIPTIONS = 1024
 
 
 class Description(NamedTuple):
@@ -54,21 +42,31 @@ class Description(NamedTuple):
 class ServerConnection(Connection):
     """The server's end. `description` may be replaced at any time, for instance when a slow agent has loaded."""
 
-    def __init__(self, description: Description) -> None:
-        super().__init__()
+    def __init__(self, description: Description, first_id: int = 1) -> None:
+        super().__init__(first_id)
         self.description = description
+        self.subscriptions = Subscriptions()
         self._signed: tuple[Description | None, Fixed] = (None, Fixed({}))
         self._version: str | None = None
         self._is_initialized = False
         self._client = RequestContext("", {}, {}, None, None)
         self._log_level = "info"
         self._open: dict[RequestId, tuple[str, RequestContext]] = {}
-        self._subscriptions: dict[RequestId, set[str]] = {}
         self._batches = Batches()
 
-    def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
+    @property
+    def version(self) -> str | None:
+        """The revision that a handshake has agreed on, None before it."""
+        return self._version
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether the server declares the tasks extension."""
+        return TASKS_EXTENSION in self.description.capabilities.get("extensions", ())
+
+    def respond(self, request_id: RequestId, value: dict[str, Any], known: ResultTypes = RESULT_TYPES) -> None:
         """Send the result of a request, as the client's revision knows it; an error if it requires input for which the
-        client lacks a capability. Nothing is sent for a cancelled request.
+        client lacks a capability. Nothing is sent for a cancelled request. `known` are the types that it may have.
 
         Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is no result of the method;
         the request then stays open.
@@ -76,9 +74,10 @@ class ServerConnection(Connection):
         if (opened := self._open.get(request_id)) is None:
             return
         method, context = opened
-        if (problem := result_problem(context.version, method, value)) is not None:
+        if (problem := result_problem(context.version, method, value, known)) is not None:
             raise ValueError(problem)
-        if "inputRequests" in value and (missing := missing_capabilities(value["inputRequests"], context.capabilities)):
+        asks = value.get("resultType") == "input_required"
+        if asks and (missing := missing_capabilities(value.get("inputRequests", {}), context.capabilities)):
             data = {"requiredCapabilities": missing}
             self.respond_error(request_id, jsonrpc.MISSING_CAPABILITY, "Missing required client capability", data)
             return
@@ -105,7 +104,7 @@ class ServerConnection(Connection):
 
     def cancel(self, request_id: RequestId, reason: str = "") -> None:
         """Cancel an open request, as its client does with a notification or by closing the request's own stream."""
-        if self._open.pop(request_id, None) is None or self._subscriptions.pop(request_id, None) is not None:
+        if self._open.pop(request_id, None) is None or self.subscriptions.end(request_id):
             return
         self._progress.pop(request_id, None)
         self._finish_in_batch(request_id, None)
@@ -148,12 +147,7 @@ class ServerConnection(Connection):
         method, context = opened
         if method not in (RESULT_TYPES["input_required"] or ()):
             raise QuestionError(f"{method} cannot ask its client")
-        required: dict[str, Any] = {}
-        for question in questions.values():
-            required.update(missing_for(question, context.version, context.capabilities))
-        if required:
-            is_known = all(has(question, context.version) for question in questions.values())
-            raise MissingCapabilityError(required, None if is_known else context.version)
+        check_declared(questions.values(), context.version, context.capabilities)
         if context.version in STATELESS_VERSIONS:
             return None
         if not self._is_initialized:
@@ -186,19 +180,37 @@ class ServerConnection(Connection):
         else:
             self.respond_error(request_id, jsonrpc.INVALID_REQUEST, str(problem))
 
+    def subscribe(self, request: Request | RequestReceived, tasks: Sequence[str] = ()) -> None:
+        """Begin the subscription of a request; `tasks` are those of its client that it is about."""
+        if request.method == LISTEN:
+            # It stays open for long: what describes the client may be large, and is of no use meanwhile.
+            context = RequestContext(STATELESS_VERSIONS[0], {}, {}, None, None)
+            self._open[request.id] = (request.method, context)
+        try:
+            self._outgoing += self.subscriptions.begin(request, self.description.capabilities, tasks)
+        except SubscriptionError as refusal:
+            self.respond_error(request.id, refusal.code, str(refusal))
+        else:
+            if request.method != LISTEN:
+                self.respond(request.id, {})
+
     def announce_list_changed(self, kind: str) -> None:
         """Announce that the list of `kind` ("tools", "prompts", "resources") has changed, where a client is to know."""
-        method = f"notifications/{kind}/list_changed"
-        if self._version is not None and self._announces(kind):
-            self.notify(method)
-        for subscription, wanted in self._subscriptions.items():
-            if kind in wanted:
-                self._notify_about(subscription, method, {"_meta": {SUBSCRIPTION_KEY: subscription}})
+        self._outgoing += self.subscriptions.list_changed(kind, self.description.capabilities)
+
+    def announce_resource_updated(self, uri: str) -> None:
+        """Announce that a resource has changed, to those that have subscribed to it."""
+        self._outgoing += self.subscriptions.resource_updated(uri)
+
+    def announce_task(self, task_id: str, described: dict[str, Any]) -> bool:
+        """Announce that a task has changed; whether there is a subscription to it."""
+        self._outgoing += (messages := self.subscriptions.task_changed(task_id, described))
+        return bool(messages)
 
     def close(self) -> None:
         """Send the results that end the subscriptions; nothing else is sent at the end of a connection."""
-        for subscription in list(self._subscriptions):
-            del self._subscriptions[subscription]
+        for subscription in self.subscriptions:
+            self.subscriptions.end(subscription)
             self.respond(subscription, {"_meta": {SUBSCRIPTION_KEY: subscription}})
 
     # Requests.
@@ -222,7 +234,7 @@ class ServerConnection(Connection):
             context = self._client._replace(progress_token=progress_token(meta_of(params)), log_level=self._log_level)
             self._open[request_id] = (method, context)
             self._serve_handshake(request, context)
-        elif method in _FEATURES or method in ("server/discover", "subscriptions/listen"):
+        elif method in FEATURES or method in ("server/discover", LISTEN):
             text = "send initialize first, or put the 2026-07-28 keys into params._meta"
             self.respond_error(request_id, jsonrpc.INVALID_PARAMS, text)
         else:
@@ -240,8 +252,10 @@ class ServerConnection(Connection):
             self.respond_error(request_id, jsonrpc.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
         elif method == "server/discover":
             self.respond(request_id, self._discovered())
-        elif method == "subscriptions/listen":
-            self._subscribe(request)
+        elif (method in TASK_METHODS or (method == LISTEN and names_tasks(params))) and self.has_tasks:
+            self._events.append(RequestReceived(request_id, method, params, context))
+        elif method == LISTEN:
+            self.subscribe(request)
         else:
             self._serve_feature(request, context)
 
@@ -267,6 +281,7 @@ class ServerConnection(Connection):
             return
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         self._is_initialized = False
+        self.subscriptions.begin_handshake()
         self._client = RequestContext(self._version, info, capabilities, None, None)
         self._open[request.id] = (request.method, self._client)
         response: dict[str, Any] = {
@@ -286,42 +301,20 @@ class ServerConnection(Connection):
                 self.respond(request.id, {})
             else:
                 self.respond_error(request.id, jsonrpc.INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+        elif request.method in SUBSCRIBING and declares(self.description.capabilities, "resources", "subscribe"):
+            self.subscribe(request)
         else:
             self._serve_feature(request, context)
 
     def _serve_feature(self, request: Request, context: RequestContext) -> None:
-        if _FEATURES.get(request.method) in self.description.capabilities:
+        feature, declared = FEATURES.get(request.method), self.description.capabilities
+        if feature in declared or feature in declared.get("extensions", ()):
             self._events.append(RequestReceived(request.id, request.method, request.params, context))
         else:
             self.respond_error(request.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
-    def _subscribe(self, request: Request) -> None:
-        wanted = request.params.get("notifications")
-        if not isinstance(wanted, dict):
-            self.respond_error(
-                request.id,
-                jsonrpc.INVALID_PARAMS,
-                "subscriptions/listen needs params.notifications, an object",
-            )
-            return
-        if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
-            self.respond_error(request.id, jsonrpc.INTERNAL_ERROR, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
-            return
-        honoured = {
-            kind
-            for kind in ("tools", "prompts", "resources")
-            if wanted.get(f"{kind}ListChanged") is True and self._announces(kind)
-        }
-        self._subscriptions[request.id] = honoured
-        params = {"notifications": {f"{kind}ListChanged": True for kind in sorted(honoured)}}
-        params = with_meta(params, {SUBSCRIPTION_KEY: request.id})
-        self._notify_about(request.id, "notifications/subscriptions/acknowledged", params)
-
     def _notify_about(self, request_id: RequestId, method: str, params: dict[str, Any]) -> None:
         self._outgoing.append(Outgoing(jsonrpc.notification(method, params), request_id))
-
-    def _announces(self, kind: str) -> bool:
-        return self.description.capabilities.get(kind, {}).get("listChanged") is True
 
     # Everything else that arrives.
 
@@ -335,6 +328,7 @@ class ServerConnection(Connection):
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method == "notifications/initialized":
             self._is_initialized = True
+            self._outgoing += self.subscriptions.initialized()
         if notification.method != "notifications/cancelled":
             return  # Nothing depends on any other.
         cancelled = notification.params.get("requestId")

@@ -1,4 +1,5 @@
 """The tasks extension (ext-tasks, draft): a tool call that the server goes on with as a task, which the client polls.
+Here is what a client knows about it; the server's part is in `task_states`.
 
 The server alone decides which call becomes a task. The client then asks for its state until that is final, answers what
 the server requires meanwhile, and cancels it by a request of its own.
@@ -10,12 +11,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, are_requests
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, as_text
 
-EXTENSION = "io.modelcontextprotocol/tasks"
 # What a client declares that accepts a task in place of a result.
-EXTENSIONS: Mapping[str, Any] = MappingProxyType({EXTENSION: {}})
+EXTENSIONS: Mapping[str, Any] = MappingProxyType({TASKS_EXTENSION: {}})
 TASK_RESULT_TYPES: ResultTypes = MappingProxyType({**RESULT_TYPES, "task": frozenset({"tools/call"})})
 
 # The pause between two polls where the server names none, and the bounds for what it names: a task is neither asked for
@@ -24,7 +25,9 @@ USUAL_POLL_SECONDS = 1.0
 SHORTEST_POLL_SECONDS = 0.05
 LONGEST_POLL_SECONDS = 60.0
 
-_STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
+# The states that change no more.
+FINAL = frozenset({"completed", "failed", "cancelled"})
+_STATUSES = FINAL | {"working", "input_required"}
 
 
 class Task(NamedTuple):
@@ -44,7 +47,7 @@ class Task(NamedTuple):
     @property
     def is_final(self) -> bool:
         """Whether the state changes no more."""
-        return self.status in ("completed", "failed", "cancelled")
+        return self.status in FINAL
 
 
 def is_task(result: dict[str, Any]) -> bool:
@@ -57,7 +60,7 @@ def read_task(described: dict[str, Any]) -> Task | str:
     task_id, status, message = described.get("taskId"), described.get("status"), described.get("statusMessage", "")
     if not isinstance(task_id, str):
         return "described a task without a taskId"
-    if status not in _STATUSES:
+    if not isinstance(status, str) or status not in _STATUSES:
         return f"described a task in the unknown state {as_text(status)!r}"
     requests = described.get("inputRequests", {}) if status == "input_required" else {}
     if not are_requests(requests):

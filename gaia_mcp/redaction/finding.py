@@ -137,7 +137,7 @@ def credentials(text: str) -> Iterator[Place]:
 def _by_look(text: str) -> list[Place]:
     if len(text) < looks.SHORTEST_CHARS:
         return []
-    found = [match.span() for match in re.finditer(looks.TOKENS, text)]
+    found = looks.tokens(text)
     if "bearer" in (folded := text.lower()) or "basic" in folded:
         for match in re.finditer(looks.CREDENTIALS, text):
             kind = "bearer" if match["bearer"] else "basic"

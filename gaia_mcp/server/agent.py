@@ -7,18 +7,21 @@ here runs the agent's own code and may raise whatever that raises.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
+from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
 from gaia_mcp.server.agent_completions import AgentCompletions
 from gaia_mcp.server.agent_prompts import AgentPrompts
 from gaia_mcp.server.agent_resources import AgentResources
+from gaia_mcp.server.agent_skills import AgentSkills
 from gaia_mcp.server.agent_tools import AgentTools
+from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import described_agent
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
-from gaia_mcp.server.provider import LISTS, Listener, Listeners, method_not_found
+from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, method_not_found
 from gaia_mcp.toolcall import Call, enter_call
 
 Wire = dict[str, Any]
@@ -29,7 +32,7 @@ class AgentProvider:
 
     `report` is called with every problem of the agent's definitions, once: when the definition is read, or, for a
     schema, when it is first used; `on_failure` with every exception of a tool. `list_changes` declares that the lists
-    may change, as they do with another agent.
+    may change, as they do with another agent; an agent that announces changes itself need not be declared.
     """
 
     def __init__(
@@ -44,7 +47,9 @@ class AgentProvider:
         self._report = report
         self._on_failure = on_failure
         self._listeners = Listeners()
+        self._announcer = Announcer(self._listeners.announce, self._listeners)
         self._served = _ServedAgent(agent, report, on_failure)
+        self._served.listen(self._announcer.announce)
         # Held to count the running requests of an agent, and to replace it.
         self._lock = threading.Lock()
 
@@ -55,7 +60,7 @@ class AgentProvider:
 
     def describe(self) -> Description:
         """Name, version, capabilities and instructions."""
-        return self._served.describe({"listChanged": True} if self._list_changes else {})
+        return self._served.describe(list_changes=self._list_changes)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
         """The result of a request, for which the agent's code runs with `call` as its current call.
@@ -82,9 +87,9 @@ class AgentProvider:
         """Have the agent open what lives as long as the server; `close` closes it. Raises whatever that raises."""
         self._served.begin()
 
-    def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` after every replacement. Returns a function that ends this."""
-        return self._listeners.add(listener)
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """Call `listener` after what the agent announces, and every replacement. Returns a function that ends this."""
+        return self._listeners.add(listener, wanted)
 
     def replace_agent(self, agent: Any) -> None:
         """Serve this agent from now on. Requests that are being answered end with the agent that they began with.
@@ -92,19 +97,24 @@ class AgentProvider:
         Raises whatever the agent raises while it is described or opened; the earlier agent then stays.
         """
         served = _ServedAgent(agent, self._report, self._on_failure)
-        served.describe({})
+        served.describe()
         if self._served.is_open:
             served.begin()
         with self._lock:
             earlier, self._served = self._served, served
             is_unused = not earlier.running
-        self._listeners.announce(*LISTS)
+        earlier.stop_listening()
+        served.listen(self._announcer.announce)
+        # Other code answers from now on: each resource may have to be read again.
+        self._announcer.announce(Change(LISTS, tuple(self._listeners.uris())))
         earlier.code.loop.retire()
         if is_unused:
             earlier.end()
 
     def close(self) -> None:
         """Close the agent if it was opened, cancel the tools that run on its event loop, and end that."""
+        self._served.stop_listening()
+        self._announcer.close()
         self._served.end()
         self._served.code.loop.close()
 
@@ -116,7 +126,8 @@ class _ServedAgent:
         self.code = AgentCode(agent, report, on_failure)
         self.tools = AgentTools(self.code)
         self.prompts = AgentPrompts(self.code)
-        self.resources = AgentResources(self.code)
+        self.skills = AgentSkills(self.code)
+        self.resources = AgentResources(self.code, self.skills)
         self.completions = AgentCompletions(self.code, self.prompts, self.resources)
         # What an agent answers; a method that is not here is refused, whatever capability it belongs to.
         self.answers: dict[str, Callable[[Wire, Call], Wire]] = {
@@ -128,10 +139,19 @@ class _ServedAgent:
             "resources/templates/list": self.resources.list_templates,
             "resources/read": self.resources.read,
             "completion/complete": self.completions.complete,
+            "skills/list": self.skills.listed,
+            "skills/get": self.skills.get,
+            "resources/directory/read": self.skills.read_folder,
         }
+        self._on_change = getattr(agent, "on_mcp_change", None)
+        self.stop_listening: Callable[[], None] = lambda: None
         self.running = 0
         self.is_open = False
         self._ending = threading.Lock()
+
+    def listen(self, listener: Listener) -> None:
+        if callable(self._on_change):
+            self.stop_listening = self._on_change(listener)
 
     def begin(self) -> None:
         self.code.awaited(self.code.optional("begin_mcp"), Call())
@@ -149,16 +169,21 @@ class _ServedAgent:
             except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (the server ends all the same)
                 self.code.on_failure(f"closing the agent raised {raised(error)}", error)
 
-    def describe(self, features: Wire) -> Description:
+    def describe(self, *, list_changes: bool = False) -> Description:
         info = self.code.optional("get_mcp_server_info")
         info = described_agent(type(self.code.agent), info if isinstance(info, dict) else {}, self.code.note)
         shown: Wire = {"name": info["name"], "version": info["version"]}
         shown.update({key: info[key] for key in ("title", "description", "websiteUrl", "icons") if info.get(key)})
-        capabilities: Wire = {"tools": features, "logging": {}}
-        if self.prompts.exist():
+        announces = callable(self._on_change)
+        features = {"listChanged": True} if list_changes or announces else {}
+        capabilities: Wire = {"tools": features, "logging": {}, "extensions": {TASKS_EXTENSION: {}}}
+        changing = self.code.optional("get_mcp_changing_lists") or ()
+        if self.prompts.exist() or "prompts" in changing:
             capabilities["prompts"] = features
-        if self.resources.exist():
-            capabilities["resources"] = features
+        if self.resources.exist() or "resources" in changing:
+            capabilities["resources"] = {"subscribe": True, **features} if announces else features
+        if self.skills.exist():
+            capabilities["extensions"][SKILLS_EXTENSION] = {"directoryRead": True}
         if self.completions.exist():
             capabilities["completions"] = {}
         return Description(shown, capabilities, str(info.get("instructions") or ""))

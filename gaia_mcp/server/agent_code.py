@@ -65,6 +65,14 @@ class Features(NamedTuple):
     templates: Mapping[str, MarkedResource] = {}
 
 
+_LISTS = frozenset({"tools", "prompts", "resources", "templates"})
+# How clients may keep a list: the member of its result, the agent's attribute, which values it may have, in words.
+_CACHING: tuple[tuple[str, str, Callable[[Any], bool], str], ...] = (
+    ("ttlMs", "list_ttl_ms", lambda ttl: type(ttl) is int and ttl >= 0, "a whole number of milliseconds from 0 on"),
+    ("cacheScope", "list_cache_scope", lambda scope: scope in ("public", "private"), "'public' or 'private'"),
+)
+
+
 class AgentCode:
     """One agent. `note` is called with each problem of its definitions, and reports it once, which `problems` keeps.
     `on_failure` is for exceptions that are not answered with an error.
@@ -104,6 +112,25 @@ class AgentCode:
             elif method.definition != definition:
                 self.note(f"{kind} {definition[key]!r} is defined twice; the marked method is used")
         return kept
+
+    def list_caching(self, name: str) -> dict[str, Any]:
+        """How clients may keep a list, "tools", "prompts", "resources" or "templates", if the agent says so: the
+        `ttlMs` and `cacheScope` of its result.
+        """
+        found = {}
+        for member, attribute, is_allowed, described in _CACHING:
+            value = getattr(self.agent, attribute, None)
+            if isinstance(value, Mapping):
+                for unknown in value.keys() - _LISTS:
+                    self.note(f"{attribute} has {unknown!r}, which is not one of {', '.join(sorted(_LISTS))}")
+                value = value.get(name)
+            if value is None or value == "":
+                continue
+            if is_allowed(value):
+                found[member] = value
+            else:
+                self.note(f"{attribute} of the list of {name} is {value!r}, not {described}, and is left out")
+        return found
 
     def awaited(self, value: Any, call: Call) -> Any:
         """`value`, or what comes of it if it is to be awaited."""

@@ -37,7 +37,7 @@ class AgentPrompts:
 
     def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `prompts/list`."""
-        return page_of("prompts", self.definitions(), "name", params)
+        return {**self._code.list_caching("prompts"), **page_of("prompts", self.definitions(), "name", params)}
 
     def get(self, params: Wire, call: Call) -> Wire:
         """The result of `prompts/get`."""

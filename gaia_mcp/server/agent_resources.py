@@ -1,7 +1,7 @@
 """The resources of an agent and their templates: those of its marked methods, then those that its own methods describe.
 
-A URI is that of a resource, else it belongs to the most specific template that matches it, else `read_mcp_resource` is
-asked for it.
+A URI is that of a resource or a file of a skill, else it belongs to the most specific template that matches it, else
+`read_mcp_resource` is asked for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource
+    from gaia_mcp.server.agent_skills import AgentSkills
+    from gaia_mcp.server.definitions import Note
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
@@ -25,26 +27,29 @@ Wire = dict[str, Any]
 class AgentResources:
     """The resources and templates, read anew for each request."""
 
-    def __init__(self, code: AgentCode) -> None:
+    def __init__(self, code: AgentCode, skills: AgentSkills) -> None:
         self._code = code
+        self._skills = skills
 
     def exist(self) -> bool:
         """Whether there are any, or any template."""
         marked = self._code.features()
         own = (self._code.optional(name) for name in ("get_mcp_resources", "get_mcp_resource_templates"))
-        return bool(marked.resources or marked.templates) or any(own)
+        return bool(marked.resources or marked.templates) or any(own) or self._skills.exist()
 
     def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `resources/list`."""
         marked = self._code.features().resources
-        own = [listed_resource(resource, self._code.note) for resource in self._own()]
+        own = [listed_resource(resource, self._code.note) for resource in self._own(self._code.note)]
         listed = [listed_resource(resource.definition, self._code.note) for resource in marked.values()]
         listed += self._code.without_marked("resource", own, "uri", marked)
-        return page_of("resources", listed, "uri", params)
+        listed += self._skills.resources()
+        return {**self._code.list_caching("resources"), **page_of("resources", listed, "uri", params)}
 
     def list_templates(self, params: Wire, _: Call) -> Wire:
         """The result of `resources/templates/list`."""
-        return page_of("resourceTemplates", self.templates(), "uriTemplate", params)
+        page = page_of("resourceTemplates", self.templates(), "uriTemplate", params)
+        return {**self._code.list_caching("templates"), **page}
 
     def templates(self) -> list[Wire]:
         """MCP's `ResourceTemplate` of each."""
@@ -63,8 +68,11 @@ class AgentResources:
         if (marked := features.resources.get(uri)) is not None:
             value = self._code.awaited(marked.text.call(self._code.agent, {}), call)
             return _contents(value, uri, marked)
+        if (held := self._skills.read(uri)) is not None:
+            return held
         resource = next((resource for resource in self._own() if resource["uri"] == uri), None)
-        if resource is None:
+        # One that is only described is read by the template that it was made of.
+        if resource is None or not self._has_contents(resource):
             matching = [(one, found) for one in features.templates.values() if (found := one.match(uri)) is not None]
             if matching:
                 template, variables = max(matching, key=lambda match: match[0].specificity)
@@ -97,8 +105,12 @@ class AgentResources:
             raise _not_found(uri)
         return _existing(resource_result(value, uri, mime_type), uri)
 
-    def _own(self) -> list[Wire]:
-        return resource_definitions(self._code.optional("get_mcp_resources"))
+    def _has_contents(self, resource: Wire) -> bool:
+        is_read = hasattr(self._code.agent, "read_mcp_resource")
+        return is_read or any(resource.get(member) is not None for member in ("text", "blob"))
+
+    def _own(self, note: Note = lambda _: None) -> list[Wire]:
+        return resource_definitions(self._code.optional("get_mcp_resources"), note)
 
 
 def _contents(value: Any, uri: str, marked: MarkedResource) -> Wire:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.questions import MissingCapabilityError
-from gaia_mcp.server.definitions import check_task, tool_definition
+from gaia_mcp.server.definitions import check_task, task_support, tool_definition
 from gaia_mcp.server.failures import raised
 from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.pages import page_of
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import RequestError, unknown_tool
 from gaia_mcp.server.results import Misfits, call_result, failure, failure_of
+from gaia_mcp.server.scopes import require_scopes
 from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
@@ -28,6 +29,8 @@ class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
     misfits: Misfits | None
+    task: str | None
+    scopes: Sequence[str]
 
 
 class AgentTools:
@@ -41,7 +44,8 @@ class AgentTools:
     def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `tools/list`."""
         self._read_tools()
-        return page_of("tools", [tool.definition for tool in self._tools.values()], "name", params)
+        page = page_of("tools", [tool.definition for tool in self._tools.values()], "name", params)
+        return {**self._code.list_caching("tools"), **page}
 
     def call(self, params: Wire, call: Call) -> Wire:
         """The result of `tools/call`."""
@@ -55,23 +59,30 @@ class AgentTools:
             self._read_tools()
             tool = self._tools.get(name)
         if tool is None:
-            raise RequestError(f"Unknown tool: {name}")
-        check_task(name, tool.definition, call)
+            raise unknown_tool(name)
+        if tool.scopes:
+            require_scopes(call.scopes, tool.scopes)
+        if tool.task is not None:
+            check_task(name, tool.definition, call)
         if (invalid := self._invalid_arguments(name, tool, arguments)) is not None:
             return invalid
+        if tool.task is not None:
+            call.continue_as_task(required=tool.task == "required")
         try:
             value = self._code.awaited(self._code.agent.execute_mcp_tool(name, arguments), call)
             return call_result(name, value, tool.misfits)
-        except (CallCancelledError, MissingCapabilityError):
+        except (CallCancelledError, MissingCapabilityError, RequestError):
             raise
         except InvalidArgumentsError as error:
             return self._refusal(name, tool, arguments, error.problems)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
-            self._code.on_failure(f"tool {name!r} raised {raised(error)}", error)
+            if not call.ends_with_question:
+                self._code.on_failure(f"tool {name!r} raised {raised(error)}", error)
             return failure_of(error)
 
     def _read_tools(self) -> None:
         tools: dict[str, _Tool] = {}
+        scopes = self._code.optional("get_mcp_tool_scopes") or {}
         for number, defined in enumerate(self._code.agent.get_mcp_tool_definitions() or [], 1):
             name = defined.get("name") if isinstance(defined, dict) else None
             if not isinstance(name, str) or not name:
@@ -84,7 +95,8 @@ class AgentTools:
                 definition = tool_definition(defined, self._code.note)
                 output = definition.get("outputSchema")
                 misfits = partial(self._misfits, name, Checker(output)) if output is not None else None
-                tools[name] = _Tool(definition, Checker(definition["inputSchema"]), misfits)
+                checker, task = Checker(definition["inputSchema"]), task_support(definition)
+                tools[name] = _Tool(definition, checker, misfits, task, scopes.get(name, ()))
         for problem in self._code.optional("get_mcp_tool_problems") or []:
             self._code.note(problem)
         # Replaced at once: calls in other threads look tools up meanwhile.

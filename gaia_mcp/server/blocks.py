@@ -8,6 +8,7 @@ from typing import Any
 
 from gaia_mcp.server.members import member_problem
 from gaia_mcp.server.provider import ResultError
+from gaia_mcp.uri_templates import has_scheme
 
 Wire = dict[str, Any]
 
@@ -37,6 +38,8 @@ def checked_block(block: Any, where: str) -> Wire:
     for member in _REQUIRED.get(kind, ()):
         if not isinstance(block.get(member), str):
             raise ResultError(f"an invalid result: {where}, of the type {kind}, has no {member}, a text")
+    if kind == "resource_link":
+        _check_uri(block["uri"], where)
     if kind != "resource":
         return checked_members(block, where)
     members = {key: value for key, value in block.items() if key != "resource"}
@@ -49,10 +52,17 @@ def checked_contents(contents: Any, where: str) -> Wire:
         raise ResultError(f"an invalid result: {where} is not an object")
     if not isinstance(contents.get("uri"), str):
         raise ResultError(f"an invalid result: {where} has no uri, a text")
+    _check_uri(contents["uri"], where)
     held = [contents[member] for member in ("text", "blob") if contents.get(member) is not None]
     if not held or not all(isinstance(value, str) for value in held):
         raise ResultError(f"an invalid result: {where} has neither a text nor a blob, a text in base64")
     return checked_members(contents, where)
+
+
+def _check_uri(uri: str, where: str) -> None:
+    # Among others, the official SDK for Python drops a result with a URI that is relative.
+    if not has_scheme(uri):
+        raise ResultError(f"an invalid result: {where}.uri is {uri!r}, which has no scheme, as notes://1 has")
 
 
 def checked_members(members: Wire, where: str) -> Wire:

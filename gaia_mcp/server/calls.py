@@ -10,30 +10,29 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
+from gaia_mcp.protocol.input_required import RETRY_MEMBERS
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, Result
-from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.encoding import as_json
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
-from gaia_mcp.server.provider import Provider, RequestError, ResultError
-from gaia_mcp.server.served_call import Answer, InputRequired, ServedCall
+from gaia_mcp.server.outcomes import Job, invalid, outcome_of
+from gaia_mcp.server.provider import Change, Provider, ResultError
+from gaia_mcp.server.served_call import HAS_ENDED, Answer, ServedCall
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.questions import Question
-    from gaia_mcp.protocol.server import ServerConnection
-
-
-class Job(NamedTuple):
-    """A request that the provider has to answer, for `Calls.run`."""
-
-    request: RequestReceived
-    call: ServedCall
+    from gaia_mcp.protocol.server import Description, ServerConnection
+    from gaia_mcp.server.task_run import TaskRun
+    from gaia_mcp.server.task_watch import TaskWatch
+    from gaia_mcp.server.tasks import Tasks
 
 
 class Calls:
@@ -41,7 +40,10 @@ class Calls:
 
     `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
     that `connection` describes. `on_failure` is called for what becomes an internal error. `sealer` seals what a client
-    carries from one run of a call to the next. `waiting` is entered by the thread of a call that waits for its client.
+    carries from one run of a call to the next. `waiting` is entered by the thread of a call that waits for its client;
+    `pace` is called in that of one which reports or logs, after each message, and may wait until the client follows.
+    `close_stream` closes the connection on which the client waits for a call, if it comes back for what follows.
+    `tasks` are those of the server; without them this client has tasks of its own, which end with it.
     """
 
     def __init__(
@@ -52,9 +54,17 @@ class Calls:
         on_failure: OnFailure = note_failure,
         sealer: Sealer | None = None,
         waiting: Callable[[ServedCall], AbstractContextManager[None]] = lambda _: nullcontext(),
+        pace: Callable[[ServedCall], None] = lambda _: None,
+        close_stream: Callable[[ServedCall], None] = lambda _: None,
+        tasks: Tasks | None = None,
     ) -> None:
         self.waiting = waiting
-        self._given_sealer = sealer
+        self.close_stream = close_stream
+        self._pace = pace
+        self._given_tasks = tasks
+        self._own_tasks: Tasks | None = None
+        self._watch: TaskWatch | None = None
+        self._own_sealer = sealer
         self._connection = connection
         self._provider = provider
         self._send = send
@@ -63,23 +73,43 @@ class Calls:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._running: dict[RequestId, ServedCall] = {}
+        # The calls that a thread runs, also those that were cancelled, and tasks.
+        self._at_work: set[ServedCall] = set()
         # The questions that clients have not answered.
         self._asked: dict[RequestId, Answer] = {}
         self._outbox: deque[Outgoing] = deque()
         # Held to send. Never waited for while `_lock` is held: sending may block.
         self._sending = threading.Lock()
-        self._stop_listening = provider.on_change(self._change)
+        self._sender: int | None = None
+        self._is_closed = False
+        self._stop_listening = provider.on_change(self.announce, connection.subscriptions)
 
     def __len__(self) -> int:
         """How many requests have been received and neither answered nor cancelled."""
         return len(self._running)
 
-    @cached_property
+    # What most clients never need is made when it is needed first, once for all threads.
+
+    @property
     def _sealer(self) -> Sealer:
-        """The one that was given, or one for this client alone. Most calls never ask."""
         from gaia_mcp.asking.sealing import Sealer
 
-        return self._given_sealer or Sealer()
+        with self._lock:
+            if self._own_sealer is None:
+                self._own_sealer = Sealer()
+            return self._own_sealer
+
+    @property
+    def _tasks(self) -> Tasks:
+        if self._given_tasks is not None:
+            return self._given_tasks
+        from gaia_mcp.server.tasks import Tasks
+        from gaia_mcp.store.memory import MemoryStore
+
+        with self._lock:
+            if self._own_tasks is None:
+                self._own_tasks = Tasks(MemoryStore())
+            return self._own_tasks
 
     def receive(self, record: bytes, about: RequestId | None = None) -> list[Job]:
         """Take in one record, valid or not; the jobs to run for it.
@@ -93,33 +123,32 @@ class Calls:
             self._flush()
         return jobs
 
+    def receive_message(self, value: Any) -> list[Job]:
+        """As `receive`, for a JSON value that has been parsed."""
+        with self._lock:
+            self._connection.receive_message(value)
+            jobs = self._take_jobs()
+        if self._outbox:
+            self._flush()
+        return jobs
+
+    def is_running(self, request_id: RequestId) -> bool:
+        """Whether the request has been received and neither answered nor cancelled."""
+        return request_id in self._running
+
     def run(self, job: Job) -> None:
         """Let the provider answer in this thread, and send its response. Never raises."""
         request, call = job
-        result: dict[str, Any] | None = None
-        error: tuple[int, str, Any] = (INTERNAL_ERROR, "cancelled", None)
-        failure: BaseException | None = None
-        missing: MissingCapabilityError | None = None
-        try:
-            call.raise_if_cancelled()
-            if "requestState" in request.params:
-                call.resume(self._sealer)
-            result = self._provider.answer(request.method, request.params, call)
-        except (CallCancelledError, InputRequired):
-            pass  # If the client has not cancelled the request, this error is its response.
-        except MissingCapabilityError as problem:
-            missing = problem
-        except RequestError as problem:
-            error = (problem.code, str(problem), problem.data)
-        except ResultError as problem:
-            failure, error = problem, (INTERNAL_ERROR, f"{request.method} returned {problem}", None)
-        except BaseException as problem:  # noqa: BLE001 (an agent's own code, which may even try to exit)
-            failure, error = problem, (INTERNAL_ERROR, f"{request.method} raised {raised(problem)}", None)
+        self._at_work.add(call)
+        run = outcome_of
+        if call.is_traced:
+            from gaia_mcp.server.traced import outcome_in_trace as run
+        result, error, failure, missing = run(self._answer, job)
         # Whatever came of this run, also where the tool has caught what was to end it.
         state = call.sealed_record(self._sealer) if call.required else ""
         with self._lock:
-            # Not by its id: after a cancellation the client may have used that again.
-            if not call.is_cancelled:
+            # Not if it was answered or cancelled; the client may then have used its id again.
+            if self._running.get(request.id) is call and not call.is_cancelled:
                 if state:
                     failure = None
                     self._connection.require_input(request.id, call.required, state)
@@ -128,19 +157,39 @@ class Calls:
                 elif result is None:
                     self._connection.respond_error(request.id, *error)
                 elif (failure := self._respond(request.id, result)) is not None:
-                    error = (INTERNAL_ERROR, f"{request.method} returned {failure}", None)
+                    error = invalid(request.method, failure)
                     self._connection.respond_error(request.id, *error)
                 self._end(request.id)
+        if call.task is not None and (problem := call.task.end(result, error)) is not None:
+            failure, error = problem, invalid(request.method, problem)
+        call.end()
         if failure is not None:
             # Before the client reads of it: it may end this process.
             self._on_failure(error[1], failure)
         self._flush()
+        self._at_work.discard(call)
+        if self._is_closed:
+            with self._idle:
+                self._idle.notify_all()
 
-    def refuse(self, job: Job, reason: str) -> None:
-        """Answer with an internal error instead of running the job."""
+    def _answer(self, job: Job) -> dict[str, Any] | None:
+        """The result of a request; None for one that stays open, or was cancelled."""
+        request, call = job
+        call.raise_if_cancelled()
+        if request.method in TASK_METHODS:
+            return self._tasks.answer(request.method, request.params, call)
+        if request.method == LISTEN:
+            self._listen(call)
+            return None
+        if not RETRY_MEMBERS.isdisjoint(request.params):
+            call.resume(self._sealer)
+        return self._provider.answer(request.method, request.params, call)
+
+    def refuse(self, job: Job, reason: str, code: int = INTERNAL_ERROR) -> None:
+        """Answer with an error instead of running the job."""
         with self._lock:
             if not job.call.is_cancelled:
-                self._connection.respond_error(job.request.id, INTERNAL_ERROR, reason)
+                self._connection.respond_error(job.request.id, code, reason)
                 self._end(job.request.id)
         self._flush()
 
@@ -156,10 +205,22 @@ class Calls:
         with self._idle:
             return self._idle.wait_for(lambda: not self._running, seconds)
 
+    def wait_until_over(self, seconds: float) -> bool:
+        """Whether no thread runs a call any more, waited for up to `seconds` after `close`: what is cancelled may clean
+        up.
+        """
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._at_work, seconds)
+
     def close(self) -> None:
         """Cancel the calls that still run, about which nothing more is sent, and end the subscriptions."""
         self._stop_listening()
+        if self._own_tasks is not None:
+            self._own_tasks.close()
+        if self._watch is not None:
+            self._watch.close()
         with self._lock:
+            self._is_closed = True
             for call in self._running.values():
                 call.cancel()
             self._running.clear()
@@ -197,16 +258,18 @@ class Calls:
         """Send progress of a call."""
         self._notify(call, lambda: self._connection.report_progress(call.request.id, progress, total, text))
 
-    def log(self, call: ServedCall, level: str, data: Any) -> None:
-        """Send a log message of a call."""
+    def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
+        """Send a log message of a call, by default under the name of what it runs."""
         request, data = call.request, as_json(data)
-        logger = str(request.params.get("name", request.method))
+        logger = logger or str(request.params.get("name", request.method))
         self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
         """Send questions of a call; their answers to come. None if the result of its request has to ask them."""
         with self._lock:
             call.raise_if_cancelled()
+            if self._running.get(call.request.id) is not call:
+                raise QuestionError(HAS_ENDED)
             ids = self._connection.ask(call.request.id, questions)
             answers = None if ids is None else {name: Answer(request_id) for name, request_id in ids.items()}
             self._asked.update({answer.request_id: answer for answer in (answers or {}).values()})
@@ -223,12 +286,57 @@ class Calls:
             self._collect()
         self._flush()
 
+    def make_task(self, call: ServedCall, *, required: bool) -> TaskRun | None:
+        """Answer the request of a call with a task; None if that cannot be."""
+        from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
+
+        request = call.request
+        if request.method != "tools/call" or not self._connection.has_tasks:
+            return None
+        if (task := self._tasks.begin(call, self.waiting(call), required=required)) is None:
+            return None
+        with self._lock:
+            has_begun = not call.is_cancelled and self._running.get(request.id) is call
+            if has_begun:
+                self._connection.respond(request.id, task.created, TASK_RESULT_TYPES)
+                self._end(request.id)
+                call.task = task
+        if not has_begun:
+            task.drop()
+            raise CallCancelledError
+        self._flush()
+        return task
+
+    def _listen(self, call: ServedCall) -> None:
+        """Begin a subscription to tasks, for which the store is asked."""
+        from gaia_mcp.server.task_watch import TaskWatch
+
+        tasks = self._tasks
+        granted = tasks.subscribed(call)
+        with self._lock:
+            if self._running.get(call.request.id) is not call:
+                return
+            self._connection.subscribe(call.request, granted)
+            self._end(call.request.id)
+            watch = self._watch = self._watch or TaskWatch(tasks, self._announce_task)
+        self._flush()
+        watch.add(granted)
+
+    def _announce_task(self, task_id: str, described: dict[str, Any]) -> bool:
+        with self._lock:
+            is_wanted = self._connection.announce_task(task_id, described)
+            self._collect()
+        self._flush()
+        return is_wanted
+
     def _notify(self, call: ServedCall, notify: Callable[[], None]) -> None:
         with self._lock:
-            if not call.is_cancelled:
+            # Code of the tool may still run when another request has its id.
+            if self._running.get(call.request.id) is call:
                 notify()
                 self._collect()
         self._flush()
+        self._pace(call)
 
     def _respond(self, request_id: RequestId, result: dict[str, Any]) -> ResultError | None:
         """What is wrong with the result, if it was not sent."""
@@ -247,21 +355,41 @@ class Calls:
         if not self._running:
             self._idle.notify_all()
 
-    def _change(self, lists: tuple[str, ...]) -> None:
-        description = self._provider.describe()
+    def announce(self, change: Change) -> None:
+        """Tell the client of a change of the provider, as far as it has subscribed to that."""
+        description = self._described() if change.lists or change.description else None
         with self._lock:
-            self._connection.description = description
-            for kind in lists:
-                if kind in description.capabilities:
-                    self._connection.announce_list_changed(kind)
+            # The listeners may have been read before this one was removed.
+            if self._is_closed:
+                return
+            if description is not None:
+                self._connection.description = description
+            for kind in change.lists:
+                self._connection.announce_list_changed(kind)
+            for uri in change.uris:
+                self._connection.announce_resource_updated(uri)
             self._collect()
         self._flush()
+
+    def _described(self) -> Description | None:
+        """The provider's description, None if it fails to describe itself: its earlier one then stays."""
+        try:
+            return self._provider.describe()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (an agent's own code, in a thread that has no other caller)
+            self._on_failure(f"describing the server after a change raised {raised(error)}", error)
+            return None
 
     def _collect(self) -> None:
         self._outbox.extend(self._connection.take_outgoing())
 
     def _flush(self) -> None:
         # Taken out and sent by one thread at a time: nothing about a call may follow its response.
+        if self._sender == threading.get_ident():
+            return  # A client in this process has responded at once. What follows is sent after what led to it.
         with self._sending:
-            while self._outbox:
-                self._send(self._outbox.popleft())
+            self._sender = threading.get_ident()
+            try:
+                while self._outbox:
+                    self._send(self._outbox.popleft())
+            finally:
+                self._sender = None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 from gaia_mcp.server.members import member_problem
+from gaia_mcp.uri_templates import has_scheme
 
 Wire = dict[str, Any]
 # Called with what is wrong with a definition.
@@ -63,9 +64,15 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
 
 def check_task(name: str, definition: Wire, call: Call) -> None:
     """Raises `RequestError` for a tool that must run as a task, called by a client that could have asked for one."""
-    execution = definition.get("execution")
-    if isinstance(execution, dict) and execution.get("taskSupport") == "required" and call.lacks_task:
+    if task_support(definition) == "required" and call.lacks_task:
         raise RequestError(f"tool {name!r} must run as a task, which this call does not ask for", METHOD_NOT_FOUND)
+
+
+def task_support(definition: Wire) -> str | None:
+    """Whether the calls of a tool may or must go on as tasks: "optional" or "required", else None."""
+    execution = definition.get("execution")
+    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    return support if support in ("optional", "required") else None
 
 
 def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
@@ -81,9 +88,18 @@ def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
     return prompts
 
 
-def resource_definitions(defined: Any) -> list[Wire]:
-    """The resources that have a URI, as the agent defines them: possibly with their contents."""
-    return [resource for resource in defined or [] if _has_text(resource, "uri")]
+def resource_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
+    """The resources that have a URI, as the agent defines them: possibly with their contents. One whose URI is relative
+    is noted.
+    """
+    found = []
+    for resource in defined or []:
+        if _has_text(resource, "uri"):
+            if has_scheme(resource["uri"]):
+                found.append(resource)
+            else:
+                note(f"resource {resource['uri']!r} is left out: its URI has no scheme, as notes://1 has")
+    return found
 
 
 def listed_resource(resource: Wire, note: Note = lambda _: None) -> Wire:

@@ -165,17 +165,19 @@ def failure_of(error: BaseException) -> Wire:
 
 
 def prompt_result(value: Any, description: str) -> Wire:
-    """The result of `prompts/get` for a text, a list of messages, or a complete result.
+    """The result of `prompts/get` for a text, an image, a sound, a file, a list of these and of messages, or a result.
 
-    Raises `ResultError` for anything else.
+    Raises `ResultError` for anything else, and `OSError` for a file that cannot be read.
     """
     result: Wire = {"description": description} if description else {}
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         result, value = {**result, **_own_members(value)}, value["messages"]
-    elif isinstance(value, str):
-        value = [{"role": "user", "content": value}]
+    elif not isinstance(value, list) and _content_of(value) is not None:
+        value = [value]
     if not isinstance(value, list):
-        raise ResultError(f"{type(value).__name__}, not a text, a list of messages, or a result with messages")
+        raise ResultError(
+            f"{type(value).__name__}, not a text, an image, a list of these and of messages, or a result with messages"
+        )
     return {**result, "messages": [_message(message, f"messages[{number}]") for number, message in enumerate(value)]}
 
 
@@ -205,11 +207,28 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
 
 
 def _message(message: Any, where: str) -> Wire:
+    if (shown := _content_of(message)) is not None:
+        message = {"role": "user", "content": shown}
     role = message.get("role") if isinstance(message, dict) else None
     if role not in ("user", "assistant"):
         raise ResultError(f"an invalid result: {where} is not a message, whose role is user or assistant")
     members = {key: value for key, value in message.items() if key != "content"}
-    return {**checked_members(members, where), "content": checked_block(message.get("content"), f"{where}.content")}
+    content = message.get("content")
+    return {
+        **checked_members(members, where),
+        "content": checked_block(_content_of(content) or content, f"{where}.content"),
+    }
+
+
+def _content_of(value: Any) -> str | Wire | None:
+    """A text as it is, an image, a sound, a file or bytes as a content block; None for every other value."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, (dict, list, tuple)):
+        return None
+    from gaia_mcp.content import content_blocks
+
+    return next(iter(content_blocks(value) or ()), None)
 
 
 def _text(text: str) -> Wire:

@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.protocol.input_required import retry_of
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.questions import QuestionError, is_asked_by_result, missing_for
 from gaia_mcp.protocol.revisions import lacks_task
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import Call, CallingClient
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.server.provider import ResultError
 
 T = TypeVar("T")
 
 # A person may take their time; one who has left does not come back to the question.
 ANSWER_SECONDS = 3600.0
+# What code is told that runs on, in a thread of its own, after its call has returned.
+HAS_ENDED = "the call has ended, and its client can be asked no more"
 
 
 class InputRequired(BaseException):
@@ -42,22 +46,48 @@ class InputRequired(BaseException):
     """
 
 
+class Transport(NamedTuple):
+    """How a request came: what its transport tells about a trace, and its attributes by the names of OpenTelemetry."""
+
+    trace: Mapping[str, str] = MappingProxyType({})
+    attributes: Mapping[str, str] = MappingProxyType({})
+
+
+PIPE = Transport(attributes={"network.transport": "pipe"})
+
+
 class Front(Protocol):
     """What a call needs of the server that runs it."""
 
     def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:
         """Send progress."""
 
-    def log(self, call: ServedCall, level: str, data: Any) -> None:
-        """Send a log message."""
+    def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
+        """Send a log message of `logger`; an empty one stands for the tool."""
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
         """Send the questions; their answers to come. None if the result of the request has to ask them."""
 
-    waiting: Callable[[ServedCall], AbstractContextManager[None]]
+    def waiting(self, call: ServedCall, /) -> AbstractContextManager[None]:
+        """To be entered while the thread of the call waits for its client."""
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
         """Cancel questions that need no answer any more."""
+
+    def close_stream(self, call: ServedCall) -> None:
+        """Close the connection on which the client waits for the call, if it comes back for what follows."""
+
+    def make_task(self, call: ServedCall, *, required: bool) -> TaskFront | None:
+        """Answer the request with a task, which is the front from then on; None if that cannot be. `required` then is
+        an error, if the client could have made it possible.
+        """
+
+
+class TaskFront(Front, Protocol):
+    """What a call needs of the task that it has become."""
+
+    def end(self, result: dict[str, Any] | None, error: tuple[int, str, Any]) -> ResultError | None:
+        """The call has ended with a result or an error; what is wrong with the result, if it cannot be kept."""
 
 
 class Answer:
@@ -80,21 +110,32 @@ class Answer:
 
 
 class ServedCall(Call):
-    """The call of one request. `required` are the questions that its result must ask; empty if none."""
+    """The call of one request. `required` are the questions that its result must ask; empty if none. `task` is what the
+    call has become, if it goes on without its request. `transport` is for its front to set.
+    """
+
+    transport = Transport()
 
     def __init__(self, front: Front, request: RequestReceived, record: Record | None = None) -> None:
         super().__init__()
         self.request = request
         self.required: Mapping[str, Question] = {}
+        self.task: TaskFront | None = None
         self._front = front
         self._record = record
-        # How many questions and log messages this run has had.
+        # How many questions and log messages this run has had, and the names of the questions.
         self._questions = 0
         self._logs = 0
+        self._names: set[str] = set()
         # How far the call has come, in this run or an earlier one.
         self._reported: float | None = None
         # Held to look at the record: a tool may ask in several threads. Not held while something is waited for.
         self._lock = threading.RLock()
+        # Held to run what happens once, which may ask in a thread that it waits for.
+        self._once = threading.RLock()
+        # The questions that are waited for, and whether any may be.
+        self._awaited: list[Answer] = []
+        self._has_ended = False
 
     @property
     def client(self) -> CallingClient:  # type: ignore[override]
@@ -111,9 +152,27 @@ class ServedCall(Call):
         return meta if isinstance(meta, dict) else {}
 
     @property
+    def is_traced(self) -> bool:
+        """Whether the request belongs to a trace, or may be a span of one."""
+        # The names are those of `tracing`, which most servers never load.
+        meta = self.meta
+        has_trace = "traceparent" in meta or "baggage" in meta or bool(self.transport.trace)
+        return has_trace or "opentelemetry.trace" in sys.modules
+
+    @property
     def lacks_task(self) -> bool:  # type: ignore[override]
         """Whether the client could have asked for a task and has not."""
         return lacks_task(self.request.context.version, self.request.params)
+
+    @property
+    def asks_by_result(self) -> bool:  # type: ignore[override]
+        """Whether a question ends this run; in a task it does not."""
+        return self.task is None and is_asked_by_result(self.request.context.version)
+
+    @property
+    def log_level(self) -> str | None:  # type: ignore[override]
+        """The level from which the client wants log messages, None if it wants none."""
+        return self.request.context.log_level
 
     @property
     def record(self) -> Record:
@@ -135,6 +194,9 @@ class ServedCall(Call):
         try:
             retry = retry_of(self.request)
             if retry is None:
+                return
+            if retry.state is None:
+                self._record = Record(unasked=retry.responses)
                 return
             about = subject_of(self.principal or "", self.request.method, self.request.params)
             record = Record.loaded(sealer.open(retry.state, about, time.time()))
@@ -167,13 +229,41 @@ class ServedCall(Call):
         self._reported = done
         self._front.report_progress(self, done, total, text)
 
-    def log(self, level: str, data: Any) -> None:
+    def log(self, level: str, data: Any, logger: str = "") -> None:
         self._logs += 1
         if self._record is None or self._logs > self._record.logs:
-            self._front.log(self, level, data)
+            self._front.log(self, level, data, logger)
+
+    @property
+    def ends_with_question(self) -> bool:  # type: ignore[override]
+        """Whether the result asks, whatever becomes of this run."""
+        return bool(self.required)
+
+    def can_ask(self, question: Asked[Any]) -> bool:
+        context = self.request.context
+        return not missing_for(question.question, context.version, context.capabilities)
+
+    def continue_as_task(self, *, required: bool = False) -> bool:
+        self.raise_if_cancelled()
+        with self._lock:
+            if self.required:
+                raise InputRequired  # The request has another result already.
+            if (task := self._front.make_task(self, required=required)) is not None:
+                self._front = task
+            return task is not None
+
+    def close_stream(self) -> None:
+        if not self._has_ended:  # Another request may have its id by now.
+            self._front.close_stream(self)
+
+    def end(self) -> None:
+        """For the server: this run has ended. Code of the tool that still runs has no client any more."""
+        self._has_ended = True
+        for answer in list(self._awaited):
+            answer.set(None, None)
 
     def once(self, name: str, function: Callable[[], T]) -> T:
-        with self._lock:
+        with self._once:
             kept = self.record.once
             if name not in kept:
                 value = function()
@@ -186,6 +276,7 @@ class ServedCall(Call):
 
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
         self.raise_if_cancelled()
+        self._raise_if_ended()
         with self._lock:
             named = self._named(questions)
         read: dict[str, Any] = {}
@@ -195,19 +286,32 @@ class ServedCall(Call):
                 if not missing:
                     return [read[name] for name in named]
                 self.record.ask(missing)
-            answers = self._front.ask(self, missing)
+            answers = self._front.ask(self, self._in_trace(missing))
             if answers is None:
                 self.required = {**self.required, **missing}
                 raise InputRequired
             self._await(answers)
 
+    def _in_trace(self, questions: Mapping[str, Question]) -> Mapping[str, Question]:
+        if not self.is_traced:
+            return questions
+        from gaia_mcp.tracing import with_trace
+
+        return {name: one._replace(params=with_trace(one.params)) for name, one in questions.items()}
+
+    def _raise_if_ended(self) -> None:
+        if self._has_ended:
+            raise QuestionError(HAS_ENDED)
+
     def _named(self, questions: Sequence[Asked[Any]]) -> dict[str, Asked[Any]]:
         named: dict[str, Asked[Any]] = {}
         for one in questions:
             self._questions += 1
-            named[one.name or str(self._questions)] = one
-        if len(named) < len(questions):
-            raise ValueError("two questions that are asked at once have the same name")
+            name = one.name or str(self._questions)
+            if name in self._names:
+                raise ValueError(f"an earlier question of this call has the same name {name!r}; give each its own")
+            self._names.add(name)
+            named[name] = one
         return named
 
     def _missing(self, named: Mapping[str, Asked[Any]], read: dict[str, Any]) -> dict[str, Question]:
@@ -236,17 +340,22 @@ class ServedCall(Call):
                 answer.set(None, None)
 
         forget = self.on_cancel(wake)
+        self._awaited += answers.values()
         try:
             for name, answer in answers.items():
+                self._raise_if_ended()
                 with self._front.waiting(self):
                     has_come = answer.wait(ANSWER_SECONDS)
                 if not has_come:
                     raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
                 self.raise_if_cancelled()
+                self._raise_if_ended()
                 if answer.error is not None:
                     raise QuestionError(f"the client refused question {name!r}: {answer.error}")
                 with self._lock:
                     self.record.take(name, answer.result)
         finally:
             forget()
+            for answer in answers.values():
+                self._awaited.remove(answer)
             self._front.withdraw(list(answers.values()))

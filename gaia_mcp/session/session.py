@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.host import Elicit, Host, OnLog, Roots, Sample
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.transports.base import UNLISTED as UNLISTED
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
@@ -294,7 +295,7 @@ class Session:
         self._remembered.asking("tools")
         problems: list[str] = []
         try:
-            found = self._client.fetch_tools(deadline)
+            found = self._client.fetch_tools(deadline, logs_problems=False)
             # Another thread may have ended the session meanwhile.
             listed = self._client.listed_tools() or found
         except PeerError as error:

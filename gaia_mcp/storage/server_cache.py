@@ -1,4 +1,5 @@
-"""What was learnt about a server: its era, and the tools, prompts and resources that it had when it was last seen.
+"""What was learnt about a server: its era, its instructions, and what it had when it was last seen: tools, prompts and
+resources.
 
 One small file for each server and kind of thing, so that no more is read than is asked for. A value is believed for a
 limited time, and only of the server whose identity it was learnt with; what a server calls private only with the
@@ -67,13 +68,25 @@ class ServerCache:
         self._now = now
 
     def era(self) -> str | None:
-        """The era of the server, "handshake" or "stateless"; None if it is not known, or too old to rely on."""
+        """The era of the server, "handshake" or "stateless", "sse" for the oldest transport of the handshake era, or
+        "rpc" for AgentVault's dialect; None if it is not known, or too old to rely on.
+        """
         era = self._lookup("era", ERA_SECONDS)
-        return era if era in ("handshake", "stateless") else None
+        return era if era in ("handshake", "stateless", "sse", "rpc") else None
 
     def keep_era(self, era: str) -> None:
         """Remember the era, if that is possible."""
         self._keep("era", era)
+
+    def instructions(self) -> str:
+        """The server's instructions for its use; empty if they are not known, or too old to rely on."""
+        text = self._lookup("instructions", SEEN_SECONDS)
+        return text if isinstance(text, str) else ""
+
+    def keep_instructions(self, text: str) -> None:
+        """Remember the instructions, if that is possible, and they are others than those that are known."""
+        if text != self.instructions():
+            self._keep("instructions", text)
 
     def seen(self, kind: str = "tools", *, is_fresh: bool = False) -> list[dict[str, Any]] | None:
         """The definitions of "tools", "prompts", or "resources" with their templates, as the server sent them; None if

@@ -35,14 +35,16 @@ def _search_word(text: str) -> SearchWord:
     return SearchWord(text, re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])"), is_glob=False)
 
 
-def score(tool: Mapping[str, Any], words: Sequence[SearchWord]) -> int:
-    """How well `tool`, as a server defines it, matches `words`; 0 if it lacks one of them."""
+def score(tool: Mapping[str, Any], words: Sequence[SearchWord], about: str = "") -> int:
+    """How well `tool`, as a server defines it, matches `words`; 0 if it lacks one of them. `about`, such as the name of
+    the server, counts as little as a parameter.
+    """
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     texts = (
         f"{tool['name']} {tool.get('title', '')}".casefold(),
         str(tool.get("description", "")).casefold(),
-        " ".join(properties).casefold() if isinstance(properties, dict) else "",
+        " ".join([*(properties if isinstance(properties, dict) else ()), about]).casefold(),
     )
     total = 0
     for word in words:

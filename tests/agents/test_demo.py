@@ -3,20 +3,66 @@ from __future__ import annotations
 import base64
 import io
 import json
+import struct
+import threading
 import wave
-from typing import Any
+import zlib
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 from gaia_mcp import __version__
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.toolcall import Call, CallCancelledError, enter_call
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import CancelledError, PeerError
+from gaia_mcp.testing import client_for
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_mcp.client.mcp_client import MCPClient
+
+    Connect = Callable[..., MCPClient]
+
+REVISIONS = ["2026-07-28", "2025-11-25"]
+
+
+@pytest.fixture(params=REVISIONS)
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+    """Makes a client of the demo, in each era."""
+    clients: list[MCPClient] = []
+
+    def make(**answers: Any) -> MCPClient:
+        client = client_for(DemoAgent(), revision=request.param, **answers)
+        clients.append(client)
+        client.open()
+        return client
+
+    yield make
+    for client in clients:
+        client.disconnect()
 
 
 @pytest.fixture
-def demo() -> DemoAgent:
-    return DemoAgent()
+def client(connect: Connect) -> MCPClient:
+    """A client that answers nothing."""
+    return connect()
+
+
+def blocks(client: MCPClient, tool: str, /, **arguments: Any) -> list[dict[str, Any]]:
+    """The content of a result."""
+    result = client.call(tool, arguments)
+    assert result["isError"] is False, result
+    found: list[dict[str, Any]] = result["content"]
+    return found
+
+
+def text(client: MCPClient, tool: str, /, **arguments: Any) -> str:
+    """The only text of a result."""
+    (block,) = blocks(client, tool, **arguments)
+    return str(block["text"])
 
 
 @pytest.mark.parametrize(
@@ -27,28 +73,24 @@ def demo() -> DemoAgent:
         ({"name": "Ada", "style": "formal"}, "Good day, Ada."),
     ],
 )
-def test_greet_says_hello_in_each_style(demo: DemoAgent, arguments: dict[str, str], greeting: str) -> None:
-    """Ours."""
-    assert demo.execute_mcp_tool("greet", arguments) == greeting
+def test_greet_says_hello_in_each_style(client: MCPClient, arguments: dict[str, str], greeting: str) -> None:
+    """Ours: a text alone."""
+    assert text(client, "greet", **arguments) == greeting
+    assert "structuredContent" not in client.call("greet", arguments)
 
 
-def test_add_is_structured_and_fits_its_own_schema(demo: DemoAgent) -> None:
-    """Spec, MS-16: structured results conform to the output schema."""
-    schema = next(tool for tool in demo.get_mcp_tool_definitions() if tool["name"] == "add")["outputSchema"]
-
-    result = demo.execute_mcp_tool("add", {"a": 1, "b": 2.5})
-
-    assert result == {"sum": 3.5}
-    jsonschema.validate(result, schema)
+def test_add_is_structured(client: MCPClient) -> None:
+    """Spec, MS-16: structured results conform to the output schema, which the client checks."""
+    assert client.call("add", {"a": 1, "b": 2.5})["structuredContent"] == {"sum": 3.5}
+    assert type(client.call("add", {"a": 1, "b": 2})["structuredContent"]["sum"]) is int
 
 
 @pytest.mark.parametrize(("arguments", "size"), [({}, 64), ({"size": 1}, 1), ({"size": 300}, 300)])
-def test_picture_is_a_png_of_the_size_that_was_asked_for(demo: DemoAgent, arguments: dict[str, int], size: int) -> None:
+def test_picture_is_a_png_of_the_size_that_was_asked_for(
+    client: MCPClient, arguments: dict[str, int], size: int
+) -> None:
     """Ours: signature, header, checksums and pixels, read by hand."""
-    import struct
-    import zlib
-
-    (block,) = demo.execute_mcp_tool("picture", arguments)["content"]
+    (block,) = blocks(client, "picture", **arguments)
     data = base64.b64decode(block["data"])
 
     assert (block["type"], block["mimeType"]) == ("image", "image/png")
@@ -66,9 +108,9 @@ def test_picture_is_a_png_of_the_size_that_was_asked_for(demo: DemoAgent, argume
     assert rows[1:4] == bytes((0, 0, 160))
 
 
-def test_sound_is_a_wav_of_the_length_that_was_asked_for(demo: DemoAgent) -> None:
+def test_sound_is_a_wav_of_the_length_that_was_asked_for(client: MCPClient) -> None:
     """Ours."""
-    (block,) = demo.execute_mcp_tool("sound", {"seconds": 0.5, "hertz": 100})["content"]
+    (block,) = blocks(client, "sound", seconds=0.5, hertz=100)
 
     assert (block["type"], block["mimeType"]) == ("audio", "audio/wav")
     with wave.open(io.BytesIO(base64.b64decode(block["data"]))) as tone:
@@ -76,78 +118,127 @@ def test_sound_is_a_wav_of_the_length_that_was_asked_for(demo: DemoAgent) -> Non
         assert any(tone.readframes(4000))
 
 
-def test_attach_returns_every_other_kind_of_block(demo: DemoAgent) -> None:
+def test_attach_returns_every_other_kind_of_block(client: MCPClient) -> None:
     """Spec, ContentBlock: text, embedded text, embedded blob, link."""
-    blocks = demo.execute_mcp_tool("attach", {})["content"]
+    found = blocks(client, "attach")
 
-    assert [block["type"] for block in blocks] == ["text", "resource", "resource", "resource_link"]
-    assert "text" in blocks[1]["resource"]
-    assert base64.b64decode(blocks[2]["resource"]["blob"]).startswith(b"\x89PNG")
+    assert [block["type"] for block in found] == ["text", "resource", "resource", "resource_link"]
+    assert "text" in found[1]["resource"]
+    assert base64.b64decode(found[2]["resource"]["blob"]).startswith(b"\x89PNG")
 
 
-def test_countdown_reports_each_step(demo: DemoAgent) -> None:
+def test_fail_fails(client: MCPClient) -> None:
     """Ours."""
+    for arguments, message in (({}, "this tool always fails"), ({"message": "this time"}, "this time")):
+        result = client.call("fail", arguments)
+        assert result["isError"] is True
+        assert message in result["content"][0]["text"]
+
+
+def test_countdown_reports_each_step(client: MCPClient) -> None:
+    """Ours; a client that is slow to hear of them takes several as the newest."""
     told: list[Any] = []
-    enter_call(Call(lambda *progress: told.append(progress)))
-    try:
-        assert demo.execute_mcp_tool("countdown", {"steps": 2, "seconds": 0}) == "counted down from 2"
-    finally:
-        enter_call(None)
 
-    assert told == [(1, 2, "1 to go"), (2, 2, "0 to go")]
+    result = client.call("countdown", {"steps": 2, "seconds": 0}, on_progress=told.append)
+
+    assert result["content"][0]["text"] == "counted down from 2"
+    assert told[-1][1:] == (2, 2, "0 to go")
 
 
-def test_countdown_stops_when_its_call_is_cancelled(demo: DemoAgent) -> None:
+def test_countdown_stops_when_its_call_is_cancelled(client: MCPClient) -> None:
+    """Ours: the client waits no longer, and the tool ends long before its minute."""
+    before = set(threading.enumerate())
+    deadline = Deadline(20)
+
+    def count() -> None:
+        with pytest.raises(CancelledError):
+            client.call("countdown", {"seconds": 60}, deadline=deadline)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    wait_until(lambda: any(one.name == "call" for one in set(threading.enumerate()) - before))
+    deadline.cancel()
+    thread.join(5)
+
+    assert not thread.is_alive()
+    wait_until(lambda: not any(one.name == "call" for one in set(threading.enumerate()) - before))
+
+
+def test_order_asks_the_person(connect: Connect) -> None:
+    """Ours: the fields that are not answered have their defaults."""
+    client = connect(answers=[{"size": "large", "sugar": True}, "decline"])
+
+    assert text(client, "order") == "1 large, with sugar"
+    assert text(client, "order") == "no coffee"
+
+
+def test_haiku_asks_the_model(connect: Connect) -> None:
     """Ours."""
-    call = Call()
-    call.cancel()
-    enter_call(call)
-    try:
-        with pytest.raises(CallCancelledError):
-            demo.execute_mcp_tool("countdown", {"seconds": 60})
-    finally:
-        enter_call(None)
+    assert text(connect(sample="An old pond."), "haiku", about="frogs") == "An old pond."
 
 
-def test_fail_fails(demo: DemoAgent) -> None:
-    """Ours."""
-    with pytest.raises(RuntimeError, match="always fails"):
-        demo.execute_mcp_tool("fail", {})
-    with pytest.raises(RuntimeError, match="this time"):
-        demo.execute_mcp_tool("fail", {"message": "this time"})
+def test_a_note_becomes_a_resource_that_clients_hear_of(client: MCPClient) -> None:
+    """Ours: by a changed list, and by an update of the resource that they follow."""
+    changed: list[Any] = []
+    updated: list[str] = []
+    client.on_list_changed = changed.append
+    client.on_resource_updated = updated.append
+    client.subscribe_resource("demo://notes")
+    assert len(client.list_resources()) == 3
+
+    assert text(client, "note", text="buy milk") == "1"
+
+    wait_until(lambda: changed and updated)
+    assert updated == ["demo://notes"]
+    assert len(client.list_resources()) == 4
+    assert json.loads(client.read_resource("demo://notes")["contents"][0]["text"]) == ["buy milk"]
+    assert client.read_resource("demo://notes/1")["contents"][0]["text"] == "buy milk"
+    with pytest.raises(PeerError):
+        client.read_resource("demo://notes/2")
+    template = {"type": "ref/resource", "uri": "demo://notes/{number}"}
+    assert client.complete(template, "number", "").values == ["1"]
 
 
-def test_unknown_names_are_value_errors(demo: DemoAgent) -> None:
-    """GAIA's documents."""
-    with pytest.raises(ValueError, match="Unknown tool: nope"):
-        demo.execute_mcp_tool("nope", {})
-    with pytest.raises(ValueError, match="Unknown prompt: nope"):
-        demo.get_mcp_prompt("nope", {})
-    with pytest.raises(ValueError, match="Unknown resource: demo://nope"):
-        demo.read_mcp_resource("demo://nope")
-
-
-def test_its_prompt_and_its_resources_can_be_had(demo: DemoAgent) -> None:
+def test_its_prompt_and_its_resources_can_be_had(client: MCPClient) -> None:
     """Ours: everything that is listed."""
-    assert demo.get_mcp_prompt("introduce", {"name": "Ada"}) == "Introduce Ada in two sentences, in English."
-    assert demo.get_mcp_prompt("introduce", {"name": "Ada", "language": "Dutch"}).endswith("in Dutch.")
-    assert [prompt["name"] for prompt in demo.get_mcp_prompts()] == ["introduce"]
-    for resource in demo.get_mcp_resources():
-        assert demo.read_mcp_resource(resource["uri"])
+    (prompt,) = client.list_prompts()
+    said = [
+        client.get_prompt("introduce", arguments)["messages"][0]["content"]["text"]
+        for arguments in ({"name": "Ada"}, {"name": "Ada", "language": "Dutch"})
+    ]
+
+    assert [argument["name"] for argument in prompt["arguments"]] == ["name", "language"]
+    assert said == [f"Introduce Ada in two sentences, in {language}." for language in ("English", "Dutch")]
+    completion = client.complete({"type": "ref/prompt", "name": "introduce"}, "language", "d")
+    assert completion.values == ["Danish", "Dutch"]
+    for resource in client.list_resources():
+        assert client.read_resource(resource["uri"])["contents"]
 
 
-def test_it_presents_itself_with_the_version_of_the_package(demo: DemoAgent) -> None:
-    """Ours."""
+def test_unknown_names_are_refused(client: MCPClient) -> None:
+    """Spec, MS-15."""
+    with pytest.raises(PeerError):
+        client.read_resource("demo://nope")
+    with pytest.raises(PeerError):
+        client.get_prompt("nope", {})
+    with pytest.raises(ValueError, match="Unknown tool: nope"):
+        DemoAgent().execute_mcp_tool("nope", {})
+
+
+def test_it_presents_itself_with_the_version_of_the_package() -> None:
+    """Ours: and names every tool."""
+    demo = DemoAgent()
     info = demo.get_mcp_server_info()
 
     assert info["name"] == "demo"
     assert info["version"] == __version__
     assert all(name in info["instructions"] for name in (tool["name"] for tool in demo.get_mcp_tool_definitions()))
+    assert demo.get_mcp_tool_problems() == []
 
 
-def test_its_definitions_are_valid_json_schema(demo: DemoAgent) -> None:
+def test_its_definitions_are_valid_json_schema() -> None:
     """Spec, B-4: 2020-12, an object at the root; every default fits."""
-    for tool in demo.get_mcp_tool_definitions():
+    for tool in DemoAgent().get_mcp_tool_definitions():
         json.dumps(tool)
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         assert tool["inputSchema"]["type"] == "object"

@@ -55,7 +55,7 @@ def _problem(target: str, keywords: dict[str, object] | None = None) -> AgentErr
 def test_a_built_in_agent_has_a_name() -> None:
     """Ours."""
     assert isinstance(load_agent("demo"), DemoAgent)
-    assert set(BUILT_IN) == {"agents", "demo"}
+    assert set(BUILT_IN) == {"agents", "code-runner", "demo", "filesystem"}
 
 
 def test_a_built_in_agent_is_not_looked_for_in_the_working_folder(
@@ -156,7 +156,7 @@ def test_a_function_may_make_the_agent(write: Write) -> None:
         (":Agent", "cannot be imported"),
         ("gaia_mcp.agents.demo:DemoAgnet", "no 'DemoAgnet'"),
         ("gaia_mcp.agents.demo:DemoAgent.nope", "no 'nope'"),
-        ("gaia_mcp.agents.demo:TOOLS", "is a list, not a class"),
+        ("gaia_mcp.agents.demo:LANGUAGES", "is a tuple, not a class"),
         ("json:dumps", "cannot be created"),
         ("collections:OrderedDict", "has no get_mcp_tool_definitions() and no execute_mcp_tool()"),
         ("C:\\nowhere.py", "no file"),
@@ -282,13 +282,21 @@ def test_the_only_agent_of_a_file_may_have_marked_methods(write: Write) -> None:
     assert load_agent("marked.py").execute_mcp_tool("add", {}) == 1
 
 
+def test_a_prompt_or_a_resource_is_enough_for_an_agent(write: Write) -> None:
+    """Ours: MCP asks no server for tools."""
+    for name, mark in (("prompt", "@prompt"), ("resource", "@resource('a://b')")):
+        write(f"a_{name}.py", MARKED.format(base="(MCPAgent)").replace("@tool", mark).replace("tool", name))
+
+        assert load_agent(f"a_{name}.py").get_mcp_tool_definitions() == []
+
+
 def test_marked_methods_without_the_base_class_are_explained(write: Write) -> None:
     """Ours: the mistake that is easily made."""
     write("bare.py", MARKED.format(base=""))
 
     for target in ("bare.py", "bare.py:Notes"):
         problem = _problem(target)
-        assert str(problem).endswith("has methods with @tool, but is no MCPAgent")
+        assert str(problem).endswith("has marked methods, such as with @tool, but is not derived from MCPAgent")
         assert problem.hint == "derive it from gaia_mcp.MCPAgent: class Notes(MCPAgent)"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.agents.base import MCPAgent
+from gaia_mcp.server.provider import Change
 
 
 class Shouting(MCPAgent):
@@ -98,3 +99,48 @@ def test_it_takes_part_in_multiple_inheritance() -> None:
     agent = Both(silent_mode=True, colour="red")
 
     assert (agent.silent_mode, agent.colour) == (True, "red")
+
+
+def test_it_announces_changes_to_whoever_listens() -> None:
+    """Ours: an agent that is not served announces to nobody; it may not even have called its base class."""
+
+    class Careless(Shouting):
+        def __init__(self) -> None:
+            """Without the constructor of its base."""
+
+    agent = Careless()
+    agent.tools_changed()
+    heard: list[Change] = []
+    stop = agent.on_mcp_change(heard.append)
+
+    agent.tools_changed()
+    agent.prompts_changed()
+    agent.resources_changed()
+    agent.resource_updated("a://a")
+    stop()
+    agent.tools_changed()
+
+    lists = [Change((kind,)) for kind in ("tools", "prompts", "resources")]
+    assert heard == [*lists, Change(uris=("a://a",))]
+
+
+def test_a_resource_is_announced_by_its_uri() -> None:
+    """Ours: anything else is a mistake of the author's, also while nobody listens."""
+    with pytest.raises(TypeError, match=r"resource_updated\(\) needs the URI of the resource, not 7"):
+        Shouting().resource_updated(7)  # type: ignore[arg-type]
+
+
+def test_it_may_come_to_have_what_it_has_methods_for() -> None:
+    """Ours: such a list may be empty now, and is declared all the same."""
+
+    class Templates(Shouting):
+        def get_mcp_resource_templates(self) -> list[dict[str, Any]]:
+            return []
+
+    class Both(Templates):
+        def get_mcp_prompts(self) -> list[dict[str, Any]]:
+            return []
+
+    assert Shouting().get_mcp_changing_lists() == []
+    assert Templates().get_mcp_changing_lists() == ["resources"]
+    assert Both().get_mcp_changing_lists() == ["prompts", "resources"]

@@ -346,6 +346,10 @@ class Broken(MCPAgent):
     def unread(self) -> Any:
         yield 1
 
+    @resource("notes/{x}")
+    def relative(self, x: str) -> str:
+        return x
+
 
 def test_each_mistake_is_a_problem_with_its_place() -> None:
     """Ours: `serve` reports them and does not start; what is right is offered."""
@@ -361,6 +365,7 @@ def test_each_mistake_is_a_problem_with_its_place() -> None:
         "Broken.optional: the parameter 'x' may be missing in 'c://{?x}' and has no default",
         "Broken.second: there is another resource with the URI 'd://{x}'",
         "Broken.unread: a generator cannot be served; return one value",
+        "Broken.relative: the URI 'notes/{x}' has no scheme, as notes://1 has",
     ]
     assert [one["name"] for one in agent.get_mcp_prompts()] == ["same"]
     assert [one["uriTemplate"] for one in agent.get_mcp_resource_templates()] == ["d://{x}"]

@@ -19,6 +19,8 @@ from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.toolcall import Call, current_call, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
+ICON = {"src": "https://example.com/clock.png", "mimeType": "image/png"}
+
 
 @dataclass
 class Note:
@@ -52,7 +54,7 @@ class Notes(MCPAgent):
         """Find notes."""
         return [note for note in self.kept if words in note.text][:limit]
 
-    @tool(description="How late it is.", idempotent=True, destructive=False)
+    @tool(description="How late it is.", idempotent=True, destructive=False, icons=[ICON], meta={"a/b": 1})
     async def clock(self) -> str:
         """Not this."""
         await asyncio.sleep(0)
@@ -141,6 +143,8 @@ def test_the_decorator_names_and_marks_the_tool() -> None:
     assert (clock["description"], clock["annotations"]) == (
         "How late it is.", {"destructiveHint": False, "idempotentHint": True}
     )  # fmt: skip
+    assert (clock["icons"], clock["_meta"]) == ([ICON], {"a/b": 1})
+    assert not {"icons", "_meta"} & set(found)
 
 
 def test_other_arguments_are_refused_unless_the_method_takes_them() -> None:
@@ -150,6 +154,31 @@ def test_other_arguments_are_refused_unless_the_method_takes_them() -> None:
     }  # fmt: skip
     assert definition(Notes, "label")["inputSchema"]["additionalProperties"] == {"type": "integer"}
     assert definition(Notes, "free")["inputSchema"]["properties"] == {"value": {}, "other": {"default": None}}
+
+
+def test_a_schema_may_be_written_by_hand() -> None:
+    """Spec 2026-07-28, B-4: any keyword; it is sent as it is, and arguments reach the method as they came."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/date"}, "b": {"type": "string"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+        "$defs": {"date": {"type": "string", "format": "date"}},
+    }
+
+    class Custom(MCPAgent):
+        @tool(input_schema=schema)
+        def echo(self, **arguments: Any) -> Any:
+            """Return the arguments."""
+            return arguments
+
+        @tool(input_schema=schema)
+        def wrong(self, a: str) -> None:
+            """Take something else."""
+
+    assert definition(Custom, "echo")["inputSchema"] == schema
+    assert Custom().execute_mcp_tool("echo", {"a": "2026-01-02"}) == {"a": "2026-01-02"}
+    assert [one["name"] for one in Custom().get_mcp_tool_definitions()] == ["echo"]
+    assert Custom().get_mcp_tool_problems() == ["Custom.wrong: with input_schema, a method takes **arguments"]
 
 
 def test_a_method_is_called_with_converted_arguments() -> None:
@@ -466,3 +495,19 @@ def test_a_type_checker_sees_an_ordinary_class() -> None:
         pass
 
     assert inspect.isabstract(Nothing)
+
+
+def test_a_tool_that_may_run_as_a_task_says_so_in_its_definition() -> None:
+    """Ours: as an agent with definitions of its own does."""
+
+    class Agent(MCPAgent):
+        @tool(task="required")
+        def work(self) -> None: ...
+
+        @tool
+        def small(self) -> None: ...
+
+    definitions = {defined["name"]: defined for defined in Agent().get_mcp_tool_definitions()}
+
+    assert definitions["work"]["execution"] == {"taskSupport": "required"}
+    assert "execution" not in definitions["small"]

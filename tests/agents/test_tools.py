@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from gaia_mcp.agents.base import _TOOL_REGISTRY, tool
-from gaia_mcp.agents.base.tools import get_tool_display_name
+from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import get_tool_display_name, marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,3 +124,46 @@ def test_a_tool_has_a_name_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None
         "own",
         "unknown",
     ]
+
+
+def test_a_tool_may_need_scopes() -> None:
+    """Ours: by its name, and not in its definition; a text would be taken for its letters."""
+
+    class Trips(MCPAgent):
+        @tool(name="cancel", scopes=["trips:write", "trips:read"])
+        def cancel_trip(self) -> None:
+            pass
+
+        @tool
+        def look(self) -> None:
+            pass
+
+    assert dict(Trips().get_mcp_tool_scopes()) == {"cancel": ("trips:write", "trips:read")}
+    assert "scope" not in str(Trips().get_mcp_tool_definitions())
+    for scopes in ("trips:write", ["a b"]):
+        with pytest.raises(ValueError, match="cannot be"):
+
+            class Wrong:
+                @tool(scopes=scopes)
+                def cancel(self) -> None:
+                    pass
+
+
+def test_a_tool_may_or_must_run_as_a_task() -> None:
+    """Ours: another word is an error where it is written."""
+
+    class Agent:
+        @tool(task="optional")
+        def work(self) -> None: ...
+
+        @tool
+        def small(self) -> None: ...
+
+    assert {name: mark.more for name, mark in marks_of(Agent).items()} == {
+        "work": {"execution": {"taskSupport": "optional"}}, "small": {},
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="task cannot be 'always': it is 'optional' or 'required'"):
+
+        class Other:
+            @tool(task="always")  # type: ignore[call-overload]
+            def work(self) -> None: ...

@@ -19,7 +19,7 @@ from gaia_mcp.asking.questions import (
     Sample,
     Sampled,
 )
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, QuestionError
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -92,6 +92,13 @@ def test_an_answer_that_does_not_fit_is_told(asked: Asked[object], answer: objec
     """MS-10: what a client sends is validated before a tool sees it."""
     with pytest.raises(AnswerError):
         asked.read(answer)
+
+
+@pytest.mark.parametrize(("answer", "words"), [(Declined(), "declined"), (Cancelled(), "closed the question")])
+def test_a_tool_that_cannot_do_without_an_answer_reads_its_value(answer: Declined | Cancelled, words: str) -> None:
+    """Ours: the error ends its call with what the person has done."""
+    with pytest.raises(QuestionError, match=words):
+        answer.value  # noqa: B018
 
 
 def test_an_answer_can_be_awaited() -> None:

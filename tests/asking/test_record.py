@@ -41,6 +41,16 @@ def test_an_answer_to_what_was_not_asked_is_ignored() -> None:
     assert record.answer("a", WHO) == 1
 
 
+def test_an_answer_that_came_before_its_question_belongs_to_the_first_of_its_name() -> None:
+    """Ours: and to no other one; what is not asked for in this run is dropped."""
+    record = Record(unasked={"a": "Ada", "b": "here"})
+
+    assert record.answer("a", WHO) == "Ada"
+    assert record.answer("a", Question(ELICIT, {"message": "Who else?"})) is None
+    record = again(record)
+    assert (record.answer("a", WHO), record.answer("b", WHERE)) == ("Ada", None)
+
+
 def test_what_was_answered_in_an_earlier_round_stays_answered() -> None:
     """MS-6: the record has all that a run needs, whichever process runs it."""
     record = Record()
@@ -57,14 +67,14 @@ def test_what_was_answered_in_an_earlier_round_stays_answered() -> None:
     assert (record.once, record.logs, record.progress, record.rounds) == ({"number": 7}, 3, 0.5, 2)
 
 
-def rounds_of(*questions: Question, answer: object = None) -> str:
+def rounds_of(*questions: Question, answer: object = ...) -> str:
     """Ask over and over, each time with this answer; why that ended."""
     record = Record()
 
     def ask() -> None:
         for number in range(MAX_ROUND_TRIPS + 1):
             record.ask({"a": questions[number % len(questions)]})
-            if answer is not None:
+            if answer is not ...:
                 record.take("a", answer)
             if record.answer("a", questions[(number + 1) % len(questions)]) is not None:
                 record.reject("a", "name is missing")
@@ -81,4 +91,31 @@ def test_a_question_that_never_settles_is_ended_with_the_reason() -> None:
 
     assert "another question each time" in rounds_of(WHO, other, answer="Ada")
     assert "sends no answer" in rounds_of(WHERE)
+    assert "the answer is null" in rounds_of(WHERE, answer=None)
     assert "question 'a' (Who?) is not settled after 9 rounds: name is missing" in rounds_of(WHO, answer="Ada")
+
+
+def test_a_question_that_is_one_too_many_is_told_from_one_that_never_settles() -> None:
+    """Ours: the fault is the tool's, not the client's."""
+    record = Record()
+    for number in range(MAX_ROUND_TRIPS - 1):
+        record.ask({f"q{number}": WHO})
+        record.take(f"q{number}", "Ada")
+
+    with pytest.raises(QuestionError, match="'last' \\(Who\\?\\) is one too many"):
+        record.ask({"last": WHO})
+
+
+def test_what_was_wrong_with_an_earlier_answer_is_forgotten() -> None:
+    """Ours: the reason is that of the last one."""
+    record = Record()
+    record.ask({"a": WHO})
+    record.take("a", None)
+    record.ask({"a": WHO})
+    record.take("a", "Ada")
+    for _ in range(MAX_ROUND_TRIPS - 3):
+        record.ask({"b": WHERE})
+        record.take("b", "here")
+
+    with pytest.raises(QuestionError, match="another question each time"):
+        record.ask({"a": Question(ELICIT, {"message": "Who else?"})})

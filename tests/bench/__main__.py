@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import commands
+from tests.bench import commands, gateway, http_bulk
 from tests.bench.figures import FULL, QUICK, Figure
 
 
@@ -20,19 +20,26 @@ def main() -> None:
         folder = Path(name)
         # Those that measure memory come first, while this process is small itself.
         figures = commands.long_result(effort, folder)
+        figures += http_bulk.in_the_client(effort, folder)
+        figures += http_bulk.in_the_server(effort, folder)
+        figures += gateway.long_result(effort)
         figures += commands.many_tools(effort, folder)
         figures += commands.starts(effort, folder)
         figures += commands.completing(effort, folder)
         figures += commands.searching(effort, folder)
         figures += commands.importing(effort, folder)
         figures += commands.cold_call(effort, folder)
-        from tests.bench import asking, calls, handlers
+        from tests.bench import asking, calls, handlers, http_calls, http_serving, http_sharing
 
         figures += handlers.many_handlers(effort)
         figures += calls.servers(effort)
         figures += calls.clients(effort)
+        figures += gateway.gateway(effort)
+        figures += http_calls.clients(effort)
         figures += calls.among_many(effort)
         figures += asking.asking(effort)
+        figures += http_serving.http_serving(effort)
+        figures += http_sharing.http_sharing(effort)
     print("\n".join(table(figures)))
 
 

@@ -123,16 +123,23 @@ class Pipe:
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     def ask(self, line: bytes) -> bytes:
         """Write a line; the line that comes back."""
         os.write(self._in, line)
         answer = os.read(self._out, 65536)
-        while not answer.endswith(b"\n"):
-            more = os.read(self._out, 65536)
-            if not more:
+        if answer.endswith(b"\n"):
+            return answer
+        pieces = [answer]
+        while not pieces[-1].endswith(b"\n"):
+            if not (more := os.read(self._out, 1 << 20)):
                 raise SystemExit(f"{self._process.args} closed its output")
-            answer += more
-        return answer
+            pieces.append(more)
+        return b"".join(pieces)
 
     def close(self) -> None:
         """Close it and wait for its end."""

@@ -10,7 +10,11 @@ from tests.bench.figures import Figure
 ROOT = Path(__file__).parents[2]
 FIGURES = ("gaia mcp list", "TAB", "gaia mcp import", "cold gaia mcp call", "memory of gaia", ": time", ": memory",
            "MCPClient.call", "SDK's client", "serve demo, by hand", "among", "processor time",
-           "handlers discovered", "a question and its answer")  # fmt: skip
+           "handlers discovered", "a question and its answer", "the same POST by hand", "MCPClient.call over HTTP",
+           "requests a second", "99th percentile", "processor time of a request", "idle subscriptions",
+           "as an event over HTTP", "memory of gaia mcp serve --http",
+           "through a gateway", "processor time of a gateway", "memory of a gateway",
+           "workers and a store")  # fmt: skip
 
 
 def test_the_benchmark_runs_and_prints_every_figure() -> None:

@@ -185,6 +185,10 @@ def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
     tools = cost("tools", "./handlers", "--names")
     assert tools.stdout.splitlines() == ["disk_price", "vm_price"]
     assert cost("call", "./handlers", "vm_price", "sku=a").stdout == "a costs 5 in eastus\n"
+    # As if several had it.
+    assert cost("call", "./handlers", "vm.vm_price", "sku=a").stdout == "a costs 5 in eastus\n"
+    assert "sku=" in cost("call", "./handlers", "vm.vm_price", "--help").stdout
+    assert "Unknown tool: disk.vm_price" in cost("call", "./handlers", "disk.vm_price", "sku=a").errors[0]
     checked = cost("serve", "./handlers", "--check")
     assert checked.code == 3
     assert checked.stdout.startswith("handlers: 2 tools\n")

@@ -19,8 +19,11 @@ from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
+    AuthorizationError,
     CancelledError,
     ConfigFileError,
+    ConnectError,
+    ConnectionLostError,
     DeadlineError,
     EntryError,
     HandlerError,
@@ -30,12 +33,15 @@ from gaia_mcp.errors import (
     OfferUnknownError,
     PeerError,
     ReadOnlyError,
+    RegistryError,
+    RegistryUnknownError,
     RemoteProtocolError,
     ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
     SpawnError,
+    StatusError,
     ToolExcludedError,
     ToolUnknownError,
     VariableUnsetError,
@@ -64,6 +70,24 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
     (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "read all that it wrote with: gaia mcp logs fs"),
     (ServerExitedError("fs", "while answering", 1, "a"), "read all that it wrote with: gaia mcp logs fs"),
+    (
+        RegistryError("https://r.example", "cannot be read"),
+        "check the network, and which registry --registry or GAIA_MCP_REGISTRY names",
+    ),
+    (
+        RegistryUnknownError("https://r.example", "a.b/c"),
+        "find its name with: gaia mcp search --registry WORD",
+    ),
+    (StatusError("fs", "no", 404), "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs"),
+    (StatusError("fs", "no", 302), "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs"),
+    (StatusError("fs", "no", 429), "it is too busy; try again later, or allow more time with --timeout SECONDS"),
+    (StatusError("fs", "no", 403), "it does not let you in; check the headers of its entry"),
+    (StatusError("fs", "no", 415), "check its URL: gaia mcp show fs"),
+    (AuthorizationError("fs", "requires authorization"), "log in with: gaia mcp login fs"),
+    (
+        AuthorizationError("fs", "requires another scope", scopes=["files:read", "two words"]),
+        "log in with: gaia mcp login fs --scope files:read --scope 'two words'",
+    ),
     (DeadlineError("fs", "tools/list", 5), "allow more time with --timeout SECONDS"),
     (
         DeadlineError("fs", "at its start", 5),
@@ -92,6 +116,49 @@ def spawn(command: str, case: str) -> SpawnError:
 
 
 CASE_BY_CASE: list[tuple[MCPError, str]] = [
+    (ConnectError("no", server="fs", case="dns"), "check the network; check its URL: gaia mcp show fs"),
+    (ConnectError("no", server="fs", case="proxy"), "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"),
+    (
+        ConnectError("no", server="fs", case="refused"),
+        "start it, or correct host and port; check its URL: gaia mcp show fs",
+    ),
+    (ConnectError("no", server="fs", case="tls"), "check its URL: gaia mcp show fs"),
+    (
+        ConnectError("no", server="fs", case="tls-client"),
+        "name its files in PEM as 'client_cert' and 'client_key' in the entry",
+    ),
+    (
+        ConnectError("no", server="fs", case="tls-expired"),
+        "its owner has to renew the certificate; check the clock of this machine too",
+    ),
+    (ConnectError("no", server="fs", case="tls-none"), "check its URL: gaia mcp show fs"),
+    (
+        ConnectError("no", server="fs", case="tls-not-yet-valid"),
+        "its owner has to renew the certificate; check the clock of this machine too",
+    ),
+    (ConnectError("no", server="fs", case="tls-other-name"), "check its URL: gaia mcp show fs"),
+    (
+        ConnectError("no", server="fs", case="tls-self-signed"),
+        "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE",
+    ),
+    (
+        ConnectError("no", server="fs", case="tls-unknown-authority"),
+        "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE",
+    ),
+    (ConnectError("no", server="fs", case="tls-version"), "its owner has to update it"),
+    (
+        DeadlineError("fs", "at its start", 5, case="url-silent"),
+        "allow more time with --timeout SECONDS; check its URL: gaia mcp show fs",
+    ),
+    (
+        ConnectionLostError("no", server="fs", case="url-closed"),
+        "if it speaks TLS, its URL begins with https://; check its URL: gaia mcp show fs",
+    ),
+    (
+        RemoteProtocolError("fs", "answered with a page", case="url-page"),
+        "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs",
+    ),
+    (ConnectError("no", server="fs", case="unreachable"), "check the network; check its URL: gaia mcp show fs"),
     (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg NAME=VALUE"),
     (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
     (HandlerError("x.py", "cannot be imported", case="handler-failed"), "see the traceback with --debug"),
@@ -121,6 +188,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (ReadOnlyError("fs", "read", is_distrusted=True), "if you trust its author: gaia mcp edit fs --trust-hints"),
     (ConfigFileError(PATH, "does not exist", case="host-file-missing"), "see what is here with: gaia mcp import"),
+    (AuthorizationError("fs", "x", case="keyring-locked"), "unlock it, or log in again: gaia mcp login fs"),
     (
         EntryError("fs", "lies in the keyring", case="keyring-missing"),
         "install it beside this one: pip install keyring",
@@ -129,7 +197,40 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         ConfigFileError(PATH, "is not a lock file", case="lock-file"),
         "restore the file from version control, or remove it and lock again: gaia mcp lock NAME...",
     ),
+    (
+        AuthorizationError("fs", "refused the header", case="header"),
+        "give another: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'",
+    ),
+    (
+        AuthorizationError("fs", "requires authorization", case="oauth-off"),
+        "turn it on: gaia mcp edit fs --unset oauth",
+    ),
+    (
+        StatusError("fs", "no", 404, case="not-sse"),
+        "it may have the other transport; have it found out: gaia mcp edit fs --unset type",
+    ),
+    (
+        AuthorizationError("fs", "cannot be used", case="authorization-invalid"),
+        "its owner has to correct that; use another token: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'",
+    ),
+    (
+        AuthorizationError("fs", "registers no client", case="client-unknown"),
+        "register a client there, and write its id as oauth.clientId into the entry: gaia mcp edit fs",
+    ),
+    (
+        AuthorizationError("fs", "names another", case="issuer-changed"),
+        "if that is right, write its issuer as oauth.issuer into the entry: gaia mcp edit fs",
+    ),
+    (
+        DeadlineError("fs", "to its login", 5, case="login"),
+        "allow more time with --timeout SECONDS, or begin anew with: gaia mcp logout fs",
+    ),
+    (EntryError("fs", "has no URL", case="no-login"), "see which servers have one: gaia mcp login --status"),
+    (AuthorizationError("fs", "needs PyJWT", case="pyjwt-missing"), "install it beside this one: pip install PyJWT"),
     (spawn("npx", "no-folder"), "name an existing one: gaia mcp edit fs --cwd DIR"),
+    (spawn("/srv/x", "no-such-program"), "check the path in its entry"),
+    (spawn("/srv/127.0.0.1:80/mcp", "no-such-program"), "a URL begins with its scheme: http://127.0.0.1:80/mcp"),
+    (AuthorizationError("fs", "asks for none", case="login-needless"), "use it without a login: gaia mcp tools fs"),
     (spawn("npx", "no-interpreter"), "correct that line, or name an interpreter before /bin/npx"),
     (spawn("npx", "not-executable"), "make it executable (chmod +x /bin/npx), or name its interpreter"),
     (spawn("npx", "not-on-path"), "npx comes with Node.js; install that, or give the full path of npx"),
@@ -138,11 +239,28 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         spawn("uvx.exe", "not-on-path"),
         "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
     ),
+    (
+        spawn("dnx", "not-on-path"),
+        "dnx comes with the .NET SDK, from version 10 on; install that, or give the full path of dnx",
+    ),
     (spawn("python", "not-on-path"), "try python3, or give the full path of the interpreter"),
     (spawn("python3.9", "not-on-path"), f"install it, or use another interpreter, for instance {sys.executable}"),
     (spawn("frobnicate", "not-on-path"), "install it, or give its full path"),
     (spawn("KEY=****", "not-on-path"), "a variable belongs into its env: gaia mcp edit fs --env KEY=…"),
     (spawn("npx", "not-runnable"), "try it by hand: /bin/npx"),
+    (
+        RegistryUnknownError("https://r.example", "a.b/c", "9"),
+        "leave the version out for the newest: gaia mcp add a.b/c",
+    ),
+    (RegistryError("https://r.example", "responded with status 503", case="registry-busy"), "try again later"),
+    (
+        RegistryError("https://r.example", "redirects", case="registry-moved", moved="https://s.example/a b"),
+        "use that: export GAIA_MCP_REGISTRY='https://s.example/a b'",
+    ),
+    (
+        RegistryError("https://r.example", "demands authorization", case="registry-unauthorized"),
+        "set GAIA_MCP_REGISTRY to its URL, and GAIA_MCP_REGISTRY_TOKEN to your token for it",
+    ),
     (ConfigFileError(PATH, "is read-only", case="read-only-file"), "allow writing first: chmod u+w servers.json"),
     (
         ConfigFileError(PATH, "is in use", case="recording-busy"),
@@ -179,6 +297,13 @@ def test_each_error_has_one_thing_to_type(error: MCPError, hint: str) -> None:
     assert hint_for(error) == hint
 
 
+def test_a_call_that_may_have_run_has_a_whole_hint() -> None:
+    """Ours: a lost connection adds nothing to it."""
+    lost = outcome_unknown(ConnectionLostError("server 'fs' closed the connection"), "pay")
+
+    assert hint_for(lost) == "'pay' may have run, and was not called again"
+
+
 def test_a_traceback_that_is_shown_is_not_advised_again() -> None:
     """Ours."""
     Typed.words = ["mcp", "tools", "./a.py", "--debug"]
@@ -190,7 +315,7 @@ def test_a_traceback_that_is_shown_is_not_advised_again() -> None:
 def test_the_table_has_no_error_that_is_not_tested() -> None:
     """Ours; and no case that the library does not raise."""
     library = [path.read_text() for path in Path(gaia_mcp.__file__).parent.rglob("*.py")]
-    raised = {case for text in library for case in re.findall(r'\bcase ?= ?"([a-z-]+)"', text)}
+    raised = {case for text in library for case in re.findall(r'case ?= ?"([a-z-]+)"', text)}
 
     assert {type(error) for error, _ in EXPECTED} == set(HINTS)
     assert {error.case for error, _ in CASE_BY_CASE} == set(CASES) == raised
@@ -275,8 +400,12 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
         ServerExitedError("fs", "at its start", 1),
         ServerExitedError("fs", "x", 1),
         RemoteProtocolError("fs", "is silent"),
+        *(AuthorizationError("fs", "no", case=case) for case in ("header", "oauth-off", "client-unknown")),
+        AuthorizationError("fs", "names another", case="issuer-changed"),
     ):
         assert hint_for(error) == UNSAVED
+    log_in = "nothing was saved; save it, then log in, with --no-check"
+    assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "read all that it wrote with: gaia mcp logs fs"
     unreachable = EntryError("fs", "cannot be reached", case="transport-unknown")
     assert hint_for(unreachable) == "keep it for a version that can use it with --no-check"

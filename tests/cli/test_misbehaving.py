@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import entry_of
+from tests.client.transports.http.web import Answer, Asked, serving
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -98,6 +99,37 @@ def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
 
     (line,) = [line for line in ran.stderr.splitlines() if "not MCP" in line]
     assert line.startswith("note: server 'prints-banner' wrote ")
+
+
+def test_why_a_tool_is_left_out_is_printed_once(gaia: Gaia) -> None:
+    """Spec, HC-4: a tool with a malformed `x-mcp-header`. A call of it tells the reason, a call of another does not."""
+
+    def answer(asked: Asked) -> Answer:
+        message = asked.message
+        properties = {"a": {"type": "string", "x-mcp-header": "no token"}}
+        tools = [{"name": "good", "inputSchema": {"type": "object"}}]
+        results = {
+            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+            "tools/list": {"tools": [*tools, {"name": "bad", "inputSchema": {"properties": properties}}]},
+            "tools/call": {"content": [{"type": "text", "text": "hi"}]},
+        }
+        result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **results[message["method"]]}
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        return Answer(headers={"Content-Type": "application/json"}, body=body.encode())
+
+    with serving(answer) as web:
+        gaia.write({"web": {"url": web.url}})
+        listed, good = gaia("tools", "web"), gaia("call", "web", "good")
+        refused = [gaia("call", "web.bad"), gaia("tools", "web.bad"), gaia("test-client", "web", "--call", "bad")]
+    assert [line.count("'bad' is left out") for line in listed.stderr.splitlines()] == [1]
+    assert (good.code, good.stderr) == (0, "")
+    why = "it is left out: x-mcp-header 'no token' is not the name of a header"
+    for ran in refused[:2]:
+        assert (ran.code, ran.stderr.splitlines()) == (
+            7,
+            [f"error: server 'web' has no tool 'bad': {why}", "hint: its author has to change that"],
+        )
+    assert f"server 'web' has no tool 'bad': {why}" in refused[2].stdout
 
 
 def test_the_era_of_a_server_is_remembered(gaia: Gaia) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import Typed
-from gaia_mcp.cli.refusals import MAX_VARIABLES, READ_CHARS, after_error, missing_variables
+from gaia_mcp.cli.refusals import MAX_VARIABLES, READ_CHARS, after_error, after_failure, missing_variables
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.typed import TypedEntry
-from gaia_mcp.errors import PeerError, ServerExitedError
+from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from tests.cli.conftest import entry_of
 
@@ -117,6 +117,86 @@ def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, liste
     assert after_error(refused(asked, 1, is_logged=True)) == LOG
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fetch failed",
+        "Tool 'x' execution failed: getaddrinfo ENOTFOUND api.firecrawl.dev",
+        "connect ECONNREFUSED 127.0.0.1:1",
+        "Failed to fetch robots.txt https://e.org/robots.txt due to a connection issue",
+        "[Errno -3] Temporary failure in name resolution",
+        "Get https://e.org: dial tcp: lookup e.org: no such host",
+        "HTTPSConnectionPool(host='127.0.0.1', port=8443): Max retries exceeded with url: /",
+        "self-signed certificate in certificate chain",
+    ],
+)
+def test_a_server_without_a_network_is_shown(said: str) -> None:
+    """Ours: its arguments are not at fault, nor is its author; the addresses in its entry may be."""
+    where = "the server could not open a connection of its own; see what it is given with: gaia mcp show fs"
+    assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == where
+    assert after_error(refused("tools/list", text=said, is_logged=True)) == where
+
+    late = DeadlineError("fs", "at its start", 30, noise=f"its log ends: {said}")
+    assert hint_for(late) == where
+
+    Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
+    assert after_failure("fs", "read", said, {}).endswith("; check the network, and what its command is given")
+    Typed.begin("add", None)
+    assert after_error(refused("tools/list", text=said)).endswith(" of its own; save it as it is with --no-check")
+
+
+def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
+    """Ours: what a tool without parameters takes is nothing to look up, but what it does is."""
+    schema = {"properties": {"file_path": {}}}
+    looked_up = "gaia mcp call fs read --help"
+    assert after_failure("fs", "read", "no such file", schema) == f"see what it takes: {looked_up}"
+    assert after_failure("fs", "read", "FILE_PATH must be absolute", schema) == f"see what it takes: {looked_up}"
+    assert after_failure("fs", "read", "no such file", {}) == f"see what it does: {looked_up}"
+    assert after_failure("fs", "read", "ACME_TOKEN is not set", schema).endswith(" edit fs --env ACME_TOKEN=VALUE")
+
+
+def test_a_token_that_lacks_scopes_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: for a token that the entry has; where a login is possible, it was tried."""
+    error = PeerError("fs", "tools/call", 403, "the access token lacks what this needs", {"requiredScopes": ["a", "b"]})
+    assert after_error(error) == "use a token with a b: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
+
+    monkeypatch.setattr(Typed, "is_saved", lambda _: False)
+    assert after_error(error) == "use a token with a b"
+
+
+def test_a_server_without_a_place_is_tried_again() -> None:
+    """Ours: with its status it has said that nothing was done."""
+    assert after_error(refused("initialize", text="the store does not answer; repeat this later")) == (
+        "repeat the command in a moment"
+    )
+
+
+def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:
+    """Ours: in the words of FastMCP. Its tools that ask fail in a revision without requests of the server's own."""
+    said = "elicitation via server-initiated requests is unavailable on 2026-07-28 connections."
+    keep = "it asks in revisions before 2026-07-28 alone; keep to one with: gaia mcp"
+    assert after_failure("fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
+
+    Typed.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
+    advised = after_failure("http://127.0.0.1:1/mcp", "ask", said, {})
+    assert advised == f"{keep} add http://127.0.0.1:1/mcp --protocol 2025-11-25"
+
+
+def test_a_tool_that_was_refused_may_have_been_given_wrong_arguments() -> None:
+    """Ours: many servers answer so where a file or a record is not there."""
+    advised = "check the arguments, or report it to its author; see what they mean: gaia mcp tools fs"
+    assert after_error(refused("tools/call", -32603, text="open /x: no such file or directory")) == advised
+
+
+def test_a_server_for_the_first_sdk_is_told_how_to_get_it() -> None:
+    """Ours: servers that do not name the version of the SDK which they need end so since its second."""
+    for words in ("'Server' object has no attribute 'list_tools'", "No module named 'mcp.server.fastmcp'. See x"):
+        ended = ServerExitedError("fs", "at its start", 1, f"a\nAttributeError: {words}", last_words=words)
+        assert hint_for(ended) == (
+            "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
+        )
+
+
 @pytest.mark.parametrize("command", ["tools", "prompts", "resources", "test-client"])
 def test_the_hint_of_an_internal_error_leads_on(gaia: Gaia, command: str) -> None:
     """Ours: to the log if there is one, and never to a command that shows the same error."""
@@ -168,6 +248,11 @@ def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) ->
     ("url", "hint"),
     [
         ("https://e.org/a?b=1", "open https://e.org/a?b=1 and repeat the command"),
+        (
+            "https://\u0430b.com/x",
+            "open https://\u0430b.com/x (on \u0430b.com, which is xn--b-7sb.com in ASCII) and repeat the command",
+        ),
+        ("https://e.org@evil.com/", "open https://e.org@evil.com/ (on evil.com) and repeat the command"),
         ("javascript:alert(1)", OWN),
         ("file:///etc/passwd", OWN),
     ],
@@ -177,3 +262,27 @@ def test_only_a_site_is_to_be_opened(url: str, hint: str) -> None:
     urls = [{"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"}]
 
     assert after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls})) == hint
+
+
+@pytest.mark.parametrize(
+    ("text", "is_answered"),
+    [
+        ("Error executing tool think: Method not found: sampling/createMessage", True),
+        ("Client does not support sampling", True),
+        ("the sampling capability is not enabled", True),
+        ("sampling is not available here", True),
+        ("the sampling rate must be 44100", False),
+    ],
+)
+def test_a_server_that_misses_a_model_is_given_one(
+    monkeypatch: pytest.MonkeyPatch, text: str, is_answered: bool
+) -> None:
+    """Ours: in the words of servers, who quote our own refusal or look at what we declare."""
+    monkeypatch.setattr(Typed, "command", "call")
+    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
+    hint = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
+
+    assert (after_failure("s", "think", text, {}) == hint) is is_answered
+    assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == hint) is is_answered
+    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think", "--sample=model"])
+    assert after_failure("s", "think", text, {}) != hint

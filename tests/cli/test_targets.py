@@ -278,15 +278,16 @@ def test_a_server_that_is_no_agent_is_told_how_to_be_run(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("words", [("tools",), ("call", "x"), ("test-client",), ("show", "--check")])
-def test_a_url_says_that_it_cannot_be_reached_and_hides_its_secrets(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: as a configured one does."""
+def test_a_url_where_nothing_is_hides_its_secrets(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: in the name that it has in errors, and in those."""
     command, *rest = words
 
-    ran = gaia(command, f"https://me:{TOKEN}@example.com/mcp?key={TOKEN}", *rest)
+    ran = gaia(command, f"http://me:{TOKEN}@127.0.0.1:1/mcp?key={TOKEN}", *rest)
 
-    assert ran.code == 3
-    assert "https://****@example.com/mcp?key=****" in ran.errors[0]
-    assert "cannot be reached by this version" in ran.errors[0]
+    assert ran.code == 4
+    told = ran.stderr + ran.stdout
+    assert "http://****@127.0.0.1:1/mcp?key=****" in told
+    assert "could not be reached at 127.0.0.1:1: nothing listens there" in told
     assert TOKEN not in ran.stdout + ran.stderr
 
 

@@ -17,6 +17,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     CallCancelledError,
     CancelledError,
+    ConnectionLostError,
     DeadlineError,
     LocalProtocolError,
     NotConnectedError,
@@ -24,13 +25,14 @@ from gaia_mcp.errors import (
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
+    SessionExpiredError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, pause_before
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import text_of
 from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, Talk, handshake, in_thread, progress_of, result
+from tests.client.transports.talk import Message, Talk, error, handshake, in_thread, progress_of, result
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
@@ -312,6 +314,58 @@ def test_a_call_after_a_crash_connects_again(start_server: Started) -> None:
 
     assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
     assert start_server.notes("good_handshake").count("initialize") == 2
+
+
+def test_a_server_that_refuses_the_revision_agreed_on_is_asked_anew(start_server: Started, tmp_path: Path) -> None:
+    """Spec, MC-3: another revision that it lists is chosen, and the request, which it has not run, sent again."""
+    cache = era_cache(tmp_path / "cache", "leaves_revision")
+    client = start_server("leaves_revision", era_cache=cache)
+    assert client.peer is not None
+    assert client.peer.era == "stateless"
+
+    assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+
+    assert client.peer.version == "2025-11-25"
+    assert cache.era() == "handshake"
+    assert calls(start_server, "leaves_revision") == ["tools/call echo"] * 2
+
+
+@pytest.mark.parametrize(
+    ("data", "times"),
+    [
+        (None, 1),
+        ({"supported": "2025-11-25"}, 1),
+        ({"supported": ["2026-07-28", "1.0.0"]}, 1),
+        # What is agreed on anew is refused as well.
+        ({"supported": ["2025-11-25"]}, 2),
+    ],
+)
+def test_a_refused_revision_is_reported_where_no_other_can_be_agreed_on(data: Any, times: int) -> None:
+    """Spec, MC-3: else the user is told."""
+    talk = Talk(scripted("2026-07-28", lambda asked: [error(asked, -32022, "no", data=data)]))
+    client = MCPClient("odd", talk)
+    client.open()
+
+    with pytest.raises(PeerError) as caught:
+        client.call("echo", {})
+
+    assert caught.value.code == -32022
+    assert (len(talk.channels), talk.methods().count("tools/call")) == (times, times)
+
+
+@pytest.mark.parametrize(("reconnects", "revision"), [(False, None), (True, "2026-07-28")])
+def test_a_refused_revision_is_reported_where_no_other_may_be_agreed_on(reconnects: bool, revision: str | None) -> None:
+    """Ours: the person has fixed the revision, or does not want the server started again."""
+    data = {"supported": ["2025-11-25"]}
+    talk = Talk(scripted("2026-07-28", lambda asked: [error(asked, -32022, "no", data=data)]))
+    talk.reconnects = reconnects
+    client = MCPClient("odd", talk, revision=revision)
+    client.open()
+
+    with pytest.raises(PeerError):
+        client.call("echo", {})
+
+    assert len(talk.channels) == 1
 
 
 def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Started) -> None:
@@ -939,6 +993,85 @@ def test_a_call_goes_on_after_its_urls_were_opened(start_server: Started, times:
         with pytest.raises(RemoteProtocolError, match="requested more input"):
             client.call("echo", {"a": 1})
     assert opened == ["https://e.org/?a=1&b=\n2", "https://other.org/"] * int(times)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_request_that_met_an_expired_session_is_sent_once_more_in_another(times: int) -> None:
+    """Spec, LC-6: it was not run. A second session that is gone at once is an error."""
+    lost: list[int] = []
+
+    def script(message: Message) -> list[Message]:
+        if message.get("method") != "tools/call":
+            return handshake(message)
+        if len(lost) < times:
+            lost.append(message["id"])
+            talk.fails_request(message["id"], SessionExpiredError("s"))
+            talk.ends(ConnectionLostError("the session is gone"))
+            return []
+        return [result(message, {"content": []})]
+
+    talk = Talk(script)
+    client = MCPClient("s", talk, timeout=ENOUGH_SECONDS)
+    client.open()
+
+    if times == 1:
+        assert client.call("t", {}) == {"content": []}
+    else:
+        with pytest.raises(SessionExpiredError):
+            client.call("t", {})
+    assert talk.methods().count("tools/call") == 2
+    assert len(talk.channels) == 2
+
+
+@pytest.mark.parametrize(("method", "times"), [("tools/list", 1), ("tools/list", 2), ("tools/call", 1)])
+def test_a_request_that_was_lost_alone_is_sent_once_more_if_it_only_reads(method: str, times: int) -> None:
+    """Spec, HC-6: under a new id. A call may have run."""
+    lost: list[int] = []
+
+    def script(message: Message) -> list[Message]:
+        if message.get("method") != method:
+            return handshake(message)
+        if len(lost) < times:
+            lost.append(message["id"])
+            talk.fails_request(message["id"], ConnectionLostError("its stream has ended"))
+            return []
+        assert message["id"] not in lost
+        return [result(message, {"tools": []})]
+
+    talk = Talk(script)
+    with MCPClient("s", talk, timeout=ENOUGH_SECONDS) as client:
+        if (method, times) == ("tools/list", 1):
+            assert client.request(method) == {"tools": []}
+        else:
+            with pytest.raises(ConnectionLostError):
+                client.request(method)
+    assert talk.methods().count(method) == (1 if method == "tools/call" else 2)
+    assert len(talk.channels) == 1
+
+
+@pytest.mark.parametrize("reconnects", [True, False])
+def test_a_ping_that_met_an_expired_session_is_sent_once_more_in_another(reconnects: bool) -> None:
+    """Spec, LC-6: unless the caller wants to know of this connection."""
+    lost: list[int] = []
+
+    def script(message: Message) -> list[Message]:
+        if message.get("method") == "ping" and not lost:
+            lost.append(message["id"])
+            talk.fails_request(message["id"], SessionExpiredError("s"))
+            talk.ends(ConnectionLostError("the session is gone"))
+            return []
+        return handshake(message)
+
+    talk = Talk(script)
+    client = MCPClient("s", talk, timeout=ENOUGH_SECONDS)
+    client.open()
+
+    if reconnects:
+        client.check_alive()
+    else:
+        with pytest.raises(SessionExpiredError):
+            client.check_alive(reconnects=False)
+    assert len(talk.channels) == (2 if reconnects else 1)
 
 
 def test_a_call_whose_url_is_not_opened_fails_with_it(start_server: Started) -> None:

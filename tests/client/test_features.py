@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ResourceUnknownError,
     ServerExitedError,
+    SessionExpiredError,
 )
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
 from tests.client.eras import (
@@ -27,6 +28,7 @@ from tests.client.eras import (
     SUBSCRIPTION,
     URI,
     changed,
+    connected,
     granted,
     is_stateless,
     scripted,
@@ -431,6 +433,28 @@ def test_a_resource_that_is_subscribed_to_twice_is_told_once(start_talk: StartTa
     assert len(subscriptions_sent(conversation)) == 2
 
 
+def test_a_subscription_that_met_an_expired_session_is_sent_once_in_another() -> None:
+    """Spec, LC-6: with those that were granted before."""
+    granted_in: list[tuple[int, str]] = []
+
+    def answer(message: Message) -> Any:
+        if message["method"] == "resources/subscribe":
+            uri = message["params"]["uri"]
+            if uri == "test://b" and len(talk.channels) == 1:
+                talk.fails_request(message["id"], SessionExpiredError("s"))
+                talk.ends(ConnectionLostError("the session is gone"))
+                return []
+            granted_in.append((len(talk.channels), uri))
+        return {}
+
+    talk = Talk(scripted("2025-11-25", answer))
+    with MCPClient("s", talk, timeout=5) as client:
+        client.subscribe_resource("test://a")
+        client.subscribe_resource("test://b")
+
+    assert granted_in == [(1, "test://a"), (2, "test://a"), (2, "test://b")]
+
+
 @pytest.mark.parametrize("meta", [None, 7, {}, {SUBSCRIPTION: None}, {SUBSCRIPTION: {}}, {SUBSCRIPTION: "other"}])
 def test_a_server_that_never_acknowledges_is_not_waited_for(start_talk: StartTalk, meta: Any) -> None:
     """Ours: the caller's deadline holds, nothing is left open, and a grant that comes too late grants nothing."""
@@ -655,3 +679,33 @@ def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> 
     mine, others = (only_stateless, only_handshake)[:: 1 if version in STATELESS_VERSIONS else -1]
     assert mine <= asked
     assert not others & asked
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_skills_are_listed_from_all_pages_and_read_one_by_one(version: str) -> None:
+    """Extension: of a server that declares it; another one is not asked."""
+    text = "---\nname: a\ndescription: b\n---\n"
+    uri = "skill://a/SKILL.md"
+    skill = {"uri": uri, "frontmatter": {"name": "a", "description": "b"}, "resources": "dynamic"}
+
+    def answers(message: Message) -> Message:
+        params = message.get("params") or {}
+        if message["method"] == "resources/read":
+            return {"contents": [{"uri": params["uri"], "text": text if params["uri"] == uri else "more"}]}
+        if "cursor" in params:
+            return {"skills": [{"uri": "skill://b/SKILL.md"}, {"frontmatter": {}}]}
+        return {"skills": [skill], "nextCursor": "2"}
+
+    declared = {"resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}}}
+    client, conversation = connected(version, answers, declared)
+    assert [each["uri"] for each in client.list_skills()] == [uri, "skill://b/SKILL.md"]
+    assert client.tool_problems == ["item 3 of skills/list has no uri"]
+    assert {message["method"] for message in conversation.sent} == {"skills/list"}
+    assert client.read_skill(skill) == text.encode()
+    assert client.read_skill(skill, "skill://a/more.md") == b"more"
+    with pytest.raises(LocalProtocolError):
+        client.read_skill(skill, "file:///etc/passwd")
+
+    without, conversation = connected(version, answers, {"resources": {}, "extensions": None})
+    assert without.list_skills() == []
+    assert conversation.sent == []

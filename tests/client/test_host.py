@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.host import ASKS_A_PERSON, Host, UnsupportedError
+from gaia_mcp.client.host import ASKS_A_PERSON, Host, UndeclaredError, UnsupportedError
 
 QUESTION = {"message": "Which city?", "requestedSchema": {"type": "object", "properties": {}}}
 
@@ -43,6 +43,31 @@ def test_roots_are_answered_with_the_folders_given() -> None:
     assert Host(roots=(root,)).answer("roots/list", {}) == {"roots": [root]}
 
 
+@pytest.mark.parametrize(
+    ("host", "methods"),
+    [
+        (Host(), {"elicitation/create", "roots/list", "sampling/createMessage", "tasks/list"}),
+        (Host(elicit=dict, roots=list, sample=dict), {"tasks/list"}),
+        (Host(elicit=dict, roots=[{"uri": "file:///a"}]), {"roots/list", "sampling/createMessage", "tasks/list"}),
+    ],
+)
+def test_what_runs_none_of_the_programs_code_is_answered_at_once(host: Host, methods: set[str]) -> None:
+    """Ours: anything else may wait for a person, or ask the server."""
+    asked = ("elicitation/create", "roots/list", "sampling/createMessage", "tasks/list")
+
+    assert {method for method in asked if host.answers_at_once(method)} == methods
+
+
+def test_a_host_of_another_class_answers_nothing_at_once() -> None:
+    """Ours: its code may do anything."""
+
+    class Own(Host):
+        def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            return {}
+
+    assert not Own().answers_at_once("roots/list")
+
+
 @pytest.mark.parametrize("method", ["sampling/createMessage", "tasks/list", ""])
 def test_what_was_not_declared_is_refused(method: str) -> None:
     """Spec: only what was negotiated may be asked."""
@@ -50,6 +75,19 @@ def test_what_was_not_declared_is_refused(method: str) -> None:
         Host().answer(method, {})
 
     assert str(caught.value) == method
+
+
+@pytest.mark.parametrize("params", [{"tools": []}, {"toolChoice": {"mode": "none"}}])
+def test_a_model_is_not_asked_to_use_tools_unless_that_was_declared(params: dict[str, Any]) -> None:
+    """Spec, LC-3, CreateMessageRequestParams: a client must return an error."""
+
+    class Able(Host):
+        def capabilities(self) -> dict[str, Any]:
+            return {**super().capabilities(), "sampling": {"tools": {}}}
+
+    with pytest.raises(UndeclaredError, match="sampling/createMessage with tools"):
+        Host(sample=lambda _: {"role": "assistant"}).answer("sampling/createMessage", params)
+    assert Able(sample=lambda _: {"role": "assistant"}).answer("sampling/createMessage", params)
 
 
 def test_roots_may_be_looked_up_when_they_are_asked_for() -> None:

@@ -9,6 +9,8 @@ import pytest
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.client.transports.base import UNLISTED
+from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import (
     NotOfferedError,
@@ -19,7 +21,7 @@ from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.client.eras import ERAS, scripted
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, Talk, error
+from tests.client.transports.talk import Message, Talk, error, handshake, result
 
 if TYPE_CHECKING:
     from tests.client.conftest import Started
@@ -177,6 +179,53 @@ def test_a_tool_that_is_excluded_is_not_there(start_talk: StartTalk) -> None:
     assert [tool.name for tool in client.known_tools()] == ["read"]
     assert [tool.name for tool in client.listed_tools()] == ["read", "write"]
     assert client.tool_problems == ["tool 'read' has no inputSchema object", "tool 4 has no name"]
+
+
+@pytest.mark.parametrize(("exclude", "problems"), [((), ["tool 'bad' is left out: it is"]), (("bad",), [])])
+def test_a_tool_that_its_channel_leaves_out_is_a_problem(
+    exclude: tuple[str, ...], problems: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spec, HC-4: over HTTP; unless the person does not want it either. A warning is logged where the caller does not
+    report it by itself.
+    """
+
+    class Strict(MemoryChannel):
+        def tools_left_out(self) -> dict[str, str]:
+            return {"bad": "it is"}
+
+    def script(message: Message) -> list[Message]:
+        is_list = message["method"] == "tools/list"
+        return [result(message, {"tools": []})] if is_list else handshake(message)
+
+    with with_filter(MCPClient("s", Talk(script, channel=Strict)), exclude=exclude) as client:
+        assert client.fetch_tools() == client.fetch_tools() == []
+        assert client.tool_problems == problems
+        assert caplog.messages == [f"MCP server 's': {problem}" for problem in problems]
+        client.fetch_tools(refresh=True, logs_problems=False)
+        assert len(caplog.messages) == len(problems)
+
+
+def test_a_tool_that_a_server_cannot_list_is_found_by_its_name() -> None:
+    """Spec, C1: whether it is there, the call will tell. Before the list is read, and afterwards."""
+
+    class Silent(MemoryChannel):
+        @property
+        def lists_tools(self) -> bool:
+            return False
+
+    def script(message: Message) -> list[Message]:
+        listed = [{"name": "known", "inputSchema": {"type": "object"}}]
+        return [result(message, {"tools": listed})] if message["method"] == "tools/list" else handshake(message)
+
+    with MCPClient("s", Talk(script, channel=Silent)) as client:
+        for is_listed in (False, True):
+            if is_listed:
+                assert [tool.name for tool in client.fetch_tools()] == ["known"]
+                assert client.tool_problems == [UNLISTED]
+            for name in ("known", "unknown"):
+                tool = client.find_tool(name)
+                assert tool is not None
+                assert tool.name == name
 
 
 @pytest.mark.parametrize("is_known", [False, True])

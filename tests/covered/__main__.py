@@ -20,7 +20,7 @@ from coverage import Coverage
 
 ROOT = Path.cwd()
 PACKAGE = ROOT / "gaia_mcp"
-PACKAGES = ("client", "protocol", "server")
+PACKAGES = ("client", "protocol", "server", "store")
 # Processes that the tests start are measured too, each for the test file that started it.
 IN_PROCESSES = """[run]
 branch = true

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.server import MAX_SUBSCRIPTIONS, ServerConnection
+from gaia_mcp.protocol.server import ServerConnection
+from gaia_mcp.protocol.subscriptions import MAX_SUBSCRIPTIONS
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.calls import Calls, Job
+from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.toolcall import current_call
 from tests.fuzz.oracles import Fault, read_strictly
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.outcomes import Job
 
 Wire = dict[str, Any]
 PROMPT = {"type": "ref/prompt", "name": "greet"}

@@ -10,7 +10,7 @@ from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, has_envelope
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import RequestId, is_id
-from gaia_mcp.protocol.server import MAX_SUBSCRIPTIONS, ServerConnection
+from gaia_mcp.protocol.subscriptions import MAX_SUBSCRIPTIONS, MAX_URIS
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, STATELESS_VERSIONS
 from tests.fuzz.mutations import LONGEST_RECORD, Mutator
 from tests.fuzz.oracles import RECORDS_KEPT, Fault, check_bounded, check_from_server, key_of, messages_in, on_wire
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from random import Random
 
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.server import ServerConnection
 
 Wire = dict[str, Any]
 Key = tuple[type, object]
 # So many requests are open at a time.
 MOST_OPEN = 12
 BOM = b"\xef\xbb\xbf"
-WANTED = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
+URIS = ("file:///a", "file:///b")
+WANTED = {"notifications": {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": list(URIS)}}
 OTHERS = [
     note("notifications/initialized"),
     note("notifications/roots/list_changed"),
@@ -81,7 +83,10 @@ class ClientsMessages:
         if kind < 0.75:
             return note("notifications/cancelled", {"requestId": random.choice(self._sent), "reason": "late"})
         if kind < 0.8:
-            return self.request("subscriptions/listen", WANTED)
+            if self.version in STATELESS_VERSIONS:
+                return self.request("subscriptions/listen", WANTED)
+            method = random.choice(("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"))
+            return self.request(method, {"uri": random.choice(URIS), **WANTED})
         if kind < 0.85:
             return self.request("ping", None)
         if kind < 0.88:
@@ -192,7 +197,7 @@ class ServerSession:
 
     def new_connection(self) -> ServerConnection:
         """The connection to be tried."""
-        return new_server(resources={"listChanged": True})
+        return new_server(resources={"listChanged": True, "subscribe": True})
 
     def run(self, count: int) -> None:
         """Receive `count` mutated records, answering some; then answer the rest, and a valid request more."""
@@ -230,6 +235,7 @@ class ServerSession:
                 self._answer(request_id)
         elif random.random() < 0.05:
             server.announce_list_changed(random.choice(("tools", "prompts", "resources")))
+            server.announce_resource_updated(random.choice(URIS))
         self._look()
 
     def _answer(self, request_id: RequestId) -> None:
@@ -295,6 +301,7 @@ class ServerSession:
         """Every request gets its response; and so do two more, for the connection is still of use."""
         self.arrive(b"")
         check_bounded(self.server, MAX_SUBSCRIPTIONS + MOST_OPEN)
+        check_bounded(self.server.subscriptions, MAX_URIS)
         self.finish()
         self.arrive(self.mutator.record(rpc("last ping", "ping"), valid=1))
         self.arrive(self.mutator.record(rpc("last", "server/discover", {"_meta": ENVELOPE}), valid=1))

@@ -28,6 +28,17 @@ PLAIN = Dialect()
             {"url": "https://h", "headers": {"A": "${X:-d}"}},
         ),
         ("claude-code", {"type": "sse", "url": "https://h"}, {"url": "https://h", "type": "sse"}),
+        (
+            "cursor",
+            {"url": "https://x", "auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:S}", "scopes": ["a"]}},
+            {"url": "https://x", "oauth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${S}", "scopes": ["a"]}},
+        ),
+        (
+            "claude-code",
+            {"type": "http", "url": "https://x", "oauth": {"clientId": "c", "callbackPort": 8080}},
+            {"url": "https://x", "oauth": {"clientId": "c", "callbackPort": 8080}},
+        ),
+        ("opencode", {"type": "remote", "url": "https://x", "oauth": False}, {"url": "https://x", "oauth": False}),
         ("cursor", {"command": "${userHome}/x"}, {"command": "${HOME}/x", "args": []}),
         ("vscode", {"type": "stdio", "command": "x", "cwd": "/w"}, {"command": "x", "args": [], "cwd": "/w"}),
         ("windsurf", {"serverUrl": "https://h", "disabled": True}, {"url": "https://h", "disabled": True}),

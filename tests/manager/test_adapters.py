@@ -16,6 +16,7 @@ from gaia_mcp.errors import NotConnectedError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, FullDefinition
 from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.toolcall import Call, CallCancelledError, enter_call
 from tests.manager.handlers_under_test import Console, at_once, names, registry_of
 from tests.processes import living_with
@@ -23,6 +24,8 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from gaia_mcp.server.provider import Change
 
 SERVERS = Path(__file__).parents[1] / "servers"
 DEMO = {"command": str(Path(sys.executable).parent / "gaia"), "args": ["mcp", "serve", "demo"]}
@@ -163,6 +166,7 @@ def test_progress_and_cancellation_reach_a_remote_server(serve: Callable[..., Cl
 @pytest.mark.story
 def test_a_call_of_a_server_that_hangs_ends_with_the_timeout(serve: Callable[..., ClientHandler]) -> None:
     """A8: and no thread is left behind, since a client keeps to its deadline."""
+    earlier = set(threading.enumerate())
     handler = serve("hangs_in_call", timeout=0.3)
     handler.client.timeout = 30
     handler.connect()
@@ -171,7 +175,8 @@ def test_a_call_of_a_server_that_hangs_ends_with_the_timeout(serve: Callable[...
 
         assert result.is_error
         assert "0.3 s" in result.error_message
-        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("MCP handler")] == []
+        begun = set(threading.enumerate()) - earlier
+        assert [thread.name for thread in begun if thread.name.startswith("MCP handler")] == []
 
 
 @pytest.mark.story
@@ -229,13 +234,13 @@ def test_shutdown_gives_up_a_server_that_is_being_connected(serve: Callable[...,
 @pytest.mark.story
 def test_new_tools_of_a_server_are_found(serve: Callable[..., ClientHandler]) -> None:
     """Ours: a tool that the server has announced can be called at once, and listeners are told."""
-    heard: list[tuple[str, ...]] = []
+    heard: list[Change] = []
     with MCPManager(registry_of(serve("list_changes"))) as manager:
         assert names(manager.get_tools_for_scope()) == ["echo"]
         manager.on_change(heard.append)
 
         manager.call_tool("echo", {})
-        wait_until(lambda: ("tools",) in heard)
+        wait_until(lambda: any("tools" in change.lists for change in heard))
 
         assert not manager.call_tool("new1", {}).is_error
         assert names(manager.get_tools_for_scope())[:2] == ["echo", "new1"]
@@ -251,6 +256,33 @@ def test_a_client_that_an_agent_listens_to_keeps_its_listener(serve: Callable[..
     handler.connect()
 
     assert handler.client.on_list_changed is listener
+
+
+def test_new_tools_of_an_agent_are_found() -> None:
+    """Ours: as those of a server; the manager's own clients hear of them."""
+
+    class Growing(MCPAgent):
+        names: tuple[str, ...] = ("one",)
+
+        def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+            return [{"name": name, "description": "", "inputSchema": {"type": "object"}} for name in self.names]
+
+        def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+            return tool_name
+
+    agent = Growing()
+    heard: list[Change] = []
+    with MCPManager(registry_of(AgentHandler(agent, MCPHandlerConfig("growing")))) as manager:
+        provider = ManagerProvider(manager)
+        provider.on_change(heard.append)
+        assert provider.answer("tools/list", {}, Call())["tools"][0]["name"] == "one"
+
+        agent.names = ("one", "two")
+        agent.tools_changed()
+
+        wait_until(lambda: any("tools" in change.lists for change in heard))
+        assert names(manager.get_tools_for_scope()) == ["one", "two"]
+        assert manager.call_tool("two", {}).content == "two"
 
 
 def test_an_agent_is_a_handler() -> None:

@@ -17,7 +17,7 @@ from gaia_mcp.manager.adapters import AgentHandler, FullDefinition
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.server.provider import Provider, RequestError
+from gaia_mcp.server.provider import Change, Provider, RequestError
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, registry_of
 from tests.server.talk import WithoutTask
@@ -81,14 +81,14 @@ def test_names_with_handlers_come_and_go_with_the_conflict() -> None:
     one, two = ProgrammableHandler("one", "echo"), ProgrammableHandler("two", "echo")
     one.on_call = one.fail
     provider = provider_of(one, two)
-    announced: list[object] = []
+    announced: list[Change] = []
     assert listed(provider) == ["echo", "one.echo", "two.echo"]
-    provider.on_change(lambda *lists: announced.append(lists))
+    provider.on_change(announced.append)
 
     for _ in range(3):
         answer(provider, "tools/call", name="one.echo", arguments={"text": "x"})
 
-    assert (("tools",),) in announced
+    wait_until(lambda: Change(("tools",)) in announced)
     assert listed(provider) == ["echo"]
 
 
@@ -305,22 +305,22 @@ def test_changes_are_announced_after_the_tools_were_listed() -> None:
     registry = registry_of(flaky)
     manager = MCPManager(registry)
     provider = ManagerProvider(manager)
-    heard: list[tuple[str, ...]] = []
-    forget = provider.on_change(lambda lists: heard.append(lists) if lists else None)
+    heard: list[Change] = []
+    forget = provider.on_change(lambda change: heard.append(change) if change.lists else None)
 
     assert listed(provider) == listed(provider) == ["fail"]
     assert heard == []
     for _ in range(3):
         answer(provider, "tools/call", name="fail", arguments={})
-    assert heard == [("tools",)]
+    wait_until(lambda: heard == [Change(("tools",))])
     assert listed(provider) == []
     registry.register_custom(late)
     answer(provider, "tools/call", name="late", arguments={"text": ""})
-    assert heard == [("tools",)] * 2
+    wait_until(lambda: heard == [Change(("tools",))] * 2)
 
     forget()
     manager.shutdown_all()
-    assert heard == [("tools",)] * 2
+    assert heard == [Change(("tools",))] * 2
 
 
 def test_closing_it_disconnects_the_handlers() -> None:

@@ -521,6 +521,24 @@ def test_a_server_that_has_failed_can_be_disconnected_for_good(home: Path) -> No
     assert agent.composed == 0
 
 
+def test_what_a_load_prints_is_up_to_the_agent(home: Path) -> None:
+    """GAIA from 0.18 on: once for each load, before the tools of its servers are registered."""
+
+    class Quiet(AgentFirst):
+        def _print_mcp_load_summary(self) -> None:
+            self.printed = [self.list_mcp_servers(), [name for name in _TOOL_REGISTRY if name.startswith("mcp_")]]
+
+    MCPConfig().add_server("good", entry(home))
+    MCPConfig().add_server("bad", entry(home, "exits_at_once"))
+    agent = Quiet()
+
+    assert agent.load_mcp_servers_from_config() == 1
+
+    assert agent.printed == [["good"], []]
+    assert agent.console.said == []
+    agent.disconnect_mcp_server("good")
+
+
 def test_a_file_that_cannot_be_changed_is_told_and_the_server_is_let_go_of(home: Path) -> None:
     """GAIA's documents: disconnecting raises nothing."""
     agent = AgentFirst()
@@ -645,8 +663,6 @@ def test_a_file_that_is_named_is_loaded(home: Path) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        {"type": "http", "url": "http://127.0.0.1:1/mcp"},
-        {"url": "http://127.0.0.1:1/mcp"},
         {"type": "sse", "command": "server"},
         {"type": "carrier pigeon", "command": "server"},
     ],

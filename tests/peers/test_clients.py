@@ -47,7 +47,9 @@ def test_the_sdk_connects_in_both_eras(serve_demo: list[str], mark: dict[str, st
         assert client.instructions is not None
         assert "greet" in client.instructions
         tools = (await client.list_tools()).tools
-        assert {"greet", "add", "picture", "sound", "attach", "countdown", "fail"} == {tool.name for tool in tools}
+        assert {"greet", "add", "picture", "sound", "attach", "countdown", "fail", "order", "note", "haiku"} == {
+            tool.name for tool in tools
+        }
 
     _with_client(use, serve_demo, mark, mode)
 
@@ -213,10 +215,11 @@ def test_the_sdk_gets_prompts_and_resources(
         prompt = await client.get_prompt("introduce", {"name": "Ada"})
         assert "Ada" in prompt.messages[0].content.text
         uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
-        assert uris == ["demo://about", "demo://logo"]
+        assert uris == ["demo://about", "demo://logo", "demo://notes"]
         assert "gaia-mcp" in (await client.read_resource("demo://about")).contents[0].text
         assert (await client.read_resource("demo://logo")).contents[0].blob
-        assert (await client.list_resource_templates()).resource_templates == []
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "demo://notes/{number}"
 
     _with_client(use, serve_demo, mark, mode)
 
@@ -313,7 +316,7 @@ def test_the_sdk_of_2025_is_served(serve_demo: list[str], mark: dict[str, str], 
     assert seen["fail"] is True
     assert "Unknown tool: nope" in seen["unknown"]
     assert "Ada" in seen["prompt"]
-    assert seen["resources"] == ["demo://about", "demo://logo"]
+    assert seen["resources"] == ["demo://about", "demo://logo", "demo://notes"]
     assert "gaia-mcp" in seen["about"]
 
 

@@ -20,7 +20,6 @@ from gaia_mcp.errors import (
     CallCancelledError,
     CancelledError,
     LocalProtocolError,
-    NotOfferedError,
     PeerError,
     RemoteProtocolError,
     ServerExitedError,
@@ -374,7 +373,7 @@ def test_many_threads_ask_the_sdk_for_everything_at_once(client: MCPClient, hear
 
 @in_both_eras
 def test_an_agent_that_is_served_offers_the_same_in_both_eras(tmp_path: Path, era: str) -> None:
-    """Ours: the built-in agent has a prompt and resources, and neither completion nor subscriptions."""
+    """Ours: the built-in agent has one of each."""
     with connected(tmp_path, SERVING, era) as client:
         assert "greet" in client.instructions
         assert [prompt["name"] for prompt in client.list_prompts()] == ["introduce"]
@@ -386,15 +385,12 @@ def test_an_agent_that_is_served_offers_the_same_in_both_eras(tmp_path: Path, er
             (contents,) = client.read_resource(uri)["contents"]
             assert contents["uri"] == uri
             assert contents.get("text") or contents.get("blob")
-        assert client.list_resource_templates() == []
+        templates = [template["uriTemplate"] for template in client.list_resource_templates()]
+        assert templates == ["demo://notes/{number}"]
         assert client.tool_problems == []
         client.set_log_level("debug")
-        for ask in (
-            lambda: client.complete({"type": "ref/prompt", "name": "introduce"}, "name", ""),
-            lambda: client.subscribe_resource(listed[0]),
-        ):
-            with pytest.raises(NotOfferedError):
-                ask()
+        assert client.complete({"type": "ref/prompt", "name": "introduce"}, "language", "").values
+        client.subscribe_resource(listed[0])
         for ask in (
             lambda: client.get_prompt("nope"),
             lambda: client.get_prompt("introduce"),

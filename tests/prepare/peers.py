@@ -31,11 +31,14 @@ CACHE = user_cache_path("gaia-mcp-tests", appauthor=False)
 # By the program, or the file, that has to be there: the package of Debian that has it.
 PACKAGES = {
     "bash": "bash",
+    "dbus-daemon": "dbus-daemon",
     "fish": "fish",
     "git": "git",
+    "gnome-keyring-daemon": "gnome-keyring",
     "groff": "groff-base",
     "jq": "jq",
     "mandoc": "mandoc",
+    "redis-server": "redis-server",
     "script": "bsdutils",
     "wine": "wine",
     "zsh": "zsh",
@@ -99,11 +102,24 @@ NPM_PACKAGES = (
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
 )
+# The official SDKs of TypeScript: the one of both eras, and the one before.
+NPM_SDKS = ("@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/sdk@1.32.2")
+# Clients of servers behind URLs: a bridge to hosts that know stdio alone, and the official inspector.
+URL_CLIENTS = ("mcp-remote@0.15.1", "@modelcontextprotocol/inspector@2.12.0")
+# The official conformance suite, which speaks HTTP only, and a bridge from that to stdio.
+CONFORMANCE_PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "supergateway@4.0.0")
 # The agents of the hub. Their native programs come as optional packages of npm.
 AGENTS = ("@anthropic-ai/claude-code@2.1.330", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0")
 AGENT_PROGRAMS = ("claude", "codex", "gemini")
 # Of its time: it imports an inner name of pydantic that later ones no longer have.
 SDK_OF_2025 = ("mcp==1.9.4", "pydantic==2.11.7")
+# The last one of the handshake era.
+SDK_1 = ("mcp==1.30.0",)
+# The package that the system's keyring is reached with.
+KEYRING_PACKAGES = ("keyring==25.7.0", "SecretStorage==3.5.0")
+FASTMCP_PACKAGES = ("fastmcp==4.1.2",)
+# What HTTP/2 is spoken with where it is installed, and a server that speaks it.
+HTTP2_PACKAGES = ("h2==4.4.1", "hypercorn==0.18.0")
 GAIA = "amd-gaia==0.19.0"
 # What its agents import; all that it declares would be gigabytes.
 GAIA_NEEDS = ("rich", "python-dotenv", "openai", "psutil", "requests")
@@ -115,12 +131,26 @@ POWERSHELL_SHA512 = (
 )
 
 
-def _make_npm_servers(folder: Path) -> None:
-    run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *NPM_PACKAGES)
+def _install_from_npm(folder: Path, packages: tuple[str, ...]) -> None:
+    run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *packages)
+
+
+def _peer_from_npm(name: str, packages: tuple[str, ...]) -> Peer:
+    return Peer(name, packages, lambda folder: _install_from_npm(folder, packages), NPM_WITNESS)
+
+
+def _peer_from_pypi(name: str, packages: tuple[str, ...]) -> Peer:
+    return Peer(name, packages, lambda folder: make_environment(folder, packages), PYTHON)
+
+
+def _peer_for_path(name: str, packages: tuple[str, ...], witness: str) -> Peer:
+    """A peer that is put on the path of the interpreter that runs the tests."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    return Peer(name, packages, lambda folder: run([*pip, "--target", str(folder), *packages]), witness)
 
 
 def _make_agents(folder: Path) -> None:
-    run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *AGENTS)
+    _install_from_npm(folder, AGENTS)
     # What its script does: without it, the program only prints that it has not run.
     node, _ = node_and_npm()
     run([node, "install.cjs"], folder / "node_modules" / "@anthropic-ai" / "claude-code")
@@ -166,9 +196,17 @@ def _download_wheels(folder: Path) -> None:
 
 
 PYTHON = python_in(Path()).as_posix()
-NPM_SERVERS = Peer("npm-servers", NPM_PACKAGES, _make_npm_servers, "node_modules/.package-lock.json")
-AGENT_PACKAGES = Peer("agents", AGENTS, _make_agents, "node_modules/.package-lock.json")
-OLD_SDK = Peer("old-sdk", SDK_OF_2025, lambda folder: make_environment(folder, SDK_OF_2025), PYTHON)
+NPM_WITNESS = "node_modules/.package-lock.json"
+NPM_SERVERS = _peer_from_npm("npm-servers", NPM_PACKAGES)
+NPM_CLIENTS = _peer_from_npm("npm-clients", NPM_SDKS)
+NPM_URL_CLIENTS = _peer_from_npm("npm-url-clients", URL_CLIENTS)
+CONFORMANCE = _peer_from_npm("conformance", CONFORMANCE_PACKAGES)
+AGENT_PACKAGES = Peer("agents", AGENTS, _make_agents, NPM_WITNESS)
+OLD_SDK = _peer_from_pypi("old-sdk", SDK_OF_2025)
+PYTHON_SDK_1 = _peer_from_pypi("sdk-1", SDK_1)
+FASTMCP = _peer_from_pypi("fastmcp", FASTMCP_PACKAGES)
+KEYRING = _peer_for_path("keyring", KEYRING_PACKAGES, "keyring/__init__.py")
+HTTP2 = _peer_for_path("http2", HTTP2_PACKAGES, "h2/__init__.py")
 # With what this package needs: its caller adds the package as it stands.
 GAIA_BESIDE = Peer(
     "gaia",
@@ -181,6 +219,20 @@ WINE_HOME = Peer("wine", ("1",), _make_wine_home, "wine/system.reg")
 # To install this package from a copy of it, without a network.
 WHEELS = Peer("wheels", (*BUILD_NEEDS, *OUR_NEEDS), _download_wheels, "complete")
 
-PEERS = (NPM_SERVERS, AGENT_PACKAGES, OLD_SDK, GAIA_BESIDE, POWERSHELL_FILES, WHEELS)
+PEERS = (
+    NPM_SERVERS,
+    NPM_CLIENTS,
+    NPM_URL_CLIENTS,
+    CONFORMANCE,
+    AGENT_PACKAGES,
+    OLD_SDK,
+    PYTHON_SDK_1,
+    FASTMCP,
+    KEYRING,
+    HTTP2,
+    GAIA_BESIDE,
+    POWERSHELL_FILES,
+    WHEELS,
+)
 # These need programs from Debian.
 LATER_PEERS = (WINE_HOME,)

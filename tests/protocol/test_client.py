@@ -252,6 +252,15 @@ def test_every_stateless_request_carries_the_envelope() -> None:
         assert meta[CAPABILITIES] == CLIENT_CAPABILITIES
 
 
+def test_a_request_on_behalf_of_another_client_has_the_capabilities_of_that() -> None:
+    """Spec 2026-07-28, MC-1: they are those of the request."""
+    client = open_client(NEW)
+    client.request("tools/call", {"name": "echo", "_meta": {CAPABILITIES: {"roots": {}}}})
+
+    (sent,) = sent_by(client)
+    assert sent["params"]["_meta"] == {VERSION: NEW, CLIENT_INFO: CLIENT, CAPABILITIES: {"roots": {}}}
+
+
 @handshake_versions
 def test_no_request_of_the_handshake_era_carries_an_envelope(version: str) -> None:
     """Spec: version, capabilities and identity belong to the conversation."""

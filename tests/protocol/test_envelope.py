@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from gaia_mcp.protocol.envelope import LOG_LEVELS, has_envelope, meta_of, progress_token, read_context, with_meta
+from gaia_mcp.protocol.envelope import (
+    LOG_LEVELS,
+    declares_tasks,
+    has_envelope,
+    may_declare_tasks,
+    meta_of,
+    progress_token,
+    read_context,
+    with_meta,
+)
 from gaia_mcp.protocol.events import RequestContext
 from tests.protocol_support import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
 
@@ -99,3 +110,22 @@ def test_a_progress_token_is_a_text_or_an_integer(token: int | str) -> None:
 def test_any_other_progress_token_is_none(token: object) -> None:
     """Ours: progress is a favour; the request itself is served."""
     assert progress_token({"progressToken": token}) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "capabilities", "declares", "may"),
+    [
+        ("2026-07-28", {"extensions": {"io.modelcontextprotocol/tasks": {}}}, True, True),
+        ("2026-07-28", {"extensions": {"io.modelcontextprotocol/apps": {}}}, False, True),
+        ("2026-07-28", {"extensions": "io.modelcontextprotocol/tasks"}, False, True),
+        ("2026-07-28", {}, False, True),
+        ("2025-11-25", {"extensions": {"io.modelcontextprotocol/tasks": {}}}, False, False),
+    ],
+)
+def test_a_client_declares_the_extension_with_each_request(
+    version: str, capabilities: dict[str, Any], declares: bool, may: bool
+) -> None:
+    """Extension, capability negotiation; no older revision has it."""
+    context = RequestContext(version, {}, capabilities, None, None)
+
+    assert (declares_tasks(context), may_declare_tasks(context)) == (declares, may)

@@ -181,13 +181,18 @@ def test_a_request_that_is_sent_again_brings_responses_and_state() -> None:
     assert retry_of(received(requestState="s")) == Retry({}, "s")
 
 
+def test_responses_may_come_without_a_state() -> None:
+    """MS-10: from a client that knows what it will be asked."""
+    assert retry_of(received(inputResponses={"a": {}})) == Retry({"a": {}}, None)
+
+
 def test_a_first_request_brings_neither() -> None:
-    """Spec 2026-07-28: without a state, responses belong to nothing; older revisions have neither."""
-    assert retry_of(received(inputResponses={"a": {}})) is None
+    """Spec 2026-07-28; older revisions have neither."""
+    assert retry_of(received()) is None
     assert retry_of(received("2025-11-25", requestState="s")) is None
 
 
-@pytest.mark.parametrize("params", [{"requestState": 7}, {"requestState": "s", "inputResponses": []}])
+@pytest.mark.parametrize("params", [{"requestState": None}, {"requestState": "s", "inputResponses": []}])
 def test_a_retry_in_another_form_is_told(params: dict[str, Any]) -> None:
     """MS-9: what comes back is the client's to choose."""
     with pytest.raises(ValueError, match="must be"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -327,3 +328,25 @@ def test_messages_carry_only_the_members_that_they_have(message: dict[str, Any],
     """Spec: an error without an id leaves it out, for the schemas allow no null."""
     assert message == wire
     assert json.loads(encode(message)) == wire
+
+
+@pytest.mark.parametrize("member", ["content", "contents"])
+def test_a_long_result_is_in_memory_twice(member: str) -> None:
+    """Ours: as the agent returned it, and as it is sent."""
+    size = 8 << 20
+    value = {member: [{"type": "text", "text": "x" * size}], "_meta": Fixed({"a": 1})}
+    message = jsonrpc.result(1, value)
+
+    tracemalloc.start()
+    line = encode(message)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 1.5 * size
+    assert parse(line) == {"jsonrpc": "2.0", "id": 1, "result": value}
+
+
+@pytest.mark.parametrize("content", ["x" * 10, [], ["x"], [{"type": "text"}], [{"text": 5}], {"text": "x"}])
+def test_a_result_without_a_long_text_is_written_as_a_whole(content: Any) -> None:
+    """Ours: also an invalid one."""
+    assert json.loads(encode(jsonrpc.result(1, {"content": content})))["result"] == {"content": content}

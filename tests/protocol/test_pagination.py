@@ -178,3 +178,14 @@ def test_a_page_without_a_list_is_reported_and_the_next_is_read(members: dict[st
     assert items == ["b"]
     (problem,) = problems
     assert "tools" in problem
+
+
+def test_a_gateway_tells_which_of_its_servers_are_missing() -> None:
+    """Ours: in the metadata of its lists, as text whatever it is."""
+    missing = {"gaia-mcp/unavailable": {"a": "it is broken", "b": 7}}
+
+    items, _, problems = walk(lambda _: {**page("x"), "_meta": missing})
+
+    assert items == ["x"]
+    assert problems == ["server 'a' is not available: it is broken", "server 'b' is not available: 7"]
+    assert walk(lambda _: {**page("x"), "_meta": {"gaia-mcp/unavailable": "all"}})[2] == []

@@ -13,6 +13,8 @@ from gaia_mcp.protocol.questions import (
     MissingCapabilityError,
     Question,
     answer_problem,
+    check_declared,
+    is_asked_by_result,
     missing_for,
     question_for,
 )
@@ -71,6 +73,7 @@ def test_a_missing_capability_is_named() -> None:
     """Ours: the author and the caller read the name that the specification has for it."""
     assert "elicitation.url" in str(MissingCapabilityError({"elicitation": {"url": {}}}))
     assert "capability roots," in str(MissingCapabilityError({"roots": {}}))
+    assert str(MissingCapabilityError({"roots": {}}, needed_by="this call")).endswith("roots, which this call needs")
     assert "revision 2025-06-18" in str(MissingCapabilityError({"elicitation": {"form": {}}}, "2025-06-18"))
 
 
@@ -108,6 +111,11 @@ def test_an_older_revision_gets_a_plainer_form() -> None:
             "required": [],
         },
     }
+
+
+def test_a_result_asks_in_the_stateless_era_alone() -> None:
+    """Spec 2026-07-28, input required: servers send no requests of their own any more."""
+    assert [is_asked_by_result(version) for version in (NEWEST, OLDER, OLDEST)] == [True, False, False]
 
 
 def test_an_input_request_has_params_where_there_are_any() -> None:
@@ -151,3 +159,14 @@ def test_an_answer_has_the_form_of_its_question(question: Question, answer: obje
 def test_what_is_not_an_answer_is_told(question: Question, answer: object, problem: str) -> None:
     """MS-10: what a client sends is validated."""
     assert problem in str(answer_problem(question, answer))
+
+
+def test_what_several_questions_need_is_missing_together() -> None:
+    """MS-4; an older revision may not have it at all."""
+    check_declared([FORM, ROOTS], NEWEST, {"elicitation": {}, "roots": {}})
+
+    with pytest.raises(MissingCapabilityError) as caught:
+        check_declared([FORM, ROOTS], NEWEST, {})
+    assert caught.value.required == {"elicitation": {"form": {}}, "roots": {}}
+    with pytest.raises(MissingCapabilityError, match="revision 2024-11-05"):
+        check_declared([FORM, ROOTS], "2024-11-05", {"elicitation": {}, "roots": {}})

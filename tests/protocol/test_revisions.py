@@ -12,6 +12,7 @@ from gaia_mcp.protocol.revisions import (
     call_result_for,
     can_declare,
     capabilities_for,
+    capability_names,
     content_for,
     info_for,
     lacks_task,
@@ -24,6 +25,7 @@ from gaia_mcp.protocol.revisions import (
     server_request_problem,
     tool_for,
 )
+from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import SERVER, SERVER_INFO
 
@@ -433,3 +435,45 @@ def test_a_server_request_is_one_of_its_revision(version: str, method: str, mode
     problem = server_request_problem(version, method, {"mode": mode})
 
     assert (problem and problem[0]) == code
+
+
+def test_a_task_is_a_result_only_where_it_was_made_by_the_server() -> None:
+    """Extension, CreateTaskResult: no provider can return one."""
+    task = {"resultType": "task", "taskId": "t"}
+
+    assert result_problem(V2026, "tools/call", task) is not None
+    assert result_problem(V2026, "tools/call", task, TASK_RESULT_TYPES) is None
+    assert result_problem(V2026, "prompts/get", task, TASK_RESULT_TYPES) is not None
+    assert result_problem("2025-11-25", "tools/call", task, TASK_RESULT_TYPES) is not None
+
+
+def test_the_state_of_a_task_may_have_what_it_asks_for() -> None:
+    """Extension, GetTaskResult: it is complete."""
+    asking = {"inputRequests": {"k": {"method": "roots/list"}}}
+
+    assert result_problem(V2026, "tasks/get", asking) is None
+    assert result_problem(V2026, "tools/call", asking) is not None
+    assert result_problem(V2026, "tasks/get", {**asking, "requestState": "s"}) is not None
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "names"),
+    [
+        ({}, []),
+        ({"extensions": {"a/b": {}}, "tools": {}, "logging": {}}, ["tools", "logging", "a/b"]),
+        ({"tools": {}, "extensions": ["a/b"]}, ["tools"]),
+    ],
+)
+def test_capabilities_are_named_with_those_of_extensions(capabilities: dict[str, Any], names: list[str]) -> None:
+    """Ours: "extensions" tells nothing."""
+    assert capability_names(capabilities) == names
+
+
+def test_skills_have_one_shape_and_can_be_cached() -> None:
+    """Extension: as the other lists, in the revision that has it."""
+    skill = {"uri": "skill://a/SKILL.md", "frontmatter": {}, "resources": "dynamic"}
+
+    shaped = result_for("2026-07-28", "skills/list", {"skills": [skill]}, {})
+    assert shaped == {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "skills": [skill]}
+    for method in ("skills/get", "resources/directory/read"):
+        assert result_for("2026-07-28", method, {}, {}).keys() >= {"ttlMs", "cacheScope"}

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, Discarded, ErrorResponse, InvalidResponse, RequestReceived
-from gaia_mcp.protocol.jsonrpc import MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Result
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Result
 from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
-from gaia_mcp.protocol.server import MAX_SUBSCRIPTIONS, Description
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
@@ -597,112 +599,39 @@ def test_there_is_no_log_message_about_a_request_that_is_not_open() -> None:
 # Changed lists and subscriptions.
 
 
-@handshake_versions
-def test_a_changed_list_is_announced_unasked_after_a_handshake(version: str) -> None:
-    """Spec: when the capability was declared."""
-    server = open_server(version)
-    server.announce_list_changed("tools")
-    server.announce_list_changed("resources")  # Without listChanged.
-    server.announce_list_changed("elsewhere")
-
-    assert sent_by(server) == [note("notifications/tools/list_changed")]
-
-
-def test_a_changed_list_is_not_announced_before_the_handshake() -> None:
-    """Spec 2026-07-28: only what was subscribed to."""
-    server = new_server()
-    give(server, enveloped(1, "server/discover"))
-    sent_by(server)
-    server.announce_list_changed("tools")
-
-    assert sent_by(server) == []
-
-
-def listening(server: ServerConnection, request_id: object, **wanted: object) -> Any:
-    """Subscribe; the acknowledgement."""
-    return answer(server, enveloped(request_id, "subscriptions/listen", {"notifications": wanted}))
-
-
-def test_a_subscription_is_acknowledged_with_what_is_honoured() -> None:
-    """Spec 2026-07-28, MS-13: the subset that the server has."""
-    ack = listening(
-        new_server(),
-        "sub-1",
-        toolsListChanged=True,
-        promptsListChanged=False,
-        resourcesListChanged=True,
-        resourceSubscriptions=["file:///a"],
-        unknown=True,
-    )
-
-    assert ack == note(
-        "notifications/subscriptions/acknowledged",
-        {"notifications": {"toolsListChanged": True}, "_meta": {SUBSCRIPTION: "sub-1"}},
-    )
-
-
-@pytest.mark.parametrize("request_id", [1, "1"])
-def test_a_subscriber_hears_only_what_it_opted_into_with_its_own_id(request_id: object) -> None:
-    """Spec 2026-07-28, MS-13: the id verbatim, type too."""
-    server = new_server()
-    listening(server, request_id, toolsListChanged=True)
-    listening(server, "other", promptsListChanged=True)
+def test_changes_are_announced_to_subscribers_until_the_end() -> None:
+    """Spec 2026-07-28, MS-13: each with the id of its subscription; the graceful end is a result."""
+    server = new_server(resources={"subscribe": True})
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["file:///a"]}
+    answer(server, enveloped(1, "subscriptions/listen", {"notifications": wanted}))
 
     server.announce_list_changed("tools")
+    server.announce_resource_updated("file:///a")
+    server.announce_resource_updated("file:///b")
 
-    (sent,) = sent_by(server)
-    assert sent == note("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: request_id}})
-    assert type(sent["params"]["_meta"][SUBSCRIPTION]) is type(request_id)
-    server.announce_list_changed("resources")
-    assert sent_by(server) == []
-
-
-def test_a_cancelled_subscription_hears_nothing_more() -> None:
-    """Spec 2026-07-28: cancelling ends it; there is no answer and nothing for the owner to stop."""
-    server = new_server()
-    listening(server, 1, toolsListChanged=True)
-
-    assert give(server, note("notifications/cancelled", {"requestId": 1})) == []
-    server.announce_list_changed("tools")
+    tools, resource = sent_by(server)
+    assert tools == note("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: 1}})
+    assert resource == note("notifications/resources/updated", {"uri": "file:///a", "_meta": {SUBSCRIPTION: 1}})
     server.close()
-
-    assert sent_by(server) == []
-    listening(server, 1, toolsListChanged=True)
-
-
-def test_closing_ends_every_subscription_with_its_result() -> None:
-    """Spec 2026-07-28, MS-13: the graceful end."""
-    server = new_server()
-    listening(server, 1, toolsListChanged=True)
-    listening(server, "b")
-    give(server, enveloped(3, "tools/call"))
-
-    server.close()
-
-    assert sent_by(server) == [
-        rpc_result(request_id, {"resultType": "complete", "_meta": {SUBSCRIPTION: request_id, SERVER_INFO: SERVER}})
-        for request_id in (1, "b")
-    ]
-    server.close()
+    assert [message["id"] for message in sent_by(server)] == [1]
     server.announce_list_changed("tools")
     assert sent_by(server) == []
 
 
-@pytest.mark.parametrize("params", [{}, {"notifications": None}, {"notifications": ["toolsListChanged"]}])
-def test_a_subscription_to_nothing_readable_is_refused(params: dict[str, Any]) -> None:
+def test_a_refused_subscription_is_an_error() -> None:
     """Spec 2026-07-28: the filter is required."""
-    assert refusal(new_server(), enveloped(1, "subscriptions/listen", params)) == (1, -32602)
+    assert refusal(new_server(), enveloped(1, "subscriptions/listen")) == (1, -32602)
 
 
-def test_there_is_an_end_to_subscriptions() -> None:
-    """Ours: the official SDK's limit."""
-    server = new_server()
-    for number in range(MAX_SUBSCRIPTIONS):
-        listening(server, number)
+def test_a_handshake_client_subscribes_where_that_is_declared() -> None:
+    """Spec 2025-11-25: `resources/subscribe` needs `resources.subscribe`."""
+    server = open_server(OLD, resources={"subscribe": True})
 
-    assert refusal(server, enveloped("more", "subscriptions/listen", {"notifications": {}})) == ("more", -32603)
-    give(server, note("notifications/cancelled", {"requestId": 0}))
-    listening(server, "more")
+    assert answer(server, rpc(1, "resources/subscribe", {"uri": "file:///a"})) == rpc_result(1, {})
+    server.announce_resource_updated("file:///a")
+    assert sent_by(server) == [note("notifications/resources/updated", {"uri": "file:///a"})]
+    assert refusal(server, rpc(2, "resources/subscribe", {"uri": 7})) == (2, -32602)
+    assert refusal(open_server(OLD), rpc(3, "resources/subscribe", {"uri": "file:///a"})) == (3, -32601)
 
 
 # Batches.
@@ -1060,3 +989,60 @@ def test_nothing_is_asked_for_a_request_that_was_cancelled() -> None:
     server.respond_missing(5, MissingCapabilityError({"roots": {}}))
 
     assert sent_by(server) == []
+
+
+# Tasks.
+
+
+@pytest.mark.parametrize("method", sorted(TASK_METHODS))
+def test_requests_about_tasks_are_served_where_the_extension_is_declared(method: str) -> None:
+    """Extension, capability negotiation: in the stateless era alone."""
+    params = {"taskId": "t"}
+    server = open_server(NEW, extensions={"io.modelcontextprotocol/tasks": {}})
+    (received,) = give(server, enveloped(5, method, params))
+    assert isinstance(received, RequestReceived)
+    assert (received.method, received.params["taskId"]) == (method, "t")
+
+    for refusing in (open_server(NEW), open_server(OLD, extensions={"io.modelcontextprotocol/tasks": {}})):
+        request = rpc(5, method, params) if refusing.has_tasks else enveloped(5, method, params)
+        assert give(refusing, request) == []
+        assert sent_by(refusing)[-1]["error"]["code"] == METHOD_NOT_FOUND
+
+
+def test_a_task_is_the_result_of_a_call() -> None:
+    """Extension, CreateTaskResult; the server's own `_meta` is added as to every result."""
+    server = able_server(NEW)
+    with pytest.raises(ValueError, match="unknown type 'task'"):
+        server.respond(5, {"resultType": "task", "taskId": "t"})
+
+    server.respond(5, {"resultType": "task", "taskId": "t"}, TASK_RESULT_TYPES)
+
+    (sent,) = sent_by(server)
+    assert sent["result"]["taskId"] == "t"
+    assert set(sent["result"]) == {"resultType", "taskId", "_meta"}
+
+
+def test_the_state_of_a_task_may_show_requests_to_a_client_that_declares_nothing_else() -> None:
+    """Ours: what may be asked was decided by what the call declared."""
+    server = open_server(NEW, extensions={"io.modelcontextprotocol/tasks": {}})
+    give(server, enveloped(5, "tasks/get", {"taskId": "t"}))
+    asking = {"status": "input_required", "inputRequests": {"k": {"method": "roots/list"}}}
+
+    server.respond(5, asking)
+
+    assert sent_by(server)[0]["result"]["inputRequests"] == asking["inputRequests"]
+
+
+def test_a_task_is_announced_to_those_that_have_subscribed_to_it() -> None:
+    """Extension, notifications/tasks; of a request that is for tasks the owner decides."""
+    server = open_server(NEW, extensions={"io.modelcontextprotocol/tasks": {}})
+    assert server.version is None
+    (received,) = give(server, enveloped(5, "subscriptions/listen", {"notifications": {"taskIds": ["t", "u"]}}))
+    assert isinstance(received, RequestReceived)
+
+    server.subscribe(received, ["t"])
+
+    assert [server.announce_task(task, {"taskId": task}) for task in ("t", "u")] == [True, False]
+    acknowledged, announced = sent_by(server)
+    assert acknowledged["params"]["notifications"] == {"taskIds": ["t"]}
+    assert announced["params"]["taskId"] == "t"

@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp import MCPAgent, tool
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.provider import Change
 from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Descriptions.
 
@@ -21,8 +25,18 @@ def test_an_agent_with_only_the_two_methods_is_described() -> None:
     described = AgentProvider(Plain()).describe()
 
     assert described.info == {"name": "Plain", "version": ""}
-    assert described.capabilities == {"tools": {}, "logging": {}}
+    assert described.capabilities == {"tools": {}, "logging": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
     assert described.instructions == ""
+
+
+def test_an_agent_with_skills_declares_the_extension(tmp_path: Path) -> None:
+    """Extension: and the resources by which the files are read."""
+    agent = Full()
+    agent.get_mcp_skills = lambda: [tmp_path]  # type: ignore[attr-defined]
+    capabilities = AgentProvider(agent).describe().capabilities
+
+    assert capabilities["extensions"]["io.modelcontextprotocol/skills"] == {"directoryRead": True}
+    assert "resources" in capabilities
 
 
 def test_the_agents_own_description_is_shown() -> None:
@@ -49,10 +63,16 @@ def test_an_agent_with_an_invalid_description_gets_the_defaults(info: Any) -> No
 def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
     """Spec: a capability is declared when the feature is there."""
     agent = Full()
-    assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging"}
+    assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging", "extensions"}
 
     agent.prompts, agent.resources = [{"name": "p"}], [{"uri": "x://a"}]
-    assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging", "prompts", "resources"}
+    assert set(AgentProvider(agent).describe().capabilities) == {
+        "tools",
+        "logging",
+        "extensions",
+        "prompts",
+        "resources",
+    }
 
     agent.complete_mcp_argument = lambda *_: []  # type: ignore[attr-defined]
     assert AgentProvider(agent).describe().capabilities["completions"] == {}
@@ -93,22 +113,159 @@ def test_an_agents_code_runs_with_its_call_as_the_current_one() -> None:
     assert current_call() is not call
 
 
+def test_every_list_may_be_kept_as_long_as_its_agent_says() -> None:
+    """Spec, MS-11: the same on all pages, and of a revision before only what that knows."""
+    agent = Full({"name": "a"})
+    agent.prompts, agent.resources = [{"name": "p"}], [{"uri": "x://a"}]
+    agent.list_ttl_ms = {"tools": 1, "prompts": 2, "resources": 3, "templates": 4}  # type: ignore[attr-defined]
+    agent.list_cache_scope = "public"  # type: ignore[attr-defined]
+    provider = AgentProvider(agent)
+
+    results = [
+        answer(provider, method, {})
+        for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+    ]
+
+    assert [(one["ttlMs"], one["cacheScope"]) for one in results] == [(number, "public") for number in (1, 2, 3, 4)]
+
+
+# What an agent announces.
+
+
+class Changing(MCPAgent):
+    """An agent whose resources come later."""
+
+    def __init__(self) -> None:
+        super().__init__(silent_mode=True)
+        self.resources: list[dict[str, Any]] = []
+
+    @tool
+    def nothing(self) -> None:
+        """A tool."""
+
+    def get_mcp_resources(self) -> list[dict[str, Any]]:
+        return self.resources
+
+
+def test_an_agent_that_can_announce_changes_declares_it() -> None:
+    """Spec: `listChanged` and `subscribe`, from the beginning also for a list that is empty and may not stay so."""
+    changes = {"listChanged": True}
+
+    assert AgentProvider(Changing()).describe().capabilities == {
+        "tools": changes,
+        "resources": {"subscribe": True, **changes},
+        "logging": {},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    }
+    assert AgentProvider(Full()).describe().capabilities["tools"] == {}
+
+
+@pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
+def test_a_changed_list_of_an_agent_is_announced(kind: str) -> None:
+    """Ours: from any thread."""
+    agent = Changing()
+    provider = AgentProvider(agent)
+    announced: list[Change] = []
+    provider.on_change(announced.append)
+
+    threading.Thread(target=getattr(agent, f"{kind}_changed")).start()
+
+    wait_until(lambda: announced == [Change((kind,))])
+    provider.close()
+
+
+def test_an_updated_resource_of_an_agent_is_announced_to_those_who_want_to_hear_of_it() -> None:
+    """Ours: and to nobody else."""
+    agent = Changing()
+    provider = AgentProvider(agent)
+    announced: list[Change] = []
+    provider.on_change(announced.append, {"a://a"})
+
+    agent.resource_updated("b://b")
+    agent.resource_updated("a://a")
+
+    wait_until(lambda: announced == [Change(uris=("a://a",))])
+    provider.close()
+    agent.resource_updated("a://a")
+    assert len(announced) == 1
+
+
+def test_an_agent_may_announce_a_change_while_it_holds_a_lock_that_describing_it_needs() -> None:
+    """Ours: nothing of the agent runs in the thread that announces."""
+    lock = threading.Lock()
+
+    class Locking(Changing):
+        def get_mcp_resources(self) -> list[dict[str, Any]]:
+            with lock:
+                return self.resources
+
+    agent = Locking()
+    provider = AgentProvider(agent)
+    described: list[Any] = []
+    provider.on_change(lambda _: described.append(provider.describe().info["name"]))
+
+    with lock:
+        agent.resources_changed()
+        assert described == []
+
+    wait_until(lambda: described == ["Locking"])
+    provider.close()
+
+
+def test_an_agent_that_was_replaced_announces_nothing_more() -> None:
+    """Ours: a call of it may still run; the lists are those of the other one."""
+    before, after = Changing(), Changing()
+    provider = AgentProvider(before)
+    announced: list[Change] = []
+    provider.on_change(announced.append, {"a://a", "b://b"})
+    provider.replace_agent(after)
+    wait_until(lambda: len(announced) == 1)
+
+    before.resource_updated("a://a")
+    after.resource_updated("b://b")
+
+    wait_until(lambda: announced[1:] == [Change(uris=("b://b",))])
+    provider.close()
+
+
 # Another agent in its place.
 
 
 def test_another_agent_is_announced_and_served() -> None:
     """Ours: for an agent whose files have changed. All its lists may differ."""
     provider = AgentProvider(Plain({"name": "a"}), list_changes=True)
-    announced: list[tuple[str, ...]] = []
+    announced: list[Change] = []
     stop = provider.on_change(announced.append)
 
     provider.replace_agent(Plain({"name": "b"}))
-    assert announced == [("tools", "prompts", "resources")]
+    wait_until(lambda: announced == [Change(("tools", "prompts", "resources"))])
     assert [tool["name"] for tool in answer(provider, "tools/list", {})["tools"]] == ["b"]
 
     stop()
     provider.replace_agent(Plain())
     assert len(announced) == 1
+
+
+class Wanted(set[str]):
+    """URIs that a client has subscribed to."""
+
+    def on_change(self) -> None:
+        """They do not change here."""
+
+    def uris(self) -> set[str]:
+        return self
+
+
+def test_resources_may_have_to_be_read_again_when_other_code_answers() -> None:
+    """Ours, `--reload`: each that a client has subscribed to."""
+    provider = AgentProvider(Changing())
+    heard: list[Change] = []
+    provider.on_change(heard.append, Wanted({"a://a"}))
+
+    provider.replace_agent(Changing())
+
+    wait_until(lambda: heard == [Change(("tools", "prompts", "resources"), ("a://a",))])
+    provider.close()
 
 
 def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
@@ -119,7 +276,7 @@ def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
             raise RuntimeError("no luck")
 
     provider = AgentProvider(Plain({"name": "a"}))
-    announced: list[tuple[str, ...]] = []
+    announced: list[Change] = []
     provider.on_change(announced.append)
 
     with pytest.raises(RuntimeError, match="no luck"):

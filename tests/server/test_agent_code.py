@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
 
 from gaia_mcp.server.agent_code import AgentCode, Features
 from gaia_mcp.server.failures import note_failure
@@ -64,6 +66,53 @@ def test_a_marked_method_goes_before_a_definition_of_its_name() -> None:
     assert reported == []
     code.without_marked("prompt", [{"name": "p", "title": "P"}], "name", prompts)
     assert reported == ["prompt 'p' is defined twice; the marked method is used"]
+
+
+@pytest.mark.parametrize("name", ["tools", "prompts", "resources", "templates"])
+def test_an_agent_may_let_its_lists_be_kept(name: str) -> None:
+    """Spec, MS-11: `ttlMs` and `cacheScope`, for all lists or for each."""
+
+    class Kept:
+        list_ttl_ms: Any = 5000
+        list_cache_scope: ClassVar[Any] = {name: "public"}
+
+    kept, other = {"ttlMs": 5000, "cacheScope": "public"}, {"ttlMs": 5000}
+
+    for asked in ("tools", "prompts", "resources", "templates"):
+        assert code_of(Kept())[0].list_caching(asked) == (kept if asked == name else other)
+    assert code_of(object())[0].list_caching(name) == {}
+    Kept.list_ttl_ms, Kept.list_cache_scope = {name: 0}, ""
+    assert code_of(Kept())[0].list_caching(name) == {"ttlMs": 0}
+
+
+def test_a_list_that_may_be_kept_for_no_time_is_a_problem_and_left_out() -> None:
+    """Ours: as invalid members of definitions are; the list is answered all the same."""
+
+    class Wrong:
+        list_ttl_ms = "5 s"
+        list_cache_scope: ClassVar = {"tools": "all", "prompts": "private"}
+
+    code, reported = code_of(Wrong())
+
+    assert code.list_caching("tools") == {}
+    assert code.list_caching("prompts") == {"cacheScope": "private"}
+    assert reported[:2] == [
+        "list_ttl_ms of the list of tools is '5 s', not a whole number of milliseconds from 0 on, and is left out",
+        "list_cache_scope of the list of tools is 'all', not 'public' or 'private', and is left out",
+    ]
+
+
+def test_a_list_that_does_not_exist_is_a_problem() -> None:
+    """Ours: its author has made a slip of the pen."""
+
+    class Wrong:
+        list_ttl_ms: ClassVar = {"tool": 5, "prompts": 7}
+
+    code, reported = code_of(Wrong())
+
+    assert code.list_caching("prompts") == {"ttlMs": 7}
+    assert code.list_caching("tools") == {}
+    assert reported == ["list_ttl_ms has 'tool', which is not one of prompts, resources, templates, tools"]
 
 
 def test_a_coroutine_is_awaited() -> None:

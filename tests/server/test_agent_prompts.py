@@ -95,7 +95,7 @@ def test_a_marked_prompt_goes_before_those_that_are_described() -> None:
     provider = AgentProvider(Marked())
 
     assert [one["name"] for one in answer(provider, "prompts/list", {})["prompts"]] == ["p", "q"]
-    assert provider.describe().capabilities["prompts"] == {}
+    assert provider.describe().capabilities["prompts"] == {"listChanged": True}
     assert provider.problems == ["prompt 'p' is defined twice; the marked method is used"]
     got = answer(provider, "prompts/get", {"name": "p", "arguments": {"x": "1"}})
     assert got["messages"][0]["content"]["text"] == "2"

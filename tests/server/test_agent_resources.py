@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -9,6 +9,9 @@ from gaia_mcp import MCPAgent, resource, tool
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from tests.server.agents_under_test import Full, Plain, answer, refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Resources.
 
@@ -35,6 +38,18 @@ def test_resources_are_listed_with_a_name_and_without_their_content(librarian: F
         {"uri": "x://base64", "name": "x://base64", "mimeType": "a/b"},
         {"uri": "x://bare", "name": "x://bare"},
     ]
+
+
+def test_skills_are_resources_beside_the_others(librarian: Full, tmp_path: Path) -> None:
+    """Extension: the file that describes each is listed."""
+    (tmp_path / "SKILL.md").write_text("---\nname: a\ndescription: b\n---\n")
+    librarian.get_mcp_skills = lambda: [tmp_path]  # type: ignore[attr-defined]
+    provider = AgentProvider(librarian)
+
+    assert len(answer(provider, "resources/list", {})["resources"]) == 5
+    (contents,) = answer(provider, "resources/read", {"uri": "skill://a/SKILL.md"})["contents"]
+    assert "name: a" in contents["text"]
+    assert answer(provider, "resources/read", {"uri": "x://text"})["contents"][0]["text"] == "hi"
 
 
 def test_there_are_no_templates(librarian: Full) -> None:
@@ -172,7 +187,7 @@ def test_marked_resources_and_templates_are_read() -> None:
     """RFC 6570: a resource, else the most specific template; what the author says of caching goes with the contents."""
     provider = AgentProvider(Marked())
 
-    assert provider.describe().capabilities["resources"] == {}
+    assert provider.describe().capabilities["resources"] == {"subscribe": True, "listChanged": True}
     assert answer(provider, "resources/list", {})["resources"][0]["uri"] == "a://all"
     assert len(answer(provider, "resources/templates/list", {})["resourceTemplates"]) == 3
     assert answer(provider, "resources/read", {"uri": "a://all"}) == {
@@ -188,6 +203,28 @@ def test_marked_resources_and_templates_are_read() -> None:
 def test_what_a_template_has_nothing_for_is_not_found(uri: str) -> None:
     """Spec, MS-15: None, empty contents, a `LookupError`, a value that does not fit the hint."""
     assert refusal(Marked(), "resources/read", {"uri": uri}).code == RESOURCE_NOT_FOUND
+
+
+def test_a_template_reads_the_resources_that_an_agent_makes_of_it() -> None:
+    """Ours: the agent lists what there is, and has one method that reads it."""
+
+    class Notes(MCPAgent):
+        """Keeps notes."""
+
+        @resource("note://{number}")
+        def note(self, number: int) -> str:
+            """One note."""
+            return f"note {number}"
+
+        def get_mcp_resources(self) -> list[dict[str, Any]]:
+            """The notes, of which one has its contents here."""
+            return [{"uri": "note://1"}, {"uri": "note://2", "text": "itself"}, {"uri": "other://1"}]
+
+    provider = AgentProvider(Notes())
+    read = [answer(provider, "resources/read", {"uri": f"note://{number}"})["contents"][0] for number in (1, 2, 3)]
+
+    assert [contents["text"] for contents in read] == ["note 1", "itself", "note 3"]
+    assert refusal(Notes(), "resources/read", {"uri": "other://1"}).code == INVALID_PARAMS
 
 
 def test_an_agent_may_describe_templates_itself() -> None:

@@ -7,12 +7,32 @@ import pytest
 from gaia_mcp.agents.loader import BUILT_IN, load_agent
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 from tests.schema_support import twice
 from tests.server.agents_under_test import Full, Plain, answer, refusal, tools_of
 from tests.server.talk import WithoutTask
+
+# Scopes.
+
+
+def test_a_tool_is_refused_to_a_caller_without_its_scopes_before_anything_else() -> None:
+    """Spec, AS-3: whatever its arguments are; where callers have no scopes, they restrict nothing."""
+    agent = Plain({"name": "a", "inputSchema": {"required": ["x"]}}, {"name": "b"})
+    agent.get_mcp_tool_scopes = lambda: {"a": ["write", "read"], "c": ["other"]}  # type: ignore[attr-defined]
+    provider, call = AgentProvider(agent), Call()
+
+    call.scopes = frozenset({"read"})
+    with pytest.raises(InsufficientScopeError) as caught:
+        provider.answer("tools/call", {"name": "a"}, call)
+    assert caught.value.scopes == ("write", "read")
+    assert provider.answer("tools/call", {"name": "b"}, call)["isError"] is False
+    call.scopes = frozenset({"read", "write"})
+    assert "required" in provider.answer("tools/call", {"name": "a"}, call)["content"][0]["text"]
+    call.scopes = None
+    assert provider.answer("tools/call", {"name": "a"}, call)["isError"] is True
+
 
 # Lists of tools.
 
@@ -50,7 +70,7 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_tool_of_the_built_in_agents_has_properties(name: str) -> None:
     """Ours: smolagents ends the connection without."""
-    tools = tools_of(load_agent(name, {}))
+    tools = tools_of(load_agent(name, {"root": "."} if name == "filesystem" else {}))
 
     assert tools
     assert [tool["name"] for tool in tools if "properties" not in tool["inputSchema"]] == []
@@ -296,6 +316,22 @@ def test_what_a_tool_raises_is_given_to_the_front() -> None:
 
     assert [what for what, _ in failures] == ["tool 'a' raised KeyError"] * 2
     assert all(error.__traceback__ is not None for _, error in failures)
+
+
+def test_what_a_run_lacks_that_ends_with_a_question_is_no_failure() -> None:
+    """Ours: a thread of the tool has asked, and another run follows."""
+    failures: list[str] = []
+
+    class Asking(Call):
+        ends_with_question = True
+
+    def run(_: Any) -> None:
+        raise IndexError
+
+    provider = AgentProvider(Plain({"name": "a"}, run=run), on_failure=lambda text, _: failures.append(text))
+
+    assert provider.answer("tools/call", {"name": "a"}, Asking())["isError"] is True
+    assert failures == []
 
 
 def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:

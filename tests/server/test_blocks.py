@@ -52,6 +52,11 @@ def test_members_that_are_none_are_left_out() -> None:
         ({"type": "image", "data": b"x", "mimeType": "a/b"}, "of the type image, has no data"),
         ({"type": "audio", "mimeType": "a/b"}, "of the type audio, has no data"),
         ({"type": "resource_link", "uri": "x://a"}, "of the type resource_link, has no name"),
+        ({"type": "resource_link", "uri": "a", "name": "a"}, "].uri is 'a', which has no scheme"),
+        (
+            {"type": "resource", "resource": {"uri": "a/b:c", "text": ""}},
+            ".resource.uri is 'a/b:c', which has no scheme",
+        ),
         ({"type": "resource"}, ".resource is not an object"),
         ({"type": "resource", "resource": {"text": "x"}}, ".resource has no uri"),
         ({"type": "resource", "resource": {"uri": "x://a"}}, ".resource has neither a text nor a blob"),

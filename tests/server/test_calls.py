@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -11,21 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from gaia_mcp.asking.questions import ListRoots
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server import served_call
-from gaia_mcp.server.calls import Calls, Job
-from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError
+from gaia_mcp.server.calls import Calls
+from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
+from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.store.memory import MemoryStore
 from gaia_mcp.toolcall import Call, CallCancelledError
+from gaia_mcp.tracing import with_trace
 from tests.server.talk import Wire, call, cancel, initialize, plain, stateless
-from tests.waiting import PATIENCE_SECONDS
+from tests.tracing_support import TRACE
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.outcomes import Job
 
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 LOGS = {"io.modelcontextprotocol/logLevel": "info"}
 
 
@@ -41,7 +49,7 @@ class Functions:
         features = {"listChanged": True}
         return Description(
             {"name": f"{len(self.tools)} tools", "version": "1"},
-            {"tools": features, "prompts": features, "logging": {}},
+            {"tools": features, "prompts": features, "resources": {"subscribe": True}, "logging": {}},
         )
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
@@ -49,14 +57,14 @@ class Functions:
         found: Wire = self.tools[params["name"]](call)
         return found
 
-    def on_change(self, listener: Listener) -> Callable[[], None]:
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
         """As every provider."""
-        return self.listeners.add(listener)
+        return self.listeners.add(listener, wanted)
 
     def replace(self, **tools: Callable[[Call], Any]) -> None:
         """Have other tools from now on."""
         self.tools = tools
-        self.listeners.announce("tools", "resources")
+        self.listeners.announce(Change(("tools", "resources")))
 
 
 class Client:
@@ -270,6 +278,22 @@ def test_a_late_call_does_not_answer_under_an_id_that_is_used_again() -> None:
     assert client.about(1) == [1]
 
 
+def test_a_call_that_has_ended_sends_nothing_under_an_id_that_is_used_again() -> None:
+    """Ours: a tool may have left a thread behind, which reports, logs and asks."""
+    client = Client(Functions(old=lambda _: done("old"), new=lambda _: done("new")))
+    (old,) = client.ask(call(1, "old", progressToken=1, **LOGS))
+    client.calls.run(old)
+    client.ask(call(1, "new", progressToken=1, **LOGS))
+    client.sent.clear()
+
+    client.calls.report_progress(old.call, 1, None, "")
+    client.calls.log(old.call, "error", "late")
+    with pytest.raises(QuestionError, match="the call has ended"):
+        client.calls.ask(old.call, {"where": ListRoots().question})
+
+    assert client.sent == []
+
+
 # A provider that fails.
 
 
@@ -349,6 +373,21 @@ def test_a_request_that_the_provider_refuses_is_answered_with_its_error() -> Non
     assert response["error"] == {"code": RESOURCE_NOT_FOUND, "message": "not there", "data": {"uri": "x"}}
 
 
+def test_a_question_without_an_answer_is_an_error_in_its_own_words() -> None:
+    """Ours: what the person has done is no fault of the server's; its author reads of it in the log."""
+    failures = []
+
+    def work(_: Call) -> Wire:
+        raise QuestionError("the person declined to answer")
+
+    client = Client(Functions(work=work), on_failure=lambda what, _: failures.append(what))
+
+    response = client.run(call(1, "work"))
+
+    assert response["error"] == {"code": INVALID_REQUEST, "message": "the person declined to answer"}
+    assert failures == ["the person declined to answer"]
+
+
 def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an_error() -> None:
     """Ours: its client still waits."""
 
@@ -414,6 +453,21 @@ def test_a_log_message_that_is_not_json_is_sent_as_its_text() -> None:
     assert log["params"] == {"level": "error", "logger": "work", "data": "{'what': <class 'object'>}"}
 
 
+def test_a_log_message_has_the_name_of_its_logger() -> None:
+    """Ours: a tool that passes on what another server logs."""
+
+    def work(call: Call) -> Wire:
+        call.log("error", "lost", "database")
+        return done()
+
+    client = Client(Functions(work=work))
+    client.run(call(1, "work", **LOGS))
+
+    (log, _) = [one.message for one in client.sent]
+    assert isinstance(log, dict)
+    assert log["params"] == {"level": "error", "logger": "database", "data": "lost"}
+
+
 # Changes.
 
 
@@ -428,11 +482,12 @@ def test_a_change_is_described_and_announced_while_a_call_runs() -> None:
 
     provider.tools["work"] = work
     client.run(initialize())
+    client.ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     response = client.run(plain(1, "tools/call", {"name": "work"}))
 
     assert response["result"]["content"][0]["text"] == "before"
-    # It has no resources: nothing is announced of them.
+    # It does not declare that the list of resources may change: nothing is announced of it.
     assert client.about(None) == ["notifications/tools/list_changed"]
     assert client.run({**initialize(), "id": 2})["result"]["serverInfo"]["name"] == "2 tools"
     assert client.run(plain(3, "tools/call", {"name": "two"}))["result"]["content"][0]["text"] == "two"
@@ -448,6 +503,79 @@ def test_a_subscription_hears_of_a_change_on_its_own_stream() -> None:
     client.calls.close()
 
     assert client.about("s") == ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed", "s"]
+
+
+def test_a_subscriber_hears_of_its_resources_alone_and_nothing_is_described_for_them() -> None:
+    """Spec, MS-13: only what was opted into. Ours: a resource says nothing about the server."""
+    provider = Functions()
+    client = Client(provider)
+    client.ask(stateless("s", "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a://a"]}}))
+    assert "a://a" in provider.listeners
+    assert "b://b" not in provider.listeners
+    provider.tools["new"] = lambda _: done()
+
+    provider.listeners.announce(Change(uris=("b://b", "a://a")))
+
+    assert client.about("s") == ["notifications/subscriptions/acknowledged", "notifications/resources/updated"]
+    assert client.run(stateless(1, "server/discover"))["result"]["_meta"][SERVER_INFO]["name"] == "0 tools"
+    provider.listeners.announce(Change(description=True))
+    assert client.run(stateless(2, "server/discover"))["result"]["_meta"][SERVER_INFO]["name"] == "1 tools"
+
+
+def test_a_server_that_cannot_describe_itself_after_a_change_stays_as_it_was() -> None:
+    """Ours: an agent's own code runs to describe it; clients hear of the change, its author of the failure."""
+    failures: list[tuple[str, BaseException]] = []
+
+    class Failing(Functions):
+        fails = False
+
+        def describe(self) -> Description:
+            if self.fails:
+                raise RuntimeError("no luck")
+            return super().describe()
+
+    provider = Failing()
+    client = Client(provider, on_failure=lambda *failure: failures.append(failure))
+    client.ask(stateless("s", "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+    provider.fails = True
+
+    provider.replace(one=lambda _: done())
+
+    assert client.about("s") == ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"]
+    ((text, _),) = failures
+    assert text == "describing the server after a change raised RuntimeError: no luck"
+    assert client.run(stateless(1, "server/discover"))["result"]["_meta"][SERVER_INFO]["name"] == "0 tools"
+
+
+def test_1000_clients_that_have_gone_leave_nothing_with_the_provider() -> None:
+    """Ours: they share it, for instance over HTTP."""
+    provider = Functions()
+    clients = [Client(provider) for _ in range(1000)]
+    for client in clients:
+        client.ask(stateless("s", "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a://a"]}}))
+    provider.listeners.announce(Change(uris=("a://a",)))
+    assert all(client.about("s")[1:] == ["notifications/resources/updated"] for client in clients)
+
+    for client in clients:
+        client.calls.close()
+
+    assert "a://a" not in provider.listeners
+    assert provider.listeners._listeners == {}
+
+
+def test_a_change_that_is_on_its_way_at_the_end_is_not_announced() -> None:
+    """Ours: it comes from another thread, which may have begun before the end."""
+    provider = Functions()
+    client = Client(provider)
+    client.run(initialize())
+    client.ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    client.sent.clear()
+    ((listener, _),) = provider.listeners._listeners.values()
+
+    client.calls.close()
+    listener(Change(("tools",)))
+
+    assert client.sent == []
 
 
 # Asking.
@@ -513,6 +641,30 @@ def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, te
     assert (asked.about, asked.message["method"]) == ("c", "roots/list")
     assert text in answered.message["result"]["content"][0]["text"]
     assert entered == ["waits", "goes on"]
+
+
+def test_a_client_may_answer_while_it_is_asked() -> None:
+    """Ours: one in this process does. What has to be sent meanwhile is, after that."""
+    sent: list[Any] = []
+
+    def send(outgoing: Outgoing) -> None:
+        sent.append(outgoing.message)
+        if sent[-1].get("method") == "roots/list":
+            calls.receive(json.dumps(plain("meanwhile", "ping")).encode())
+            calls.receive(json.dumps(answer_of(1, result=FOLDERS)).encode())
+            sent.append("is asked")
+
+    provider = Functions(work=where)
+    calls = Calls(ServerConnection(provider.describe()), provider, send)
+    for opening in able():
+        calls.receive(json.dumps(opening).encode())
+    (job,) = calls.receive(json.dumps(plain("c", "tools/call", {"name": "work"})).encode())
+    sent.clear()
+
+    calls.run(job)
+
+    assert [one["id"] if one != "is asked" else one for one in sent] == [1, "is asked", "meanwhile", "c"]
+    assert sent[-1]["result"]["content"][0]["text"] == "file:///a"
 
 
 def test_a_question_without_an_answer_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -597,6 +749,32 @@ def test_the_last_response_ends_the_wait_for_it() -> None:
             one.result(PATIENCE_SECONDS)
 
 
+def test_what_is_cancelled_at_the_end_may_clean_up() -> None:
+    """Ours: its thread is waited for, which no longer has anything to send."""
+    started, go = threading.Event(), threading.Event()
+
+    def work(one: Call) -> Wire:
+        started.set()
+        try:
+            one.wait(PATIENCE_SECONDS)
+        finally:
+            assert go.wait(PATIENCE_SECONDS)
+        return done()
+
+    client = Client(Functions(work=work))
+    (job,) = client.ask(call(1, "work"))
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(client.calls.run, job)
+        assert started.wait(PATIENCE_SECONDS)
+        client.calls.close()
+        assert not client.calls.wait_until_over(0)
+        waiting = threads.submit(client.calls.wait_until_over, PATIENCE_SECONDS)
+        go.set()
+        assert waiting.result(PATIENCE_SECONDS)
+        running.result(PATIENCE_SECONDS)
+    assert client.sent == []
+
+
 def test_cancelling_the_last_call_ends_the_wait_too() -> None:
     """Ours: nothing is left to wait for."""
     client = Client(Functions())
@@ -608,3 +786,260 @@ def test_cancelling_the_last_call_ends_the_wait_too() -> None:
         assert not waiting.done()
         client.calls.cancel(2)
         assert waiting.result(PATIENCE_SECONDS)
+
+
+def test_a_message_that_was_parsed_is_taken_as_it_is() -> None:
+    """Ours: an HTTP server has read it already, for its headers."""
+    client = Client(Functions(t=lambda _: {"content": []}))
+
+    (job,) = client.calls.receive_message(call(1, "t"))
+    assert client.calls.is_running(1)
+    client.calls.run(job)
+
+    assert not client.calls.is_running(1)
+    assert client.calls.receive_message(stateless(2, "server/discover")) == []
+    assert [outgoing.about for outgoing in client.sent] == [1, 2]
+
+
+def test_a_job_can_be_refused_with_any_error() -> None:
+    """Ours: as one whose headers do not agree with it."""
+    client = Client(Functions())
+    (job,) = client.ask(call(1, "t"))
+
+    client.calls.refuse(job, "no", -32020)
+
+    assert client.sent[-1].message["error"] == {"code": -32020, "message": "no"}
+
+
+def test_a_call_that_reports_is_paced() -> None:
+    """Ours: in its own thread, after each message, so that it can wait for a slow client."""
+    paced: list[str] = []
+
+    def report(running: Call) -> Any:
+        running.progress(1)
+        running.log("info", "x")
+        return {"content": []}
+
+    client = Client(Functions(t=report), pace=lambda paced_call: paced.append(str(paced_call.request.id)))
+    client.run(call(1, "t", progressToken=1, **LOGS))
+
+    assert paced == ["1", "1"]
+
+
+# Tasks.
+
+
+class _Working(Functions):
+    """Declares the tasks extension."""
+
+    def describe(self) -> Description:
+        """Nothing more."""
+        return Description({"name": "w", "version": "1"}, {"tools": {}, "prompts": {}, "extensions": _TASKS})
+
+
+_TASKS = {"io.modelcontextprotocol/tasks": {}}
+_ACCEPTS = {"io.modelcontextprotocol/clientCapabilities": {"extensions": _TASKS}}
+
+
+def _as_task(call: Call) -> Wire:
+    assert call.continue_as_task()
+    return done()
+
+
+def test_a_task_is_the_response_and_its_state_can_be_asked_for() -> None:
+    """Extension: the request is answered before the tool has ended, and only once."""
+    client = Client(_Working(work=_as_task))
+
+    created = client.run(call(1, "work", **_ACCEPTS))["result"]
+    state = client.run(stateless(2, "tasks/get", {"taskId": created["taskId"]}, **_ACCEPTS))["result"]
+
+    assert (created["resultType"], created["status"]) == ("task", "working")
+    assert (state["status"], state["result"]["content"]) == ("completed", done()["content"])
+    assert (len(client.sent), len(client.calls)) == (2, 0)
+
+
+def test_a_client_that_cancels_a_request_that_became_a_task_cancels_nothing() -> None:
+    """Extension: notifications/cancelled must not be used for a task."""
+    client = Client(_Working())
+
+    def work(call: Call) -> Wire:
+        call.continue_as_task()
+        client.ask(cancel(1))
+        call.raise_if_cancelled()
+        return done()
+
+    client.calls._provider.tools["work"] = work  # type: ignore[attr-defined]
+    created = client.run(call(1, "work", **_ACCEPTS))["result"]
+
+    state = client.run(stateless(2, "tasks/get", {"taskId": created["taskId"]}, **_ACCEPTS))["result"]
+    assert state["status"] == "completed"
+
+
+def test_a_task_takes_no_calls_place() -> None:
+    """Ours: while it runs, its thread is beside those that serve."""
+    places: list[str] = []
+
+    class Place(AbstractContextManager[None]):
+        def __enter__(self) -> None:
+            places.append("taken")
+
+        def __exit__(self, *_: object) -> None:
+            places.append("left")
+
+    def work(call: Call) -> Wire:
+        assert places == []
+        call.continue_as_task()
+        assert places == ["taken"]
+        return done()
+
+    client = Client(_Working(work=work), waiting=lambda _: Place())
+    client.run(call(1, "work", **_ACCEPTS))
+
+    assert places == ["taken", "left"]
+
+
+def test_a_task_that_begins_in_another_thread_when_the_call_has_ended_is_none() -> None:
+    """Ours: the request has its result already."""
+    ended, outcomes = threading.Event(), []
+
+    def work(call: Call) -> Wire:
+        def later() -> None:
+            ended.wait(PATIENCE_SECONDS)
+            try:
+                call.continue_as_task()
+            except CallCancelledError:
+                outcomes.append("too late")
+
+        nonlocal thread
+        thread = threading.Thread(target=later)
+        thread.start()
+        return done()
+
+    thread = threading.Thread()
+    client = Client(_Working(work=work))
+    client.run(call(1, "work", **_ACCEPTS))
+    ended.set()
+    thread.join(PATIENCE_SECONDS)
+
+    assert outcomes == ["too late"]
+    assert len(client.sent) == 1
+
+
+def test_a_call_becomes_no_task_where_it_cannot_be_one() -> None:
+    """Extension: another method, a client that does not accept one, an older revision, and too many of them."""
+    told: list[bool] = []
+
+    def work(call: Call) -> Wire:
+        told.append(call.continue_as_task())
+        return {**done(), "messages": []}
+
+    def must(call: Call) -> Wire:
+        call.continue_as_task(required=True)
+        return done()
+
+    tasks = Tasks(MemoryStore(), max_running=0)
+    plain_client = Client(_Working(work=work, must=must))
+    plain_client.run(call(1, "work"))
+    plain_client.run(stateless(2, "prompts/get", {"name": "work"}, **_ACCEPTS))
+    assert plain_client.run(call(3, "must"))["error"]["code"] == MISSING_CAPABILITY
+    plain_client.run(initialize())
+    assert plain_client.run(plain(4, "tools/call", {"name": "must"}))["result"]["isError"] is False
+    full = Client(_Working(work=work, must=must), tasks=tasks)
+    full.run(call(1, "work", **_ACCEPTS))
+    assert full.run(call(2, "must", **_ACCEPTS))["error"]["message"].startswith("too many tasks")
+
+    assert told == [False, False, False]
+
+
+def test_a_result_that_cannot_be_kept_is_reported() -> None:
+    """Ours: as one that cannot be sent."""
+    failures: list[str] = []
+    client = Client(
+        _Working(work=lambda call: {"content": 5} if call.continue_as_task() else done()),
+        on_failure=lambda what, _: failures.append(what),
+    )
+    client.run(call(1, "work", **_ACCEPTS))
+
+    (failure,) = failures
+    assert failure.startswith("tools/call returned an invalid result: ")
+
+
+def test_closing_ends_only_the_tasks_of_this_client() -> None:
+    """Ours: tasks that were given belong to the server."""
+    running: list[Call] = []
+
+    def work(call: Call) -> Wire:
+        call.continue_as_task()
+        running.append(call)
+        call.wait(3600)
+        return done()
+
+    shared = Tasks(MemoryStore())
+    for count, options in enumerate(({}, {"tasks": shared}), 1):
+        client = Client(_Working(work=work), **options)
+        (job,) = client.ask(call(1, "work", **_ACCEPTS))
+        threading.Thread(target=client.calls.run, args=(job,), daemon=True).start()
+        wait_until(lambda count=count: len(running) == count)
+        client.calls.close()
+
+    assert [call.is_cancelled for call in running] == [True, False]
+    shared.close()
+    assert running[1].is_cancelled
+
+
+def test_threads_that_ask_first_at_once_have_one_key_and_one_set_of_tasks() -> None:
+    """Ours: what one of them has sealed or begun is known to the others."""
+    client = Client(_Working())
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: (client.calls._sealer, client.calls._tasks), range(8)))
+
+    assert len(set(found)) == 1
+
+
+def test_a_subscription_to_a_task_is_begun_by_a_job() -> None:
+    """Extension, notifications/tasks: the store is asked first, in a thread that may block."""
+    client = Client(_Working(work=_as_task))
+    task = client.run(call(1, "work", **_ACCEPTS))["result"]["taskId"]
+    wanted = {"notifications": {"taskIds": [task]}}
+
+    for number in (2, 3):
+        (job,) = client.ask(stateless(number, "subscriptions/listen", wanted, **_ACCEPTS))
+        if number == 3:
+            client.ask(cancel(number))
+        client.calls.run(job)
+
+    wait_until(lambda: "notifications/tasks" in client.about(2))
+    assert client.about(2) == ["notifications/subscriptions/acknowledged", "notifications/tasks"]
+    assert client.about(3) == []
+    assert len(client.calls) == 0
+    client.calls.close()
+    assert client.about(2)[-1] == 2
+
+
+def test_a_subscription_that_is_cancelled_while_the_store_is_asked_is_not_begun() -> None:
+    """Ours: its client expects nothing more about it."""
+
+    class Cancelling(MemoryStore):
+        def get(self, name: str) -> bytes | None:
+            client.calls.cancel(1)
+            return super().get(name)
+
+    client = Client(_Working(), tasks=Tasks(Cancelling()))
+
+    for job in client.ask(stateless(1, "subscriptions/listen", {"notifications": {"taskIds": ["t"]}}, **_ACCEPTS)):
+        client.calls.run(job)
+
+    assert client.sent == []
+    assert len(client.calls) == 0
+
+
+def test_a_request_is_answered_in_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what is sent meanwhile belongs to it, and what is sent for another request does not."""
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
+    seen: list[Any] = []
+    client = Client(Functions(look=lambda _: seen.append(with_trace({})) or done()))
+
+    client.run(call(1, "look", **TRACE))
+    client.run(call(2, "look"))
+
+    assert seen == [{"_meta": TRACE}, {}]

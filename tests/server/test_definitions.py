@@ -13,6 +13,7 @@ from gaia_mcp.server.definitions import (
     listed_template,
     prompt_definitions,
     resource_definitions,
+    task_support,
     template_definitions,
     tool_definition,
 )
@@ -157,6 +158,13 @@ def test_resources_without_a_uri_are_left_out(defined: Any) -> None:
     assert resource_definitions(defined) == []
 
 
+def test_a_resource_with_a_relative_uri_is_left_out() -> None:
+    """Spec, Resource: `uri` is a URI. Clients that check it drop the whole list."""
+    noted: list[str] = []
+    assert resource_definitions([{"uri": "a"}, {"uri": "x:"}, {"uri": "/a"}], noted.append) == [{"uri": "x:"}]
+    assert noted == [f"resource {uri!r} is left out: its URI has no scheme, as notes://1 has" for uri in ("a", "/a")]
+
+
 def test_a_resource_is_listed_with_a_name_and_without_its_contents() -> None:
     """Spec, Resource: `name` is required. Ours: the URI, if it has no name."""
     (resource,) = resource_definitions([{"uri": "x://a", "text": "hi", "blob": b"", "mimeType": "a/b"}])
@@ -230,3 +238,20 @@ def test_a_template_has_a_name() -> None:
     assert listed_template(template, noted.append) == {"uriTemplate": "a://{x}", "name": "a://{x}"}
     assert listed_template({"uriTemplate": "a:", "name": "n"})["name"] == "n"
     assert noted == ["template 'a://{x}': title is not a text, and is left out"]
+
+
+@pytest.mark.parametrize(
+    ("execution", "support"),
+    [
+        ({"taskSupport": "optional"}, "optional"),
+        ({"taskSupport": "required"}, "required"),
+        ({"taskSupport": "forbidden"}, None),
+        ({"taskSupport": ["optional"]}, None),
+        ({}, None),
+        (5, None),
+    ],
+)
+def test_a_definition_may_have_its_calls_become_tasks(execution: Any, support: str | None) -> None:
+    """Ours: by the member that 2025-11-25 has for it."""
+    assert task_support({"execution": execution}) == support
+    assert task_support({}) is None

@@ -1,7 +1,23 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.server.provider import Listeners, RequestError, method_not_found
+from gaia_mcp.server.provider import (
+    Change,
+    InsufficientScopeError,
+    Listeners,
+    RequestError,
+    check_scope,
+    method_not_found,
+    required_scopes,
+    unknown_tool,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_an_error_is_one_about_the_params_unless_it_names_another_code() -> None:
@@ -19,20 +35,51 @@ def test_a_method_that_is_not_there_has_its_own_code() -> None:
     assert str(error) == "Method not found: completion/complete"
 
 
+def test_a_tool_that_is_not_there_is_an_invalid_parameter() -> None:
+    """Spec 2025-11-25, tools, error handling: -32602."""
+    error = unknown_tool("none")
+
+    assert (error.code, str(error)) == (INVALID_PARAMS, "Unknown tool: none")
+
+
+def test_an_error_about_scopes_is_read_as_it_was_raised() -> None:
+    """Ours: over HTTP it becomes a challenge. What another server sends may be anything."""
+    error = InsufficientScopeError(["trips:write"])
+
+    assert "scope 'trips:write'" in str(error)
+    assert required_scopes(error.code, error.data) == ("trips:write",)
+    assert required_scopes(403, {"requiredScopes": ["a", 7, 'b"', "c d", "e\r\nf: g", ""]}) == ("a",)
+    for code, data in [(403, None), (403, {}), (403, {"requiredScopes": "a"}), (-32602, error.data)]:
+        assert required_scopes(code, data) == ()
+
+
+@pytest.mark.parametrize("scope", ["", "a b", 'a"', "a\\", "é", "a\n"])
+def test_what_cannot_be_a_scope(scope: str) -> None:
+    """RFC 6749, section 3.3."""
+    check_scope("https://example.com/trips:write")
+    with pytest.raises(ValueError, match="cannot be a scope"):
+        check_scope(scope)
+    with pytest.raises(ValueError, match="cannot be a scope"):
+        InsufficientScopeError([scope])
+
+
+TOOLS = Change(("tools",))
+
+
 def test_every_listener_hears_of_every_change_until_it_is_removed() -> None:
     """Ours: a provider may serve many clients at once."""
-    heard: list[tuple[str, tuple[str, ...]]] = []
+    heard: list[tuple[str, Change]] = []
     listeners = Listeners()
-    listeners.announce("tools")
-    remove_first = listeners.add(lambda lists: heard.append(("first", lists)))
-    listeners.add(lambda lists: heard.append(("second", lists)))
+    listeners.announce(TOOLS)
+    remove_first = listeners.add(lambda change: heard.append(("first", change)))
+    listeners.add(lambda change: heard.append(("second", change)))
 
-    listeners.announce("tools", "prompts")
+    listeners.announce(TOOLS)
     remove_first()
     remove_first()
-    listeners.announce()
+    listeners.announce(Change(description=True))
 
-    assert heard == [("first", ("tools", "prompts")), ("second", ("tools", "prompts")), ("second", ())]
+    assert heard == [("first", TOOLS), ("second", TOOLS), ("second", Change(description=True))]
 
 
 def test_a_listener_may_remove_itself_while_it_is_called() -> None:
@@ -40,12 +87,56 @@ def test_a_listener_may_remove_itself_while_it_is_called() -> None:
     heard: list[str] = []
     listeners = Listeners()
 
-    def listen(_: tuple[str, ...]) -> None:
+    def listen(_: Change) -> None:
         heard.append("once")
         remove()
 
     remove = listeners.add(listen)
-    listeners.announce("tools")
-    listeners.announce("tools")
+    listeners.announce(TOOLS)
+    listeners.announce(TOOLS)
 
     assert heard == ["once"]
+
+
+def test_listeners_want_the_resources_that_one_of_them_wants_now() -> None:
+    """Ours: a change that nothing has subscribed to need not be kept until it is announced."""
+    listeners, wanted = Listeners(), set[str]()
+    listeners.add(lambda _: None)
+    remove = listeners.add(lambda _: None, wanted)
+    assert "a://a" not in listeners
+
+    wanted.add("a://a")
+    assert "a://a" in listeners
+    assert "b://b" not in listeners
+
+    remove()
+    assert "a://a" not in listeners
+
+
+class Following(set[str]):
+    """What a listener wants, which tells of its changes."""
+
+    def __init__(self, *uris: str) -> None:
+        super().__init__(uris)
+        self.on_change: Callable[[], None] = lambda: None
+
+    def uris(self) -> set[str]:
+        """All of them."""
+        return set(self)
+
+
+def test_listeners_tell_what_is_wanted_and_when_that_changes() -> None:
+    """Ours: what is asked of another server has to be subscribed to there."""
+    told: list[set[str]] = []
+    listeners = Listeners()
+    listeners.on_change = lambda: told.append(listeners.uris())
+    listeners.add(lambda _: None, {"a://unknown"})
+    first, second = Following("a://a"), Following()
+
+    remove = listeners.add(lambda _: None, first)
+    listeners.add(lambda _: None, second)
+    second.add("b://b")
+    second.on_change()
+    remove()
+
+    assert told == [{"a://a"}, {"a://a", "b://b"}, {"b://b"}]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.checking.checker import Checker
-from gaia_mcp.content import File
+from gaia_mcp.content import File, Image
 from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result
@@ -383,6 +383,26 @@ def test_a_prompt_may_be_messages_with_plain_texts() -> None:
     }
 
 
+def test_a_prompt_may_show_what_a_tool_may_return() -> None:
+    """Ours: an image, a sound or a file, alone, beside texts, and in a message."""
+    png = Image(data=b"\x89PNG\r\n\x1a\n")
+    user = {"role": "user", "content": png.block()}
+    file = File(data=b"hi", format="text/plain", uri="x://a")
+
+    assert prompt_result(png, "") == {"messages": [user]}
+    assert prompt_result(b"\x89PNG\r\n\x1a\n", "") == {"messages": [user]}
+    assert prompt_result([png, "Look.", {"role": "assistant", "content": file}], "") == {
+        "messages": [
+            user,
+            {"role": "user", "content": {"type": "text", "text": "Look."}},
+            {
+                "role": "assistant",
+                "content": {"type": "resource", "resource": {"uri": "x://a", "mimeType": "text/plain", "text": "hi"}},
+            },
+        ]
+    }
+
+
 def test_a_prompt_may_be_a_complete_result() -> None:
     """Ours: its own members are kept."""
     whole = {"description": "mine", "messages": [{"role": "user", "content": "Hi"}], "_meta": {}}
@@ -440,7 +460,8 @@ def test_a_prompt_of_any_other_kind_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        ["x"],
+        [7],
+        [["x"]],
         [{"role": "user"}],
         [{"role": "system", "content": "x"}],
         [{"content": "x"}],

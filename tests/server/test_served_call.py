@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY
+from gaia_mcp.asking.questions import Declined, Elicit, ElicitURL, ListRoots, Sample
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server import served_call
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.calls import Calls, Job
+from gaia_mcp.server.calls import Calls
 from gaia_mcp.toolcall import CallCancelledError, current_call
 from tests.server.talk import cancel, plain
-from tests.waiting import PATIENCE_SECONDS
+from tests.tracing_support import TRACE
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.outcomes import Job
+    from gaia_mcp.server.served_call import ServedCall
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
@@ -53,15 +59,18 @@ class Tools:
 
     def get_mcp_prompts(self) -> list[Wire]:
         """As every agent."""
-        return [{"name": "who"}]
+        return [{"name": "who"}, {"name": "known"}]
 
     def get_mcp_prompt(self, name: str, arguments: Wire) -> str:
         """A prompt that asks."""
-        return f"I am {current_call().elicit('Who?', NAME)}"
+        answer = current_call().elicit("Who?", NAME)
+        return f"I am {answer if name == 'who' else answer.value['name']}"
 
 
 class Person:
-    """A client of either era, that answers questions by their message or method, and keeps what it was asked."""
+    """A client of an era, or of a revision of the handshake era. It answers questions by their message or method, and
+    keeps what it was asked.
+    """
 
     def __init__(self, era: str, agent: Tools, capabilities: Wire = CAPABILITIES, **answers: Any) -> None:
         self.era = era
@@ -74,9 +83,13 @@ class Person:
         self._responses: dict[int, Wire] = {}
         self._answered = threading.Event()
         provider = AgentProvider(agent)
-        self.calls = Calls(ServerConnection(provider.describe()), provider, self._take)
-        if era == "handshake":
-            params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t"}}
+        # The calls whose streams were to be closed.
+        self.closed: list[ServedCall] = []
+        connection = ServerConnection(provider.describe())
+        self.calls = Calls(connection, provider, self._take, close_stream=self.closed.append)
+        if era != "stateless":
+            version = "2025-11-25" if era == "handshake" else era
+            params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "t"}}
             self.give(plain("i", "initialize", params))
             self.give({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -115,7 +128,7 @@ class Person:
                 "io.modelcontextprotocol/logLevel": "info",
                 "progressToken": self.requests,
             }
-            params = {**params, "_meta": meta}
+            params = {**params, "_meta": {**params.get("_meta", {}), **meta}}
         return self.give(plain(self.requests, method, params))
 
     def _take(self, outgoing: Outgoing) -> None:
@@ -179,6 +192,14 @@ def test_a_call_knows_whether_its_client_could_have_asked_for_a_task(era: str, m
     person = Person(era, Tools(tell=lambda call: str(call.lacks_task)))
 
     assert text_of(person.call("tell", **more)) == lacks
+
+
+@pytest.mark.parametrize(("era", "asks_by_result"), [("handshake", False), ("stateless", True)])
+def test_a_call_knows_how_it_asks_and_what_its_client_wants_logged(era: str, asks_by_result: bool) -> None:
+    """Ours: what runs tools in another program passes both on."""
+    person = Person(era, Tools(tell=lambda call: f"{call.asks_by_result} {call.log_level}"))
+
+    assert text_of(person.call("tell")) == f"{asks_by_result} info"
 
 
 @BOTH
@@ -315,6 +336,38 @@ def test_a_question_that_never_settles_is_ended(era: str) -> None:
     assert text_of(response) == "question '1' (Who?) is not settled after 9 rounds: 'name' is missing"
 
 
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"])
+def test_a_tool_learns_what_its_client_can_be_asked(version: str) -> None:
+    """MS-4: by what the client has declared, and by what its revision has."""
+    known: list[bool] = []
+    questions = (Elicit("Who?", NAME), ElicitURL("Log in", "https://example.com"), Sample("x"), ListRoots())
+    agent = Tools(tell=lambda call: known.extend(map(call.can_ask, questions)))
+    person = Person("stateless" if version == "2026-07-28" else version, agent, {"elicitation": {}, "roots": {}})
+
+    person.call("tell")
+
+    assert known == [version != "2025-03-26", False, False, True]
+
+
+def test_a_client_may_answer_what_it_expects_to_be_asked() -> None:
+    """MS-10: without a state, an answer belongs to the question of its name; it is checked, and others are ignored."""
+
+    def ask(call: Call) -> str:
+        return f"{call.elicit('Who?', NAME, name='who')} {call.elicit('Who else?', NAME)}"
+
+    person = Person("stateless", Tools(ask=ask), **{"Who else?": {"action": "cancel"}})
+
+    assert text_of(person.call("ask", inputResponses={"who": ADA, "x": 7})) == (
+        "Accepted(value={'name': 'Ada'}) Cancelled()"
+    )
+    assert person.asked == ["Who else?"]
+    person.asked.clear()
+    assert "Ada" in text_of(person.call("ask", inputResponses={"who": 12345}))
+    assert person.asked == ["Who?", "Who else?"]
+    refused = person.call("ask", inputResponses=None)
+    assert refused["error"] == {"code": INVALID_PARAMS, "message": "inputResponses must be an object"}
+
+
 @BOTH
 def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
     """MS-4; a tool may do without."""
@@ -338,6 +391,16 @@ def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
 
 
 @BOTH
+def test_a_prompt_that_needs_an_answer_tells_that_there_is_none(era: str) -> None:
+    """Ours: the client reads what its person has done; nothing is wrong with the server."""
+    person = Person(era, Tools(), **{"Who?": {"action": "decline"}})
+
+    response = person.ask("prompts/get", {"name": "known"})
+
+    assert response["error"] == {"code": INVALID_REQUEST, "message": "the person declined to answer"}
+
+
+@BOTH
 def test_a_prompt_asks_as_a_tool_does(era: str) -> None:
     """MS-7: prompts/get may require input."""
     response = Person(era, Tools()).ask("prompts/get", {"name": "who"})
@@ -350,7 +413,37 @@ def test_two_questions_of_one_name_are_an_error_of_the_author(era: str) -> None:
     """MS-8: keys are unique."""
     twice = Tools(ask=lambda call: call.ask_all(ListRoots(name="a"), ListRoots(name="a")))
 
-    assert "same name" in text_of(Person(era, twice).call("ask"))
+    assert "has the same name 'a'" in text_of(Person(era, twice).call("ask"))
+
+
+@BOTH
+def test_a_name_stands_for_one_question_of_a_run(era: str) -> None:
+    """Ours: a tool that asks in a loop would get the same answer for ever, and another question would never settle."""
+
+    def work(call: Call) -> None:
+        while True:
+            call.elicit("Who?", NAME, name="who")
+
+    person = Person(era, Tools(work=work))
+
+    assert "has the same name 'who'" in text_of(person.call("work"))
+    assert person.asked == ["Who?"]
+
+
+@BOTH
+def test_a_tool_that_asks_without_end_is_told_that_it_asks_too_much(era: str) -> None:
+    """Ours: the client has answered all that it was asked."""
+
+    def work(call: Call) -> None:
+        while True:
+            call.elicit("Who?", NAME)
+
+    person = Person(era, Tools(work=work))
+
+    assert (
+        text_of(person.call("work")) == "question '10' (Who?) is one too many: a call has 9 rounds of questions at most"
+    )
+    assert len(person.asked) == 9
 
 
 @BOTH
@@ -396,6 +489,116 @@ def test_a_thread_of_the_tool_asks_through_its_call(era: str) -> None:
         return str(found[-1])
 
     assert text_of(Person(era, Tools(work=work)).call("work")) == "[Root(uri='file:///a', name='A')]"
+
+
+@BOTH
+def test_a_question_that_a_thread_of_the_tool_has_asked_is_no_failure_of_the_tool(
+    era: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ours: what the tool lacks in the run that ends with the question, it has in the next."""
+
+    def work(call: Call) -> str:
+        found: list[str] = []
+
+        def ask() -> None:
+            with suppress(served_call.InputRequired):
+                found.append(str(call.elicit("Who?", NAME)))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return found[0]
+
+    assert "Ada" in text_of(Person(era, Tools(work=work)).call("work"))
+    assert capsys.readouterr().err == ""
+
+
+@BOTH
+def test_a_thread_that_outlives_its_call_asks_nothing(era: str) -> None:
+    """Ours: the client may have given the id of the request to another one by then."""
+    returned = threading.Event()
+    ends: list[str] = []
+    threads: list[threading.Thread] = []
+
+    def work(call: Call) -> str:
+        def ask() -> None:
+            returned.wait(PATIENCE_SECONDS)
+            call.progress(1)
+            call.log("info", "late")
+            call.close_stream()
+            for _ in range(2):
+                with pytest.raises(QuestionError) as caught:
+                    call.roots()
+                ends.append(str(caught.value))
+
+        threads.append(threading.Thread(target=ask))
+        threads[0].start()
+        return "done"
+
+    person = Person(era, Tools(work=work, ask=lambda call: str(call.elicit("Who?", NAME))), **{"Who?": None})
+    assert text_of(person.call("work")) == "done"
+    # The same id again.
+    person.requests -= 1
+    (job,) = person.start("tools/call", {"name": "ask", "arguments": {}})
+    returned.set()
+    threads[0].join(PATIENCE_SECONDS)
+
+    assert ends == ["the call has ended, and its client can be asked no more"] * 2
+    assert (person.asked, person.logged, person.closed) == ([], [], [])
+    job.call.cancel()
+
+
+@BOTH
+def test_a_call_closes_its_stream_where_there_is_one(era: str) -> None:
+    """Ours: what has streams is told of it; elsewhere the tool goes on as it did."""
+
+    def work(call: Call) -> str:
+        call.close_stream()
+        return "done"
+
+    person = Person(era, Tools(work=work))
+    assert text_of(person.call("work")) == "done"
+    assert [call.request.id for call in person.closed] == [person.requests]
+
+    provider = AgentProvider(person.agent)
+    person.calls = Calls(ServerConnection(provider.describe()), provider, person._take)
+    person.era = "stateless"
+    assert text_of(person.call("work")) == "done"
+
+
+def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None:
+    """Ours: nothing waits for a person to answer what no longer matters."""
+    ends: list[str] = []
+    threads: list[threading.Thread] = []
+
+    def work(call: Call) -> str:
+        def ask() -> None:
+            with pytest.raises(QuestionError) as caught:
+                call.elicit("Who?", NAME)
+            ends.append(str(caught.value))
+
+        threads.append(threading.Thread(target=ask))
+        threads[0].start()
+        wait_until(lambda: person.asked == ["Who?"])
+        return "done"
+
+    person = Person("handshake", Tools(work=work), **{"Who?": None})
+
+    assert text_of(person.call("work")) == "done"
+    threads[0].join(PATIENCE_SECONDS)
+    assert ends == ["the call has ended, and its client can be asked no more"]
+    assert person.logged == ["notifications/cancelled"]
+
+
+@BOTH
+def test_what_happens_once_may_ask_in_a_thread(era: str) -> None:
+    """Ours: a thread that is waited for is not kept from asking."""
+
+    def work(call: Call) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            return call.once("who", lambda: str(pool.submit(call.elicit, "Who?", NAME).result(PATIENCE_SECONDS)))
+
+    assert "Ada" in text_of(Person(era, Tools(work=work)).call("work"))
 
 
 @BOTH
@@ -592,3 +795,75 @@ def test_a_request_without_meta_has_none() -> None:
     person = Person("handshake", Tools(ask=lambda call: str(dict(call.meta))))
 
     assert text_of(person.call("ask", _meta=7)) == "{}"
+
+
+def test_a_run_that_has_to_ask_first_becomes_no_task() -> None:
+    """Extension: questions before a task are settled by the request itself, also where the tool has caught its end."""
+    ends: list[str] = []
+
+    def ask(call: Call) -> str:
+        try:
+            call.elicit("Who?", NAME)
+        except BaseException as end:
+            ends.append(type(end).__name__)
+        return str(call.continue_as_task())
+
+    capabilities = {**CAPABILITIES, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    person = Person("stateless", Tools(ask=ask), capabilities)
+
+    assert person.call("ask")["result"]["resultType"] == "task"
+    assert (ends, person.requests) == (["InputRequired"], 2)
+
+
+def test_a_call_becomes_a_task_once() -> None:
+    """Ours: whoever asks next learns that it is one."""
+    capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    work = Tools(work=lambda call: str([call.continue_as_task() for _ in range(3)]))
+    person = Person("stateless", work, capabilities)
+
+    task = person.call("work")["result"]["taskId"]
+
+    assert "[True, True, True]" in str(person.ask("tasks/get", {"taskId": task}))
+    assert text_of(Person("stateless", work).call("work")) == "[False, False, False]"
+
+
+@BOTH
+def test_a_cancelled_call_becomes_no_task(era: str) -> None:
+    """Ours."""
+    ends: list[str] = []
+
+    def work(call: Call) -> None:
+        call.cancel()
+        try:
+            call.continue_as_task()
+        except CallCancelledError:
+            ends.append(era)
+
+    Person(era, Tools(work=work)).start("tools/call", {"name": "work", "arguments": {}})[0].call.cancel()
+    person = Person(era, Tools(work=work))
+    (job,) = person.start("tools/call", {"name": "work", "arguments": {}})
+    person.calls.run(job)
+
+    assert ends == [era]
+
+
+@BOTH
+def test_a_question_carries_the_trace_of_its_call(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: where it is a request; else the client knows the trace of its own request."""
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
+    person = Person(era, Tools(ask=lambda call: str(call.elicit("Who?", Name)) and str(call.roots())))
+    sent: list[Any] = []
+    take = person._take
+
+    def keep(outgoing: Outgoing) -> None:
+        sent.append(outgoing.message)
+        take(outgoing)
+
+    person.calls._send = keep
+    assert "error" not in person.call("ask", _meta=dict(TRACE))
+
+    asked = [each["params"]["_meta"] for each in sent if "method" in each and "id" in each]
+    assert asked == ([TRACE, TRACE] if era == "handshake" else [])
+    sent.clear()
+    person.call("ask")
+    assert not any("traceparent" in str(each) for each in sent)

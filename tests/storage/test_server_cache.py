@@ -72,13 +72,24 @@ def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
     assert sorted(path.parent.iterdir()) == sorted([path, new, others])
 
 
-@pytest.mark.parametrize("era", ["handshake", "stateless"])
+@pytest.mark.parametrize("era", ["handshake", "stateless", "sse"])
 def test_an_era_is_found_again_by_the_next_process(tmp_path: Path, era: str) -> None:
     """Ours; a newer one replaces an older one."""
     ServerCache(tmp_path, SERVER).keep_era("handshake")
     ServerCache(tmp_path, SERVER).keep_era(era)
 
     assert ServerCache(tmp_path, SERVER).era() == era
+
+
+def test_instructions_are_found_again_and_written_once(tmp_path: Path) -> None:
+    """Ours: a gateway shows them to its client before it has connected the server."""
+    at(tmp_path, 0).keep_instructions("Be kind.")
+    at(tmp_path, 9).keep_instructions("Be kind.")
+
+    assert at(tmp_path, SEEN_SECONDS - 1).instructions() == "Be kind."
+    assert at(tmp_path, SEEN_SECONDS).instructions() == ""
+    at(tmp_path, 10).keep_instructions("")
+    assert at(tmp_path, 11).instructions() == ""
 
 
 def test_tools_are_found_again_as_the_server_sent_them(tmp_path: Path) -> None:

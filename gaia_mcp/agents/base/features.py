@@ -42,9 +42,10 @@ def prompt(
 ) -> Any:
     """Make a prompt of a method of an `MCPAgent`, as `@prompt` or `@prompt(…)`; the method is returned unchanged.
 
-    It returns the text of the prompt, a list of messages, or a complete result of `prompts/get`. Its parameters are the
-    arguments of the prompt, each described by the docstring; the text that a client sends is converted as the type hint
-    demands. Name and description are by default the method's name and docstring; `meta` becomes `_meta`.
+    It returns a text, an `Image`, an `Audio` or a `File`, which becomes a message of the user; a list of these and of
+    messages as MCP has them; or a complete result of `prompts/get`. Its parameters are the arguments of the prompt,
+    each described by the docstring; the text that a client sends is converted as the type hint demands. Name and
+    description are by default the method's name and docstring; `meta` becomes `_meta`.
 
     Clients may complete an argument: from its `Literal`, `Enum` or `bool`, or by the function that `complete` gives for
     its name. That is called as a method of the agent with the text typed so far, and with the other arguments if it

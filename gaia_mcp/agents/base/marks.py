@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 # Called as a method of the agent with the text that was typed, and, if it takes more, the other arguments.
 Complete: TypeAlias = Callable[..., Iterable[str]]
 Mark = TypeVar("Mark", bound=tuple[Any, ...])
+Read = TypeVar("Read")
 
 # The attribute of a function that holds its marks.
 _MARKS = "__mcp_marks__"
@@ -64,4 +65,17 @@ def marked(kind: type, of: type[Mark]) -> dict[str, Mark]:
                 found[name] = note
             elif name in found and not callable(function_of(value)):
                 del found[name]
+    return found
+
+
+def has_marks(kind: type) -> bool:
+    """Whether a class offers any of its methods to clients, whatever their marks say."""
+    return bool(marked(kind, tuple))
+
+
+def read_once(kind: type, attribute: str, read: Callable[[type], Read]) -> Read:
+    """What `read` returns for a class, kept in this attribute of it. Its base classes have one of their own."""
+    if attribute not in vars(kind):
+        setattr(kind, attribute, read(kind))
+    found: Read = vars(kind)[attribute]
     return found

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
-from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, marked
+from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, marked, read_once
 from gaia_mcp.agents.base.methods import Method, MethodReader
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.schema import choices_of, description_of, parts_of, types_of
-from gaia_mcp.uri_templates import Template
+from gaia_mcp.uri_templates import Template, has_scheme
 
 Wire = dict[str, Any]
 
@@ -83,17 +83,9 @@ class MethodFeatures(NamedTuple):
     problems: list[str]
 
 
-# The attribute of a class that holds its features. Those of its base classes are other ones.
-_KNOWN = "_marked_features"
-
-
 def features_of(kind: type) -> MethodFeatures:
     """The features of a class, read once."""
-    known: MethodFeatures | None = vars(kind).get(_KNOWN)
-    if known is None:
-        known = _read(kind)
-        setattr(kind, _KNOWN, known)
-    return known
+    return read_once(kind, "_marked_features", _read)
 
 
 def _read(kind: type) -> MethodFeatures:
@@ -149,6 +141,8 @@ class _Reader:
         for other in (*others.resources.values(), *others.templates.values()):
             if other.template.shape == template.shape:
                 self.problem(f"there is another resource with the URI {other.template.text!r}")
+        if not template.text.startswith("{") and not has_scheme(template.text):
+            self.problem(f"the URI {template.text!r} has no scheme, as notes://1 has")
         if (text := self.read()) is None:
             return None
         members = text.method.members

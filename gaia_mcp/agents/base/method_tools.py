@@ -10,8 +10,10 @@ import types
 import typing
 from collections import abc
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, NamedTuple
 
+from gaia_mcp.agents.base.marks import read_once
 from gaia_mcp.agents.base.methods import Method, MethodReader
 from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.content import Image
@@ -47,15 +49,7 @@ class MethodTool(NamedTuple):
 
 def tools_of(kind: type) -> MethodTools:
     """The tools of a class, read once."""
-    known: MethodTools | None = vars(kind).get(_KNOWN)
-    if known is None:
-        known = _read(kind)
-        setattr(kind, _KNOWN, known)
-    return known
-
-
-# The attribute of a class that holds its tools. Those of its base classes are other ones.
-_KNOWN = "_marked_tools"
+    return read_once(kind, "_marked_tools", _read)
 
 
 def _read(kind: type) -> MethodTools:
@@ -66,7 +60,10 @@ def _read(kind: type) -> MethodTools:
             found.problems.append(f"{kind.__name__}.{method}: there is another tool {name!r}")
             continue
         reader = MethodReader(kind, method)
-        if (read := reader.read()) is not None:
+        read = reader.read()
+        if read is not None and read.rest is None and mark.input_schema is not None:
+            reader.problems.append(f"{kind.__name__}.{method}: with input_schema, a method takes **arguments")
+        elif read is not None:
             found.tools[name] = MethodTool(read, _definition(name, mark, read, reader))
         found.problems.extend(reader.problems)
     return found
@@ -76,12 +73,10 @@ def _definition(name: str, mark: Mark, method: Method, reader: MethodReader) -> 
     definition: Wire = {"name": name, "description": mark.description or reader.docstring.description}
     if mark.title:
         definition["title"] = mark.title
-    definition["inputSchema"] = method.schema()
+    definition["inputSchema"] = method.schema() if mark.input_schema is None else deepcopy(mark.input_schema)
     if (output := _output_schema(reader)) is not None:
         definition["outputSchema"] = output
-    if mark.annotations:
-        definition["annotations"] = dict(mark.annotations)
-    return definition
+    return {**definition, **mark.more}
 
 
 def _output_schema(reader: MethodReader) -> Wire | None:

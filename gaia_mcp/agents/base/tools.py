@@ -10,7 +10,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
 from gaia_mcp.agents.base.marks import function_of, is_in_class, mark, marked
@@ -34,15 +34,22 @@ _TYPE_NAMES: dict[Any, str] = {
 }
 
 
+# As a definition has it, in `execution.taskSupport`.
+TaskSupport: typing.TypeAlias = typing.Literal["optional", "required"]
+
+
 class Mark(NamedTuple):
     """What `@tool` says about a method: an empty `name` is the method's own, an empty `description` its docstring's.
-    `annotations` are the hints of MCP's `ToolAnnotations`.
+    `more` has those of the members `annotations`, `execution`, `icons` and `_meta` of MCP's `Tool` that were given;
+    `input_schema` is None where the type hints make it; `scopes` are those that a call needs.
     """
 
     name: str
     title: str
     description: str
-    annotations: dict[str, bool]
+    more: dict[str, Any]
+    input_schema: dict[str, Any] | None
+    scopes: Sequence[str] = ()
 
 
 # MCP's advice for the names of tools.
@@ -63,6 +70,11 @@ def tool(
     destructive: bool | None = None,
     idempotent: bool | None = None,
     open_world: bool | None = None,
+    input_schema: dict[str, Any] | None = None,
+    icons: Sequence[dict[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    task: TaskSupport | None = None,
+    scopes: Sequence[str] = (),
     atomic: bool = False,
     **options: Any,
 ) -> Callable[[Function], Function]: ...
@@ -78,6 +90,11 @@ def tool(
     destructive: bool | None = None,
     idempotent: bool | None = None,
     open_world: bool | None = None,
+    input_schema: dict[str, Any] | None = None,
+    icons: Sequence[dict[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    task: TaskSupport | None = None,
+    scopes: Sequence[str] = (),
     atomic: bool = False,
     **options: Any,  # noqa: ARG001 (as in GAIA)
 ) -> Any:
@@ -86,12 +103,19 @@ def tool(
     A method of an `MCPAgent` becomes a tool for MCP clients. Its schemas are those of its type hints. Its name and
     description are by default the method's name and what its docstring says, without the sections about parameters,
     each of which describes its parameter. `read_only`, `destructive`, `idempotent` and `open_world` are the hints of
-    the specification.
+    the specification; `icons` are those of MCP, and `meta` becomes `_meta`. For a method that takes `**arguments`,
+    `input_schema` is the JSON Schema of their object.
+    With `task="optional"` a call goes on as a task where its client accepts one; with "required" any other client gets
+    an error. A tool that decides while it runs calls `current_call().continue_as_task()` instead.
+    With `scopes`, a caller whose access token lacks one of them is refused; where callers have no such tokens, as over
+    stdio, they restrict nothing. A tool whose scopes depend on its arguments compares them with `current_call().scopes`
+    and raises `InsufficientScopeError`.
 
     Any other function is registered for the models of agents, with its name, docstring and parameters, as in GAIA. The
     options then have no effect, but for `atomic`; options that only GAIA knows are accepted everywhere.
 
-    Raises `TypeError` for what is not a function, and `ValueError` for a name that MCP does not allow.
+    Raises `TypeError` for what is not a function, and `ValueError` for a name that MCP does not allow, for another
+    `task`, and for what cannot be a scope.
     """
 
     def register(function: Function) -> Function:
@@ -108,7 +132,10 @@ def tool(
                 "openWorldHint": open_world,
             }
             given = {key: hint for key, hint in hints.items() if hint is not None}
-            mark(inner, Mark(_checked(name), title, description, given))
+            execution = {} if task is None else {"taskSupport": _checked_task(task)}
+            more = {"annotations": given, "execution": execution, "icons": list(icons), "_meta": dict(meta or {})}
+            shown = {key: value for key, value in more.items() if value}
+            mark(inner, Mark(_checked(name), title, description, shown, input_schema, _checked_scopes(scopes)))
             return function
         _TOOL_REGISTRY[inner.__name__] = {
             "name": inner.__name__,
@@ -139,6 +166,23 @@ def _checked(name: str) -> str:
     if name and re.fullmatch(_NAME, name) is None:
         raise ValueError(f"a tool cannot be named {name!r}: up to 128 letters, digits, '_', '-' and '.' are allowed")
     return name
+
+
+def _checked_task(task: TaskSupport) -> TaskSupport:
+    if task not in typing.get_args(TaskSupport):
+        raise ValueError(f"task cannot be {task!r}: it is 'optional' or 'required'")
+    return task
+
+
+def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    if scopes:
+        from gaia_mcp.server.provider import check_scope
+
+        if isinstance(scopes, str):
+            raise ValueError(f"scopes cannot be {scopes!r}: they are a list, such as [{scopes!r}]")
+        for scope in scopes:
+            check_scope(scope)
+    return tuple(scopes)
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.agents.hub.overlaying import lay_over
 from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.command_line import command_words
-from gaia_mcp.client.transports.stdio.drain import Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.last_words import last_words
-from gaia_mcp.client.transports.stdio.process_groups import signal_group
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
-    from io import FileIO
     from pathlib import Path
 
     from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Invocation
+    from gaia_mcp.client.transports.stdio.drain import Drain
     from gaia_mcp.config.command import Command
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.redaction.masker import Masker
@@ -33,8 +29,6 @@ if TYPE_CHECKING:
 MAX_OUTPUT_BYTES = 8 << 20
 # Of a longer one only the end is looked at: what an agent does is reported in short ones.
 MAX_LINE_BYTES = 1 << 20
-# What Linux allows to every user.
-PIPE_BYTES = 1 << 20
 # What it wrote before it ended is in the pipes already.
 SETTLE_SECONDS = 0.5
 
@@ -69,23 +63,29 @@ def run_program(
     own = {**command.env, **invocation.environment, **_variables(invocation, folder, {**os.environ, **command.env})}
     environment = child_environment(own, os.environ, inherits_all=command.inherit)
     child = Child(agent, program, [*words, *invocation.arguments], environment=environment, cwd=command.cwd)
-    output = _Output(agent, on_line)
+    output, lines = Collected(MAX_OUTPUT_BYTES), _Lines(on_line)
+
+    def take(data: bytes) -> None:
+        output.take(data)
+        if not output.is_flood:
+            lines.take(data)
+
+    drain: Drain | None = None
     try:
         child.start()
-        output.collect(child)
-        threading.Thread(
-            target=_write, args=(child, invocation.stdin, deadline), name=f"{agent} stdin", daemon=True
-        ).start()
+        drain = drain_stdout(child, agent, take)
+        feed(child, agent, invocation.stdin, deadline)
         status = _wait(agent, child, output, attendant)
-        output.settle()
+        drain.settle(SETTLE_SECONDS)
     except DeadlineError:
         # Some report an attempt that failed here alone.
         for line in child.stderr_tail(masker).encode().splitlines():
             on_line(line)
         raise
     finally:
-        _end(child)
-        output.stop()
+        end_program(child)
+        if drain is not None:
+            drain.stop(SETTLE_SECONDS)
     return Ran(output.data(), last_words(child.stderr_tail(masker)), status)
 
 
@@ -102,41 +102,14 @@ def _variables(invocation: Invocation, folder: Path, environ: Mapping[str, str])
     return found
 
 
-class _Output:
-    """What a program writes to its stdout, as far as it is read."""
+class _Lines:
+    """The lines of what comes in pieces."""
 
-    def __init__(self, agent: str, on_line: Callable[[bytes], None]) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
+    def __init__(self, on_line: Callable[[bytes], None]) -> None:
         self._on_line = on_line
         self._line = b""
-        self._drain = Drain(agent, self._take)
 
-    def collect(self, child: Child) -> None:
-        # A copy, which the drain closes in its own time: a process that the program has left may hold the pipe open.
-        pipe = os.fdopen(os.dup(child.stdout), "rb", buffering=0)
-        child.close_stdout()
-        _widen(pipe)
-        self._drain.start(pipe)
-
-    @property
-    def is_flood(self) -> bool:
-        return self._size > MAX_OUTPUT_BYTES
-
-    def data(self) -> bytes:
-        return b"".join(self._parts)
-
-    def settle(self) -> None:
-        self._drain.settle(SETTLE_SECONDS)
-
-    def stop(self) -> None:
-        self._drain.stop(SETTLE_SECONDS)
-
-    def _take(self, data: bytes) -> None:
-        self._size += len(data)
-        if self.is_flood:
-            return
-        self._parts.append(data)
+    def take(self, data: bytes) -> None:
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
             self._on_line(line)
@@ -144,33 +117,7 @@ class _Output:
             self._line = b""
 
 
-def _widen(pipe: FileIO) -> None:
-    """Let a pipe hold as much as it can: Gemini CLI ends without waiting until what it has written is read."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except (ImportError, AttributeError, OSError):
-        return  # Not on this system, or not for this user.
-
-
-def _write(child: Child, data: bytes, deadline: Deadline) -> None:
-    # What does not read its input may answer all the same; what it makes of half of it, it will report.
-    with contextlib.suppress(OSError):
-        child.write(data, deadline)
-    child.close_stdin()
-
-
-def _end(child: Child) -> None:
-    if child.pid is not None and child.wait(0) is None:
-        # It waits for no end of its input. A client that is interrupted gives the hub little more time than this.
-        signal_group(child.pid, force=False)
-        child.wait(IMPATIENT_GRACE_SECONDS)
-        child.stop(0.0)
-    child.stop(IMPATIENT_GRACE_SECONDS)
-
-
-def _wait(agent: str, child: Child, output: _Output, attendant: Attendant) -> int:
+def _wait(agent: str, child: Child, output: Collected, attendant: Attendant) -> int:
     while (status := child.wait(attendant.pause())) is None:
         if output.is_flood:
             break

@@ -14,6 +14,13 @@ def address_lines(url: str) -> list[str]:
     return [whole(url), f"({_host_in_words(url)}; enter nothing there that you would not give to this site)"]
 
 
+def to_open(url: str) -> str:
+    """`url` within a sentence: with its host where a reader might take another one for it."""
+    host = host_of(url)
+    is_plain = host.isascii() and url.lower().startswith((f"https://{host}", f"http://{host}"))
+    return whole(url) if is_plain else f"{whole(url)} ({_host_in_words(url)})"
+
+
 def is_site(url: str) -> bool:
     """Whether a browser finds a site there, and does not run or read what the URL itself says."""
     return url.lower().startswith(("https://", "http://")) and bool(host_of(url))

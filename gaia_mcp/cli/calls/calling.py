@@ -82,5 +82,11 @@ def make_call(
         view.hide()
         check_structure(server, tool, result, deadline)
         # Before the server is stopped: the answer need not wait for that.
-        show_result(server, tool_name, result, destination, session.masker)
+
+        def hint_for(said: str) -> str:
+            from gaia_mcp.cli.refusals import after_failure
+
+            return after_failure(server, tool_name, said, tool.input_schema)
+
+        show_result(server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE

@@ -10,8 +10,7 @@ from gaia_mcp.cli.calls.validation import checked_arguments
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError, ToolUnknownError
-from gaia_mcp.names import did_you_mean
+from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.toolspec.invalid_arguments import unknown_names
 from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
@@ -31,8 +30,17 @@ def find_tool(session: Session, name: str) -> MCPTool:
     """The tool of this name. Raises `ToolUnknownError` with a suggestion, and `ToolExcludedError`."""
     tool = session.find_tool(name)
     if tool is None:
-        known = [tool.name for tool in session.tools()]
-        raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
+        from dataclasses import replace
+
+        from gaia_mcp.cli.entries.code_files import listed_name
+
+        known = {tool.name: tool for tool in session.tools()}
+        if (listed := listed_name(session.entry, name, known)) is not None:
+            # Whether that handler has it is known to the server.
+            return replace(known[listed], name=name)
+        from gaia_mcp.session.unknown import unknown_tool
+
+        raise unknown_tool(session, name, known)
     return tool
 
 

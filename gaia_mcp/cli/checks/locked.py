@@ -39,14 +39,23 @@ class LockedTools:
             raise ConfigFileError(where, "does not exist", hint=f"write it with: {to_type('lock', more='NAME...')}")
         return cls(where, servers)
 
+    @property
+    def contracts(self) -> dict[str, Contract]:
+        """The tools of all servers in the file, by their names."""
+        return {name: server.contract for name, server in self._servers.items()}
+
     def contract(self, server: str) -> Contract:
         """The tools of a server as they were locked. Raises `ContractError` if they never were."""
+        if server not in self._servers:
+            raise self.unlocked(server)
+        return self._servers[server].contract
+
+    def unlocked(self, server: str) -> ContractError:
+        """The error about a server that was never locked."""
         from gaia_mcp.errors import ContractError
 
-        if server not in self._servers:
-            hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
-            raise ContractError(server, f"is not in {self.path}", hint=hint)
-        return self._servers[server].contract
+        hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
+        return ContractError(server, f"is not in {self.path}", hint=hint)
 
     def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
         """Raises `ContractError` unless these are exactly the tools that were locked."""

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
@@ -19,25 +19,44 @@ from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.serving.gate import Gate
     from gaia_mcp.cli.serving.handlers import HandlersProvider
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import Provider
 
-# The lists of an agent: the capability, the method, and the member that identifies an item.
-_LISTS = (("tools", "name"), ("prompts", "name"), ("resources", "uri"))
 
-
-def check_serving(target: str, order: Mapping[str, Any]) -> None:
-    """Load an agent or handlers, configured as `order` tells, and print what would be served. What their code prints
-    goes to stderr.
-
-    Raises `AgentError` or `HandlerError`, and `Exit` with the exit code of these if there are problems.
+class _List(NamedTuple):
+    """A list of an agent: its member of the result of `method`, the member of an item that identifies it, and the word
+    for an item.
     """
+
+    name: str
+    method: str
+    key: str
+    item: str
+
+
+_LISTS = (
+    _List("tools", "tools/list", "name", "tool"),
+    _List("prompts", "prompts/list", "name", "prompt"),
+    _List("resources", "resources/list", "uri", "resource"),
+    _List("resourceTemplates", "resources/templates/list", "uriTemplate", "resource template"),
+)
+
+
+def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
+    """Load an agent or handlers, configured as `order` tells, and print what `gate` would let through. What their code
+    prints goes to stderr.
+
+    Raises `AgentError`, `HandlerError`, `ContractError`, and `Exit` with the exit code of these if there are problems.
+    """
+    gate.check_locked(target)
     with _printing_to_stderr():
         provider, error = _loaded(target, order)
-        info = provider.describe().info
-        lists = {kind: _list(provider, kind) for kind, _ in _LISTS}
-        provider.close()
+        served = gate.of_one(target, provider)
+        info = served.describe().info
+        lists = {one.name: _items(served, one) for one in _LISTS}
+        served.close()
     problems = [*provider.problems, *_schema_problems(lists["tools"])]
     if Form.as_json:
         print_json({"server": info, **lists, "problems": problems})
@@ -62,12 +81,18 @@ def _loaded(
     return agent_provider(target, agent, lambda _: None), AgentError
 
 
-def _list(provider: Provider, kind: str) -> list[dict[str, Any]]:
+def _items(provider: Provider, one: _List) -> list[dict[str, Any]]:
+    """All pages of a list."""
+    items: list[dict[str, Any]] = []
+    params: dict[str, Any] | None = {}
     try:
-        found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, Call())[kind]
+        while params is not None:
+            page = provider.answer(one.method, params, Call())
+            items += page[one.name]
+            params = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
     except RequestError:
         return []  # Handlers have tools alone; why there are none is among the problems.
-    return found
+    return items
 
 
 def _schema_problems(tools: list[dict[str, Any]]) -> list[str]:
@@ -83,12 +108,12 @@ def _schema_problems(tools: list[dict[str, Any]]) -> list[str]:
 
 
 def _show(info: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> None:
-    counts = ", ".join(counted(len(lists[kind]), kind[:-1]) for kind, _ in _LISTS if lists[kind]) or "nothing"
+    counts = ", ".join(counted(len(lists[one.name]), one.item) for one in _LISTS if lists[one.name]) or "nothing"
     print_line(f"{one_line(' '.join(str(info[key]) for key in ('name', 'version') if info.get(key)))}: {counts}")
-    for kind, key in _LISTS:
-        for item in lists[kind]:
-            name = item[key]
-            shown = signature(name, item["inputSchema"]) if kind == "tools" else f"{kind[:-1]} {name}"
+    for one in _LISTS:
+        for item in lists[one.name]:
+            name = item[one.key]
+            shown = signature(name, item["inputSchema"]) if one.name == "tools" else f"{one.item} {name}"
             for line in [*signature_lines(shown), *description_lines(item.get("description"))]:
                 print_line(" " * INDENT + line)
 

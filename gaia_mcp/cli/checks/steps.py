@@ -22,13 +22,13 @@ from gaia_mcp.errors import (
     MCPError,
     PeerError,
     RemoteProtocolError,
-    ToolUnknownError,
 )
-from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.protocol.revisions import capability_names
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.parallel import use_all
-from gaia_mcp.session.session import unsupported
+from gaia_mcp.session.session import UNLISTED, unsupported
+from gaia_mcp.session.unknown import unknown_tool
 from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
@@ -160,8 +160,9 @@ class _Checker:
     def _negotiate(self) -> tuple[str, str]:
         peer = self.session.open()
         presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
-        offers = ", ".join(peer.capabilities) or "none"
-        return OK, f"{peer.version} ({peer.era}), {presented or 'unnamed'}, capabilities: {offers}"
+        offers = ", ".join(capability_names(peer.capabilities)) or "none"
+        spoken = "AgentVault's dialect (rpc)" if peer.era == "rpc" else f"{peer.version} ({peer.era})"
+        return OK, f"{spoken}, {presented or 'unnamed'}, capabilities: {offers}"
 
     def _answer(self) -> tuple[str, str]:
         self.session.check_alive()
@@ -173,6 +174,8 @@ class _Checker:
         problems = self.session.problems
         if problems == [unsupported("tools")]:
             return WARN, problems[0]
+        if problems == [UNLISTED]:
+            return WARN, f"{count}; {UNLISTED}"
         if problems:
             return FAIL, f"{count}; {'; '.join(problems)}"
         if "tools" not in self.session.capabilities:
@@ -225,8 +228,7 @@ class _Checker:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
         if tool is None:
             self.session.find_tool(wanted.tool)  # Raises `ToolExcludedError` for one that the entry excludes.
-            suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
-            raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
+            raise unknown_tool(self.session, wanted.tool, [tool.name for tool in tools])
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         unchecked = []
         try:

@@ -18,6 +18,7 @@ from gaia_mcp.cli.entries.entry_options import (
     NoCheckOption,
     OnlyOption,
     ProtocolOption,
+    RegistryOption,
     RequestTimeoutOption,
     SettingOption,
     StageOption,
@@ -31,11 +32,13 @@ from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.typer_internals import wrong_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from gaia_mcp.cli.entries.given import Given
     from gaia_mcp.cli.entries.saving import Tried
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
 
 # Options that the command of a server often has too.
 _SHORT = ("-e", "-H", "-t", "-s")
@@ -85,8 +88,8 @@ Name = Annotated[
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar='{"COMMAND LINE" | -- COMMAND [ARG...] | URL | JSON | @FILE | -}',
-        help="What starts it, without a shell, or reaches it; or its entry, as READMEs show it; - is stdin.",
+        metavar='{"COMMAND LINE" | -- COMMAND [ARG...] | URL | JSON | @FILE | - | REGISTRY/NAME[@VERSION]}',
+        help="What starts it, without a shell, or reaches it; its entry, as READMEs show it; its name in a registry.",
         show_default=False,
     ),
 ]
@@ -99,8 +102,16 @@ EntryOption = Annotated[
 TransportOption = Annotated[
     str | None,
     typer.Option(
-        "--transport", "-t", metavar="{stdio|http|sse}", help="Reach it this way. Default for a URL: http.",
+        "--transport", "-t", metavar="{stdio|http|sse|rpc}",
+        help="Reach it this way only. Default for a URL: found out.",
         show_default=False,
+    ),
+]  # fmt: skip
+ViaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--via", metavar="{npm|pypi|nuget|oci|http|sse}", show_default=False,
+        help="Of what a registry offers, take this. Default: what runs here.",
     ),
 ]  # fmt: skip
 ScopeOption = Annotated[str | None, typer.Option("--scope", "-s", hidden=True)]
@@ -129,6 +140,8 @@ def add(
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
+    via: ViaOption = None,
+    registry: RegistryOption = None,
     scope: ScopeOption = None,
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
@@ -136,10 +149,13 @@ def add(
 ) -> None:
     """Save a server, after connecting to it once.
 
-    If it cannot be reached, nothing is saved. Put -- before a command that has options of its own.
+    If it cannot be reached, nothing is saved. Put -- before a command that has options of its own. A name such as
+    io.github.owner/server is looked up in the official registry of servers.
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
+    from functools import cache
+
     from gaia_mcp.cli.entries.building import (
         anchor,
         choose_tools,
@@ -150,11 +166,29 @@ def add(
         set_transport,
         trust_hints_of,
     )
-    from gaia_mcp.cli.entries.given import check_options, given_servers
+    from gaia_mcp.cli.entries.given import Options, check_options, given_servers
+    from gaia_mcp.cli.entries.published_words import published_server
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.errors import ServerExistsError
 
-    servers = given_servers(name, words or [], url, entry)
+    @cache
+    def opened() -> ConfigStore:
+        return invocation.open_store(may_be_new=True)
+
+    def replaced(taken: str) -> Mapping[str, Any]:
+        store = opened()
+        held = store.servers().get(taken) if store.source_of(taken) == store.path else None
+        if held is not None and not force:
+            raise ServerExistsError(taken, store.path)
+        return held if isinstance(held, dict) else {}
+
+    options = Options(via, setting or [], env or [], replaced)
+    published = (
+        published_server(name, words or [], registry, options, invocation.deadline())
+        if url is None and entry is None
+        else None
+    )
+    servers = [published] if published is not None else given_servers(name, words or [], url, entry)
     check_options(
         servers,
         env=env,
@@ -172,17 +206,16 @@ def add(
         trust_hints_of(server.entry, trust_hints)
         choose_tools(server.entry, only or [], excluded or [])
         restrict(server.entry, stage or [], agent or [])
-        set_settings(server.entry, setting or [])
+        if published is None:
+            set_settings(server.entry, setting or [])
         if disabled:
             server.entry["disabled"] = True
         if server.words and anchor(server.entry):
             server.remarks.append(f"the program is saved as {server.entry['command']!r}")
-    store = invocation.open_store(may_be_new=True)
+    store = opened()
     entries = [store.read(server.name, server.entry) for server in servers]
-    known = store.names() if not force else ()
     for taken in entries:
-        if taken.name in known and store.source_of(taken.name) == store.path:
-            raise ServerExistsError(taken.name, store.path)
+        replaced(taken.name)
     tried = [UNTRIED] * len(entries) if no_check else tried_all(servers, entries, invocation.deadline())
     store.add(*entries, replace=[each.name for each in entries] if force else [])
     if scope not in (None, "user"):
@@ -209,8 +242,6 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
         if entry.trusts_hints and not is_trusting:
             undo = to_type("edit", entry.name, more="--no-trust-hints")
             remark(f"its entry has what {entry.name!r} says of its tools believed; undo it with: {undo}")
-        if entry.transport in ("http", "sse"):
-            remark(f"this version cannot connect to {server.name!r} yet, since it is reached by a URL")
     remark_on_retries(entries)
     remark_on_unseen(entries)
 

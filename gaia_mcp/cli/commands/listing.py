@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gaia_mcp.errors import EntryError, MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every enabled server.")]
+OutdatedOption = Annotated[
+    bool, typer.Option("--outdated", help="Compare servers added from a registry with their newest versions.")
+]
 
 # The columns that a narrow terminal does without.
 TRANSPORT, SCOPE, TARGET = 1, 3, 3
@@ -32,16 +35,21 @@ SCOPE_CHARS = 100
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
+def list_servers(invocation: Invocation, check: CheckOption = False, outdated: OutdatedOption = False) -> None:
     """Show the configured servers.
 
     Prints name, transport, state, the stages and agents that may use it, if not all may, and its command, URL or file.
-    Connects only with --check. Secrets are not shown.
+    Connects to servers only with --check, and to registries only with --outdated. Secrets are not shown.
 
     Example: gaia mcp list --check
     """
     store = invocation.open_store()
     entries = store.entries()
+    if outdated:
+        from gaia_mcp.cli.entries.outdated import print_outdated
+
+        print_outdated(entries, invocation.deadline(), invocation.as_json)
+        return
     rows = _rows(entries)
     errors = _check(entries, rows, invocation.deadline()) if check else []
     if invocation.as_json:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,12 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON
 from gaia_mcp.cli.screen.output import done
 
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+
+# For what the authorization server is told.
+LOGOUT_SECONDS = 15.0
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]
 
 COMMON = (CONFIG, JSON)
@@ -19,7 +27,7 @@ COMMON = (CONFIG, JSON)
 def remove(invocation: Invocation, names: Names) -> None:
     """Remove servers from the configuration.
 
-    If one of them does not exist, none is removed.
+    If one of them does not exist, none is removed. A login that no other server uses ends.
 
     Example: gaia mcp remove time
     """
@@ -27,6 +35,31 @@ def remove(invocation: Invocation, names: Names) -> None:
 
     store = invocation.open_store()
     unique = list(dict.fromkeys(names))
+    before = _readable(store, unique)
     store.remove(unique)
+    ended = _logged_out(before, _readable(store, store.names()))
     listed = ", ".join(repr(name) for name in unique)
-    done(f"removed {listed} from {shown(store.path)}", removed=unique, path=str(store.path))
+    more = {"logged_out": ended} if ended else {}
+    also = " and logged out of it" if ended else ""
+    done(f"removed {listed} from {shown(store.path)}{also}", removed=unique, path=str(store.path), **more)
+
+
+def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:
+    """The entries that are valid: only those can have a login."""
+    from gaia_mcp.errors import EntryError, ServerUnknownError
+
+    found = []
+    for name in names:
+        with contextlib.suppress(EntryError, ServerUnknownError):
+            found.append(store.entry(name))
+    return found
+
+
+def _logged_out(removed: list[ServerEntry], left: list[ServerEntry]) -> list[str]:
+    """Those of the removed servers whose login no other entry uses: it has ended."""
+    if all(entry.transport not in ("http", "sse", "rpc") for entry in removed):
+        return []
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.session.authorization import forget_unused, has_grants
+
+    return forget_unused(removed, left, Deadline(LOGOUT_SECONDS)) if has_grants() else []

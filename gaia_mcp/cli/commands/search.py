@@ -33,6 +33,10 @@ ServerOption = Annotated[
     ),
 ]  # fmt: skip
 
+RegistryOption = Annotated[
+    bool, typer.Option("--registry", help="Search the registry of servers instead, for what can be added.")
+]
+
 # Of a description so much stands beside a signature.
 DESCRIPTION_CHARS = 100
 # A server whose tools are not known is asked by the way; one that hangs must not make every search as slow as it is.
@@ -43,16 +47,22 @@ SETTINGS = {"cls": ServerCommand}
 COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
 
 
-def search(invocation: Invocation, words: Words, only: ServerOption = None) -> None:
+def search(invocation: Invocation, words: Words, only: ServerOption = None, registry: RegistryOption = False) -> None:
     """Search the tools of servers, by words or patterns.
 
     Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the best
     match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to servers
     whose tools are not known or no longer fresh, for ten seconds at most, or that are not saved. Exit code 7 if no
-    tool is found.
+    tool is found. With --registry it searches the official registry of servers, the one of GAIA_MCP_REGISTRY, or the
+    one whose URL is the first word.
 
     Example: gaia mcp search issue create
     """
+    if registry:
+        from gaia_mcp.cli.entries.searching import print_published
+
+        print_published(words, invocation.deadline(), invocation.as_json)
+        return
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import ToolError

@@ -1,29 +1,44 @@
-"""`gaia mcp serve`: serve an agent or handlers as an MCP server over stdio."""
+"""`gaia mcp serve`: serve an agent, handlers or configured servers as one MCP server, over stdio or HTTP."""
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gaia_mcp.cli.completion.completers import agent_names, host_names
-from gaia_mcp.cli.options import JSON
-from gaia_mcp.cli.screen.output import Form, remark, report_failure
-from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.options import CONFIG, JSON, LockFileOption
 from gaia_mcp.cli.serving.agents import MAX_CALLS
+from gaia_mcp.cli.serving.gate import (
+    AllowOption,
+    AuditOption,
+    DenyOption,
+    Gate,
+    LockedOption,
+    ReadOnlyOption,
+    SearchOption,
+    ToolOptions,
+    scope_rules,
+)
+from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
+from gaia_mcp.cli.serving.several import Offer, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
-    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.cli.serving.loading import Loaded
 
-Target = Annotated[
-    str,
+Targets = Annotated[
+    list[str] | None,
     typer.Argument(
         metavar="TARGET",
-        help="path/to/file.py[:Class], package.module:Class, a folder of handlers, or: demo, agents.",
+        show_default=False,
+        help="path/to/file.py[:Class], package.module:Class, a folder of handlers, or: demo, agents, "
+        "filesystem, code-runner. "
+        "Several, or NAME=TARGET, with --http.",
         autocompletion=agent_names,
     ),
 ]
@@ -56,24 +71,117 @@ PrintConfigOption = Annotated[
         show_default=False,
     ),
 ]
-COMMON = (JSON,)
-# Python's own thresholds of garbage collection.
-COLLECTION = (700, 10, 10)
+HttpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--http", metavar="HOST:PORT", show_default=False,
+        help="Serve over HTTP, at /mcp of this address; port 0 chooses a free one.",
+    ),
+]  # fmt: skip
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token", metavar="TOKEN", show_default=False,
+        help="Demand this bearer token of HTTP clients. Default: GAIA_MCP_TOKEN, which other users cannot see.",
+    ),
+]  # fmt: skip
+WithoutTokenOption = Annotated[
+    bool, typer.Option("--without-token", help="Let other machines use HTTP without a token.")
+]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host", metavar="NAME", show_default=False, help="Accept HTTP requests for this host name too.",
+    ),
+]  # fmt: skip
+AllowOriginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin", metavar="URL", show_default=False, help="Let pages of this site use HTTP (CORS).",
+    ),
+]  # fmt: skip
+JwksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--jwks", metavar="URL", show_default=False,
+        help="Demand access tokens (JWT) signed by the keys at this URL; with --issuer and --audience.",
+    ),
+]  # fmt: skip
+IssuerOption = Annotated[
+    str | None,
+    typer.Option("--issuer", metavar="URL", show_default=False, help="The authorization server of access tokens."),
+]
+AudienceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--audience", metavar="URL", show_default=False, help="The URL of this server that access tokens are for.",
+    ),
+]  # fmt: skip
+ScopeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scope", metavar="[TOOL=]SCOPE", show_default=False,
+        help="Demand this scope of access tokens, or for tools of this name or pattern: 'delete_*=trips:write'.",
+    ),
+]  # fmt: skip
+RpcOption = Annotated[
+    bool,
+    typer.Option("--rpc", help="Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it."),
+]
+MetricsOption = Annotated[
+    bool, typer.Option("--metrics", help="Publish metrics for Prometheus at /metrics, to those who may use the server.")
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", show_default=False,
+        help="Share sessions and tasks with other servers by this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
+    ),
+]  # fmt: skip
+COMMON = (CONFIG, JSON)
 
 
 def serve(
-    target: Target,
+    targets: Targets = None,
+    all_servers: AllOption = False,
+    server: ServerOption = None,
+    prefix: PrefixOption = None,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
     max_calls: MaxCallsOption = None,
     check: CheckOption = False,
     print_config: PrintConfigOption = None,
+    http: HttpOption = None,
+    token: TokenOption = None,
+    without_token: WithoutTokenOption = False,
+    allow_host: AllowHostOption = None,
+    allow_origin: AllowOriginOption = None,
+    jwks: JwksOption = None,
+    issuer: IssuerOption = None,
+    audience: AudienceOption = None,
+    scope: ScopeOption = None,
+    store: StoreOption = None,
+    allow: AllowOption = None,
+    deny: DenyOption = None,
+    read_only: ReadOnlyOption = False,
+    locked: LockedOption = False,
+    lock_file: LockFileOption = None,
+    search: SearchOption = False,
+    audit: AuditOption = None,
+    metrics: MetricsOption = False,
+    rpc: RpcOption = False,
+    *,
+    invocation: Invocation,
 ) -> None:
-    """Serve an agent or handlers as an MCP server over stdin and stdout.
+    """Serve an agent, handlers or servers as one MCP server, over stdin and stdout or HTTP.
 
     The tools of an agent are the methods of an MCPAgent that are marked with @tool; any class with
     get_mcp_tool_definitions() and execute_mcp_tool() will do as well. A handler is an MCPHandler, and --kwarg gives it
-    its settings; of a folder, all of its handlers are served. What the code prints goes to stderr.
+    its settings; of a folder, all of its handlers are served. What the code prints goes to stderr. Over stdin and
+    stdout a client has to read while it writes: once both pipes are full, neither side goes on.
+
+    With --all or --server NAME..., configured servers are served as one: their tools, prompts and resources. Each
+    server is connected when it is first needed.
 
     Example: gaia mcp serve demo
     """
@@ -81,11 +189,24 @@ def serve(
 
     # Before any code is imported, which starts programs of its own.
     order = take_order(os.environ)
+    gateway = None
+    several: dict[str, str] = {}
+    if all_servers or server:
+        if kwarg or reload or check:
+            hint = f"test servers with: {to_type('test-client', more='--all')}"
+            raise UsageError("--kwarg, --reload and --check are for an agent", hint=hint)
+        gateway = Gateway.of(invocation, [*(server or ()), *(targets or ())], prefix, is_all=all_servers)
+        target = gateway.title
+    else:
+        if len(targets or ()) > 1 and http is not None and not (check or print_config is not None or kwarg):
+            several = named_targets(targets or ())
+        target = single_target(list(several.values())[:1] or targets or (), prefix, invocation)
     keywords = order.get("settings", {})
     if kwarg:
         from gaia_mcp.cli.entries.building import keywords as keywords_of
 
         keywords = {**keywords, **keywords_of("--kwarg", kwarg)}
+    tool_options = ToolOptions(allow or (), deny or (), read_only, locked, lock_file, search, audit)
     if print_config is not None:
         from gaia_mcp.cli.transfer.host_entry import home_alone
         from gaia_mcp.cli.transfer.host_files import known_host
@@ -93,63 +214,46 @@ def serve(
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
         words += ["--max-calls", str(max_calls)] if max_calls is not None else []
-        name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])
+        words += ["--reload"] if reload else []
+        words += tool_options.words()
+        name, entry = own_entry(target, words) if gateway is None else gateway.own_entry(words)
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
     if check:
         from gaia_mcp.cli.checks.serving import check_serving
 
-        check_serving(target, {**order, "settings": keywords})
+        check_serving(target, {**order, "settings": keywords}, Gate(tool_options))
         return
-    if on_terminal(sys.stdin):
-        remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
+    gate = Gate(tool_options, scope_rules(scope or ()))
 
-    # The pipes are taken before any code of the agent is imported.
-    from gaia_mcp.server.stdio.process import StdioServer
+    def load(target: str = target) -> Loaded:
+        if gateway is not None:
+            return gateway.load(max_calls, gate, has_several_clients=http is not None)
+        from gaia_mcp.cli.serving.loading import load_provider
 
-    server = StdioServer(
-        target,
-        on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
-        on_failure=report_failure,
-    )
+        gate.check_locked(target)
+        loaded = load_provider(target, order, keywords, max_calls=max_calls, reload=reload)
+        return loaded._replace(provider=gate.of_one(target, loaded.provider))
 
-    def load() -> Provider:
-        from gaia_mcp.cli.serving.kinds import is_handler
+    if http is not None:
+        from gaia_mcp.cli.serving.over_http import AccessTokens, HttpOptions, serve_http
 
-        if Form.debug:
-            import logging
+        token = token or os.environ.get("GAIA_MCP_TOKEN") or None
+        tokens = AccessTokens(jwks, issuer, audience, scope or ())
+        store = store or os.environ.get("GAIA_MCP_STORE") or None
+        options = HttpOptions(
+            http, token, without_token, allow_host or (), allow_origin or (), tokens, metrics, store, rpc
+        )
+        offers = [Offer(name, each, f"/{name}/mcp", partial(load, each)) for name, each in several.items()]
+        name = ENTRY_NAME if gateway is not None else target_name(target)
+        serve_http(offers or [Offer(name, target, "/mcp", load)], options)
+        return
+    access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
+    if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, *access.values())):
+        problem = "options such as --token, --allow-host and --jwks are for --http"
+        has_access = scope or any(access.values())
+        missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)
+        raise UsageError(problem, hint=f"add an address: --http 127.0.0.1:8000{missing}")
+    from gaia_mcp.cli.serving.over_stdio import serve_stdio
 
-            # The built-in agents log their tracebacks at this level only.
-            logging.getLogger("gaia_mcp").setLevel(logging.DEBUG)
-        provider: Provider
-        if is_handler(target, order):
-            from gaia_mcp.cli.serving.handlers import handlers_provider
-
-            if reload:
-                raise UsageError("--reload is for an agent", hint="leave it out, and start it again")
-            provider = handlers_provider(target, {**order, "settings": keywords})
-            limit = max_calls
-        else:
-            from gaia_mcp.cli.serving.agents import agent_provider, open_agent, own_limit, sound_agent, watch_agent
-
-            agent = sound_agent(target, keywords)
-            limit = max_calls or own_limit(target, agent)
-            provider = served = agent_provider(
-                target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload
-            )
-            open_agent(target, served)
-            if (max_bytes := order.get("max_result_bytes")) is not None:
-                from gaia_mcp.manager.capped_provider import CappedProvider
-
-                provider = CappedProvider(served, max_bytes)
-            if reload:
-                watch_agent(target, keywords, served)
-        if limit is not None:
-            server.allow(limit)
-        # It may run for weeks: what it makes is collected as often as in any other program, without looking through
-        # what was loaded.
-        gc.freeze()
-        gc.set_threshold(*COLLECTION)
-        return provider
-
-    server.run(load)
+    serve_stdio(target, load)

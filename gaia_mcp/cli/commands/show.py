@@ -78,6 +78,7 @@ def _presented(session: Session) -> dict[str, Any]:
 def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
     import json
 
+    from gaia_mcp.protocol.revisions import capability_names
     from gaia_mcp.safetext import one_line
 
     server = shown.get("server")
@@ -88,7 +89,7 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
         presented = [str(info[key]) for key in ("title", "name", "version") if info.get(key)]
         facts["server"] = " ".join(presented) or "(no name)"
         facts["protocol"] = f"{server['protocolVersion']} ({server['era']})"
-        facts["offers"] = ", ".join(server["capabilities"]) or "nothing"
+        facts["offers"] = ", ".join(capability_names(server["capabilities"])) or "nothing"
         facts["instructions"] = server["instructions"] or None
     rows = []
     for key, value in facts.items():

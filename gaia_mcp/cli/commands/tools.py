@@ -134,14 +134,13 @@ def _wanted(typed: ServerWords, servers: Sequence[str]) -> tuple[dict[str, list[
 def _read(session: Session, names: Sequence[str]) -> Inventory:
     """The tools with these names, or all. Raises `ToolUnknownError`, and `ToolExcludedError` as `Session.find_tool`."""
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.errors import ToolUnknownError
-    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.session.unknown import unknown_tool
 
     found = session.tools()
     known = {tool.name: tool for tool in found}
     for name in names:
         if name not in known and session.find_tool(name) is None:
-            raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
+            raise unknown_tool(session, name, known)
     if names:
         return Inventory([known[name] for name in dict.fromkeys(names)], [])
     if not found and "tools" not in session.capabilities:

@@ -74,14 +74,14 @@ def tool_targets(ctx: CompletionContext) -> list[Candidate]:
 
 def call_words(ctx: CompletionContext) -> list[Candidate]:
     """The tools of the server that the line names, and then the arguments of the tool."""
-    from gaia_mcp.cli.completion.argument_words import argument_words
-
     server, tool, given = called(ctx)
     tools = ctx.known(server, "tools")
     if ctx.is_command and not tools:
         return file_names(ctx.word)
     if not tool:
         return _described(tools)
+    from gaia_mcp.cli.completion.argument_words import argument_words
+
     schema = next((known.get("inputSchema") for known in tools if known["name"] == tool), None)
     return argument_words(schema, given, ctx.word, ctx.folder_of(server))
 
@@ -89,6 +89,16 @@ def call_words(ctx: CompletionContext) -> list[Candidate]:
 def listed_tools(ctx: CompletionContext) -> list[Candidate]:
     """All tools of the server that the line names, also those that its entry excludes."""
     return _described(ctx.listed_tools(ctx.params.get("name", "")))
+
+
+def tool_patterns(ctx: CompletionContext) -> list[Candidate]:
+    """`SERVER/` of those that are served, and after the slash its tools and a pattern for all of them."""
+    server, slash, _ = ctx.word.partition("/")
+    if slash:
+        tools = [Candidate(f"{server}/{tool}", text) for tool, text in _described(ctx.known(server, "tools"))]
+        return [Candidate(f"{server}/*", "all of its tools"), *tools]
+    named = [*(ctx.params.get("server") or ()), *(ctx.params.get("targets") or ())]
+    return [Candidate(f"{name}/", text) for name, text in server_names(ctx) if not named or name in named]
 
 
 def check_tools(ctx: CompletionContext) -> list[Candidate]:
@@ -217,7 +227,12 @@ def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
 def known_tool(ctx: CompletionContext) -> tuple[str, str, dict[str, Any] | None]:
     """Server and tool that the line calls, and how the server described that tool when it was last seen."""
     server, name, _ = called(ctx)
-    return server, name, next((tool for tool in ctx.known(server, "tools") if tool["name"] == name), None)
+    known = {tool["name"]: tool for tool in ctx.known(server, "tools")}
+    if "." in name and name not in known:
+        from gaia_mcp.cli.entries.code_files import listed_name
+
+        return server, name, known.get(listed_name(ctx.entry(server), name, known) or "")
+    return server, name, known.get(name)
 
 
 def _described(items: list[dict[str, Any]]) -> list[Candidate]:

@@ -73,6 +73,8 @@ else
 fi
 """
 
+# fish prints the token before each candidate that goes on from it, also for its own `ls --color=`; where all candidates
+# replace the token, it prints each of them whole. So a value is alone only as a token of its own: `--style formal`.
 FISH = r"""# Completion of gaia and gmcp for fish. Written by: gaia mcp generate
 
 function __gaia_mcp_complete

@@ -69,15 +69,16 @@ def set_transport(entry: dict[str, Any], transport: str | None) -> None:
         return
     kind = TYPES.get(transport)
     if kind is None:
-        raise UsageError(f"there is no transport {transport!r}", hint="use one of: stdio, http, sse")
+        raise UsageError(f"there is no transport {transport!r}", hint="use one of: stdio, http, sse, rpc")
     if (kind == "stdio") is ("url" in entry):
-        other = "--transport http, or sse" if kind == "stdio" else "--transport stdio, or give a URL"
+        other = "--transport http, sse or rpc" if kind == "stdio" else "--transport stdio, or give a URL"
         reached = "a URL" if kind == "stdio" else "a command"
         raise UsageError(f"--transport {transport} is not for {reached}", hint=f"use {other}")
-    if kind == "sse":
-        entry["type"] = "sse"
-    elif entry.get("type") == "sse":
-        del entry["type"]
+    if kind == "stdio":
+        entry.pop("type", None)
+    else:
+        # What has been chosen is not found out about any more.
+        entry["type"] = kind
 
 
 def restrict(entry: dict[str, Any], stages: list[str], agents: list[str]) -> None:

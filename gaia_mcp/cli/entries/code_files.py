@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gaia_mcp.config.served import MAX_SOURCE_BYTES
+from gaia_mcp.config.served import MAX_SOURCE_BYTES, Served
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.names import HANDLER_SUFFIX
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
 
 # The bases of a class at the top level of a file; longer lists of them are none that a person writes.
 _HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
@@ -48,6 +54,16 @@ def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
         hint = "name the folder with files such as cost_lookup_handler.py"
         raise HandlerError(str(folder), "is a folder without a handler", hint=hint)
     return found, remarks
+
+
+def listed_name(entry: ServerEntry | None, name: str, listed: Iterable[str]) -> str | None:
+    """The tool among `listed` that `HANDLER.TOOL` means for a folder of handlers, None for any other entry or name. A
+    folder takes such a name for every tool, and lists it only where several handlers have the tool.
+    """
+    target = entry.target if entry is not None else None
+    if not isinstance(target, Served) or target.transport != "handler" or not os.path.isdir(target.target):  # noqa: PTH112
+        return None
+    return next((tool for tool in listed if name.endswith(f".{tool}")), None)
 
 
 def _is_inside(file: Path, folder: Path) -> bool:

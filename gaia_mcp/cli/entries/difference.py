@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SHOWN = (
     "command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled", "includeTools", "excludeTools",
     "handler", "agent", "settings", "max_retries", "max_result_bytes", "stages", "agents",
-    "protocolVersion", "trustHints",
+    "protocolVersion", "trustHints", "oauth",
 )  # fmt: skip
 
 
@@ -78,4 +78,6 @@ def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     if entry is None:
         return dict.fromkeys(members(raw), MASK)
     visible = members({key: value for key, value in entry.masked().items() if key in SHOWN})
+    # Of a valid entry, one of a few words.
+    visible["type"] = raw.get("type")
     return {key: visible.get(key, MASK) for key in members(raw)}

@@ -17,6 +17,14 @@ def _option(*names: str, metavar: str | None = None, about: str, **more: Any) ->
     return typer.Option(*names, metavar=metavar, help=about, show_default=False, **more)
 
 
+RegistryOption = Annotated[
+    str | None,
+    _option(
+        "--registry",
+        metavar="URL",
+        about="Use this registry of servers. Default: GAIA_MCP_REGISTRY, or the official one.",
+    ),
+]
 UrlOption = Annotated[str | None, _option("--url", metavar="URL", about="Connect to this URL over HTTP.")]
 EnvOption = Annotated[
     list[str] | None,

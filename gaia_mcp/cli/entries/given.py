@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +36,18 @@ class Given(NamedTuple):
     entry: dict[str, Any]
     remarks: list[str]
     words: Sequence[str] = ()
+
+
+class Options(NamedTuple):
+    """What the command line says about a server of a registry: `via` is the name of a way to reach it, `settings` are
+    `NAME=VALUE` or `NAME` alone, and so are the variables `env`. `replaced` returns the entry of a name that is to be
+    replaced, empty for a new one, and raises `ServerExistsError` for one that may not be.
+    """
+
+    via: str | None
+    settings: Sequence[str]
+    env: Sequence[str]
+    replaced: Callable[[str], Mapping[str, Any]]
 
 
 def given_servers(name: str | None, words: Sequence[str], url: str | None, entry: str | None) -> list[Given]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.config.targets import Remote
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 
@@ -24,12 +23,7 @@ MAX_NAMED = 4
 def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
     """Remark which command shows TAB and `search` the tools of those servers that are enabled and were never asked."""
     folder = cache_folder()
-    # A server that this version cannot connect to has nothing to show.
-    names = [
-        entry.name
-        for entry in entries
-        if not isinstance(entry.target, Remote) and not entry.disabled and ServerCache(folder, entry).seen() is None
-    ]
+    names = [entry.name for entry in entries if not entry.disabled and ServerCache(folder, entry).seen() is None]
     if names:
         whose = "its tools" if len(names) == 1 else "their tools"
         shown = to_type("tools", *(names if len(names) <= MAX_NAMED else ()))

@@ -60,6 +60,11 @@ def error_shape() -> str:
     return (PROSE / "error.txt").read_text("utf-8")
 
 
+def audit_shape() -> str:
+    """The shape of a line that `serve --audit` adds."""
+    return (PROSE / "audit.txt").read_text("utf-8")
+
+
 def inherited_variables() -> list[str]:
     """The variables that every server gets, `NAME_*` for all whose names begin so."""
     names = [*INHERITED_POSIX, *(f"{prefix}*" for prefix in INHERITED_PREFIXES)]
@@ -86,6 +91,8 @@ def _filled(name: str) -> list[Block]:
                 blocks += [Definition([Span(str(int(status)), "B")], [Span(MEANINGS[status])]) for status in MEANINGS]
             case Place("error-shape"):
                 blocks += parsed(error_shape())
+            case Place("audit-shape"):
+                blocks += parsed(audit_shape())
             case Place("inherited"):
                 blocks.append(Paragraph(_listed(inherited_variables())))
             case _:

@@ -61,7 +61,9 @@ def parts_of(name: str, blocks: Iterable[Any]) -> Iterator[Part]:
         kind = block["type"] if isinstance(block, dict) and isinstance(block.get("type"), str) else None
         holder = _HELD_BY.get(kind, "") if kind else "type"
         held = block.get(holder) if kind else None
-        if kind == "resource" and isinstance(held, dict):
+        if kind == "code_output":
+            yield from _written(block)
+        elif kind == "resource" and isinstance(held, dict):
             yield resource_part(name, held)
         elif kind in ("image", "audio") and isinstance(held, str):
             yield _binary(name, held, block.get("mimeType"), "")
@@ -82,6 +84,15 @@ def resource_part(name: str, resource: dict[str, Any]) -> Part:
     if isinstance(blob := resource.get("blob"), str):
         return _binary(name, blob, mime_type, uri)
     return _as_json(resource, "a resource has neither 'text' nor 'blob', and is printed as JSON")
+
+
+def _written(block: dict[str, Any]) -> Iterator[Text]:
+    """What a program has written, as AgentVault's servers have it: its output, then its errors."""
+    texts = [block.get(name) for name in ("stdout", "stderr")]
+    if all(isinstance(text, str) for text in texts):
+        yield from [Text(str(text)) for text in texts if text] or [Text("")]
+    else:
+        yield _as_json(block, "a content block of code has no 'stdout' and 'stderr', and is printed as JSON")
 
 
 def _as_json(value: Any, problem: str) -> Text:

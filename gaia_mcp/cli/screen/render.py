@@ -6,7 +6,6 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.content import File, Text, parts_of, resource_part
 from gaia_mcp.cli.screen.destination import SaveError
 from gaia_mcp.cli.screen.output import (
@@ -48,11 +47,17 @@ class Answer(NamedTuple):
 
 
 def show_result(
-    server: str, tool: str, result: dict[str, Any], destination: Destination | None, masker: Callable[[], Masker]
+    server: str,
+    tool: str,
+    result: dict[str, Any],
+    destination: Destination | None,
+    masker: Callable[[], Masker],
+    hint_for: Callable[[str], str],
 ) -> None:
     """Print the result of a tool: as JSON with `--json`, else its text. Files go to `destination`.
 
-    The text of a failure goes to stderr, masked, unless stdout is a terminal. Raises `SaveError`.
+    The text of a failure goes to stderr, masked, unless stdout is a terminal; `hint_for` tells what to type after it.
+    Raises `SaveError`.
     """
     content = result.get("content")
     if content is None and "structuredContent" not in result:
@@ -62,7 +67,7 @@ def show_result(
     answer = Answer(parts, result, result.get("structuredContent"))
     try:
         if result.get("isError"):
-            _show_failure(server, tool, answer, destination, masker)
+            _show_failure(server, tool, answer, destination, masker, hint_for)
         else:
             _show(answer, destination)
     except SaveError as error:
@@ -94,7 +99,12 @@ def show_contents(uri: str, result: dict[str, Any], destination: Destination | N
 
 
 def _show_failure(
-    server: str, tool: str, answer: Answer, destination: Destination | None, masker: Callable[[], Masker]
+    server: str,
+    tool: str,
+    answer: Answer,
+    destination: Destination | None,
+    masker: Callable[[], Masker],
+    hint_for: Callable[[str], str],
 ) -> None:
     from gaia_mcp.toolspec.invalid_arguments import details_of
 
@@ -127,8 +137,7 @@ def _show_failure(
         # What a person has just read is not repeated.
         reason = "" if is_read and error in ("", said) else error or reason
     failed = f"tool {tool!r} of {server!r} failed"
-    hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
-    report(ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint))
+    report(ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint_for(said)))
 
 
 def _error_in(structure: Any) -> str:

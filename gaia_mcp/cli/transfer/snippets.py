@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
+from gaia_mcp.cli.serving.several import target_name
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
@@ -19,7 +19,6 @@ from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.masking import masked_entry
 from gaia_mcp.hosts.places import places
-from gaia_mcp.names import handler_name
 from gaia_mcp.paths import shown
 from gaia_mcp.textproblems import TextProblemError
 
@@ -92,15 +91,15 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
     """A name, and the entry that serves `target` with this program, from any folder. `words` are its options."""
     place, colon, kind = target.rpartition(":")
     found = os.path.abspath(os.path.expanduser(place or target))  # noqa: PTH100, PTH111
-    name = kind
+    name = target_name(target)
     if colon and (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
         target = f"{found}:{kind}"
     elif colon:
         remark(f"the host has to be able to import {place}; a path such as ./file.py:{kind} works from everywhere")
     elif target.endswith(".py") or os.path.isdir(found):  # noqa: PTH112
-        target, name = found, handler_name(Path(found).stem)
+        target = found
     command, *start = own_program()
-    return (name or target).lower(), {"command": command, "args": [*start, "serve", target, *words]}
+    return name, {"command": command, "args": [*start, "serve", target, *words]}
 
 
 def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:

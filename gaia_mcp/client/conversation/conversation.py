@@ -5,19 +5,19 @@ It knows no transport. What passes between the channel and the callers is the di
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from gaia_mcp._version import __version__
 from gaia_mcp.client.conversation.dispatcher import Dispatcher
-from gaia_mcp.client.conversation.waiters import Waiter
+from gaia_mcp.client.conversation.waiters import RequestFailed, Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
     MCPError,
     NotOfferedError,
     PeerError,
     RemoteProtocolError,
-    UnansweredError,
     outcome_unknown,
 )
 from gaia_mcp.protocol import jsonrpc
@@ -129,8 +129,10 @@ class Conversation:
             return outcome.peer
         if outcome is None:
             # What writes something else to stdout is not slow but, most often, no server.
-            case = "not-mcp" if dispatcher.noise() else ""
+            case = "not-mcp" if dispatcher.noise() else self._channel.silence_case
             raise time_ran_out(self._name, deadline, "at its start", noise=self._noise(), case=case)
+        if isinstance(outcome, RequestFailed):
+            raise outcome.error
         if not isinstance(outcome, NegotiationFailed):
             assert isinstance(outcome, MCPError)  # noqa: S101 (nothing else ends a negotiation)
             raise dispatcher.why_lost("at its start") if dispatcher.lost is not None else outcome
@@ -139,7 +141,7 @@ class Conversation:
             raise self._refusal(error.asked, error.code, error.text, error.data)
         raise error
 
-    def _wait_for_mute(self, waiter: Waiter) -> Event | MCPError | None:
+    def _wait_for_mute(self, waiter: Waiter) -> Event | MCPError | RequestFailed | None:
         """The outcome of the negotiation. None if there is none in half of the time that is left, though the server may
         only be slow. Raises `DeadlineError` if it is mute.
         """
@@ -221,6 +223,24 @@ class Conversation:
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
     ) -> Result | ErrorResponse:
+        # Most programs have no trace that a request could belong to, and load nothing for it.
+        if "gaia_mcp.tracing" not in sys.modules and "opentelemetry.trace" not in sys.modules:
+            return self._called(method, params, deadline, on_progress)
+        from gaia_mcp.client.conversation.traced import traced_call
+
+        def call(params: dict[str, Any] | None) -> Result | ErrorResponse:
+            return self._called(method, params, deadline, on_progress)
+
+        return traced_call(call, method, params, self._attributes, self._channel.masker().text)
+
+    def _attributes(self) -> dict[str, str | int]:
+        """What a span tells about the server."""
+        peer = self.peer
+        return {**self._channel.attributes(), **({"mcp.protocol.version": peer.version} if peer is not None else {})}
+
+    def _called(
+        self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
+    ) -> Result | ErrorResponse:
         name = params.get("name") if params else None
         tool = str(name) if method == "tools/call" else None
         if not self._channel.listens:
@@ -277,8 +297,8 @@ class Conversation:
                     outcome = None
                 if outcome is None:
                     raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
-                if isinstance(outcome, UnansweredError):
-                    raise outcome
+                if isinstance(outcome, RequestFailed):
+                    raise outcome_unknown(outcome.error, tool)
                 raise outcome_unknown(dispatcher.why_lost(stage), tool)
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)
@@ -286,6 +306,16 @@ class Conversation:
         finally:
             deadline.forget(waiter.wake)
             dispatcher.waiters.pop(request_id, None)
+
+    @property
+    def lists_tools(self) -> bool:
+        """As `Channel.lists_tools`."""
+        return self._channel.lists_tools
+
+    def tools_left_out(self) -> dict[str, str]:
+        """The tools of the last list that the channel has left out of it, and why, without secrets."""
+        masker = self._channel.masker
+        return {name: masker().text(reason) for name, reason in self._channel.tools_left_out().items()}
 
     # Errors.
 

@@ -161,12 +161,20 @@ class Dispatcher:
         """A message has arrived that is parsed already. For the channel."""
         self._take(self._connection.receive_message, value, about)
 
+    def request_failed(self, about: RequestId, error: MCPError) -> None:
+        """No response to the request `about` will arrive. For the channel."""
+        with self._lock:
+            waiter = self.waiters.get(about) or self.opening
+        if waiter is not None:
+            waiter.fail(error)
+
     def channel_ended(self, error: MCPError) -> None:
         """Nothing more will arrive. For the channel. Called again, it changes nothing: the first reason counts."""
         with self._lock:
             self.lost = error = self.lost or error
             waiters, self.waiters = list(self.waiters.values()), {}
             opening, self.opening = self.opening, None
+        self._server_requests.close()
         for waiter in waiters:
             waiter.outcomes.put(error)
         if opening is not None:

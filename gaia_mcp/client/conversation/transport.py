@@ -124,6 +124,16 @@ class ChannelTransport(MCPTransport):
             (self.host or Host()).forget_strays()
             return self._start(deadline, disconnects, probe=False).negotiate(deadline)
 
+    def recall(self, era: str | None) -> bool:
+        """Connect from now on as to a server that was found to be of `era`, which `era_of` has returned; None if it is
+        not known. Whether the server is to be probed.
+        """
+        return era != "handshake"
+
+    def era_of(self, peer: Peer) -> str:
+        """What is to be remembered of the server, so that it is not found out again."""
+        return peer.era
+
     def disconnect(self, grace_seconds: float | None = None) -> None:
         """End the connection. May be called twice. `grace_seconds`, for each step of ending the server, are the usual
         ones of its channel if None.

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Channel
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
     from gaia_mcp.protocol.events import Event, Progressed
+
+
+class RequestFailed(NamedTuple):
+    """One request has ended without a response. The connection goes on."""
+
+    error: MCPError
 
 
 class Waiter:
@@ -24,7 +30,7 @@ class Waiter:
     def __init__(self, channel: Channel, deadline: Deadline) -> None:
         self._channel = channel
         self.deadline = deadline
-        self.outcomes: SimpleQueue[Event | MCPError | None] = SimpleQueue()
+        self.outcomes: SimpleQueue[Event | MCPError | RequestFailed | None] = SimpleQueue()
         self._progress: Progressed | None = None
         # Whether a progress event is among the outcomes.
         self._is_announced = False
@@ -45,7 +51,7 @@ class Waiter:
 
     def fail(self, error: MCPError) -> None:
         """End the request with `error`, from any thread."""
-        self.outcomes.put(error)
+        self.outcomes.put(RequestFailed(error))
         self._channel.wake()
 
     def wake(self) -> None:

@@ -27,6 +27,9 @@ T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
 OnChange: TypeAlias = "Callable[[Change], None]"
 
+# What is said of a server whose tools are not all known, because it cannot list them.
+UNLISTED = "it speaks AgentVault's dialect and cannot list its tools: call them by name, and name them in 'tools'"
+
 
 class MCPTransport(ABC):
     """The least that a transport must do. Subclass this to reach servers in a way of your own."""
@@ -63,6 +66,9 @@ class Receiver(Protocol):
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
         """As `receive`, for a channel that has parsed it already."""
 
+    def request_failed(self, about: RequestId, error: MCPError) -> None:
+        """No response to the request `about` will arrive. The others go on."""
+
     def channel_ended(self, error: MCPError) -> None:
         """Nothing more will arrive. May be called again: the first reason counts."""
 
@@ -79,6 +85,8 @@ class Channel(ABC):
 
     # Whether messages can arrive that answer no request of ours: requests, notifications, progress.
     listens: ClassVar[bool] = True
+    # The case of the error for a server that does not answer at its start.
+    silence_case: ClassVar[str] = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -113,6 +121,10 @@ class Channel(ABC):
             outcome = next_outcome(outcomes, deadline)
             if outcome is not None or deadline.expired:
                 return outcome
+
+    def attributes(self) -> dict[str, str | int]:
+        """How the server is reached, for a span, by the names of OpenTelemetry."""
+        return {}
 
     def wake(self) -> None:  # noqa: B027
         """Have a thread that reads in `wait` look at its queue and its deadline again."""
@@ -150,6 +162,17 @@ class Channel(ABC):
     def noise(self) -> str:
         """What is known of a server that does not respond, for an error; empty if nothing."""
         return ""
+
+    def tools_left_out(self) -> dict[str, str]:
+        """The tools that are not in the list which the server has sent last, because this channel must not hand them
+        over: the reason by the tool's name.
+        """
+        return {}
+
+    @property
+    def lists_tools(self) -> bool:
+        """Whether a tool that the server does not list is none of its tools."""
+        return True
 
 
 def next_outcome(outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
+    import ssl
+
+    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.config.entries import ServerEntry
+
+# How servers are reached that are not started.
+_REMOTE = ("http", "sse", "rpc")
 
 
 def transport_of(
@@ -23,10 +31,14 @@ def transport_of(
     environ: Mapping[str, str] | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     child: Child | None = None,
-) -> StdioTransport:
+    person: Person | None = None,
+) -> StdioTransport | HttpTransport:
     """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. `child` is the server's
-    process if that has been started already. Raises as `command_of` does.
+    process if that has been started already; `person` grants access where a URL wants that. Raises as `command_of`
+    does.
     """
+    if entry.transport in _REMOTE:
+        return _remote_transport(entry, timeout, debug, environ, person)
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
     command = command_of(entry, environ)
@@ -57,21 +69,90 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)
 
 
+def authorizer_of(
+    entry: ServerEntry, environ: Mapping[str, str] | None = None, person: Person | None = None
+) -> Authorizer:
+    """What authorizes the requests to the server of an entry with a URL. Without a `person` there is no login.
+
+    Raises as `ServerEntry.resolved` does.
+    """
+    from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+    from gaia_mcp.config.targets import Remote
+
+    environ = os.environ if environ is None else environ
+    target = entry.target.resolved(entry.name, environ)
+    if not isinstance(target, Remote):
+        raise _unreachable(entry, entry.transport)
+    if any(name.lower() == "authorization" for name in target.headers):
+        return NoAuthorizer(entry.name, has_header=True)
+    if target.oauth.is_off:
+        return NoAuthorizer(entry.name)
+    from gaia_mcp.client.transports.http.auth.oauth import OAuth
+    from gaia_mcp.client.transports.http.auth.settings import settings_of
+    from gaia_mcp.paths import config_folder
+
+    def context() -> ssl.SSLContext:
+        from gaia_mcp.client.transports.http.endpoint import Endpoint
+
+        return Endpoint(entry.name, target.url, ca=target.ca, cert=target.cert, key=target.key).context()
+
+    settings = settings_of(target.oauth.resolved(entry.name, environ))
+    own = context if target.ca is not None else None
+    return OAuth(entry.name, target.url, settings, config_folder(environ), person=person, context=own)
+
+
+def is_started(entry: ServerEntry) -> bool:
+    """Whether the server of an entry is a process of ours, and not reached by a URL."""
+    return entry.transport in ("stdio", "handler", "agent")
+
+
 def check_type(entry: ServerEntry) -> None:
-    """Raise `EntryError` for an entry of a program whose `type` is not that of a server which is started.
+    """Raise `EntryError` for an entry of a program whose `type` is not that of a server which can be reached.
 
     In a file other words are read too, for the programs that share it have words of their own.
     """
-    check_reachable(entry)
     kind = entry.raw.get("type", "stdio")
-    if kind != "stdio":
+    if kind != "stdio" and is_started(entry):
         raise _unreachable(entry, kind)
 
 
-def check_reachable(entry: ServerEntry) -> None:
-    """Raise `EntryError` for a server that is not started, but reached by a URL."""
-    if entry.transport in ("http", "sse", "rpc"):
-        raise _unreachable(entry, entry.transport)
+def _remote_transport(
+    entry: ServerEntry, timeout: float, debug: bool, environ: Mapping[str, str] | None, person: Person | None
+) -> HttpTransport:
+    from gaia_mcp.client.transports.http.transport import HttpTransport
+    from gaia_mcp.config.targets import Remote
+
+    target = entry.target.resolved(entry.name, os.environ if environ is None else environ)
+    assert isinstance(target, Remote)  # noqa: S101 (no other is reached so)
+    return HttpTransport(
+        target.url,
+        target.headers,
+        timeout,
+        debug,
+        # Without a `type` the server is found out about.
+        way=target.transport if "type" in entry.raw else None,
+        declared=_declared(entry),
+        name=entry.name,
+        authorizer=authorizer_of(entry, environ, person),
+        ca=target.ca,
+        cert=target.cert,
+        key=target.key,
+    )
+
+
+def _declared(entry: ServerEntry) -> list[dict[str, Any]]:
+    """The definitions of the tools that an entry names, for a server that cannot list them. Hosts that choose tools by
+    this member have "*" there.
+    """
+    found: list[dict[str, Any]] = []
+    given = entry.raw.get("tools", [])
+    for tool in given if isinstance(given, list) else [given]:
+        named = {"name": tool} if isinstance(tool, str) else tool
+        if not isinstance(named, dict) or not isinstance(named.get("name"), str):
+            raise EntryError(entry.name, "'tools' must be a list of names, or of definitions of tools")
+        if named["name"] != "*":
+            found.append({"inputSchema": {"type": "object"}, **named})
+    return found
 
 
 def _unreachable(entry: ServerEntry, kind: object) -> EntryError:

@@ -11,6 +11,7 @@ from gaia_mcp.errors import MCPError, NotConnectedError
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.redaction.masker import Masker
 
 
@@ -32,6 +33,12 @@ class MemoryChannel(Channel):
         if self._receiver is None:
             raise NotConnectedError(self.name)
         self._receiver.receive(record)
+
+    def fail(self, about: RequestId, error: MCPError) -> None:
+        """Have a request end without a response. Raises `NotConnectedError` before the start."""
+        if self._receiver is None:
+            raise NotConnectedError(self.name)
+        self._receiver.request_failed(about, error)
 
     def end(self, why: Callable[[str], MCPError]) -> None:
         """End the connection from the other end; `why` makes the error of a caller that waited for a stage."""

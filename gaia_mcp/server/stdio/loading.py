@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.provider import LISTS, Listener, Listeners, Provider
+from gaia_mcp.server.provider import Change, Listener, Listeners, Provider
 
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 # Declared for a provider that has not loaded yet: whatever it may turn out to have.
-CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "completions": {}, "logging": {}}
+CAPABILITIES: dict[str, Any] = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+    "extensions": {TASKS_EXTENSION: {}},
+}
 # A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds,
 # the quickest on `initialize` too, and this process has taken a while to start.
 LOADING_SECONDS = 8.0
@@ -45,8 +53,8 @@ class LoadingProvider:
     def load(self, provider: Provider) -> None:
         """Supply the provider. To be called once."""
         self._provider = provider
-        provider.on_change(lambda lists: self._listeners.announce(*lists))
-        self._listeners.announce()
+        provider.on_change(self._listeners.announce, self._listeners)
+        self._listeners.announce(Change(description=True))
         # Only now: a request that waited for this is judged by the new description.
         self.is_settled = True
         self._loaded.set()
@@ -78,8 +86,9 @@ class LoadingProvider:
         description = self._provider.describe()
         if not self._was_described_early:
             return description
-        # A capability that was declared once is kept, even if its list turns out to be empty.
-        return description._replace(capabilities={**CAPABILITIES, **description.capabilities})
+        # A capability that was declared once is kept, even if its list turns out to be empty and never changes.
+        kept = {kind: {**features, **description.capabilities.get(kind, {})} for kind, features in CAPABILITIES.items()}
+        return description._replace(capabilities={**description.capabilities, **kept})
 
     def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
         """As the provider does, waited for as long as it takes to load."""
@@ -89,9 +98,9 @@ class LoadingProvider:
         assert self._provider is not None  # noqa: S101 (that is what was waited for)
         return self._provider.answer(method, params, call)
 
-    def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` when the provider has loaded, and after each of its changes."""
-        return self._listeners.add(listener)
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """Call `listener` when the provider has loaded, and after its changes."""
+        return self._listeners.add(listener, wanted)
 
     def close(self) -> None:
         """Close the provider, if it has loaded."""

@@ -14,12 +14,15 @@ from gaia_mcp.server.failures import OnFailure, note_failure
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession, note_full
+from gaia_mcp.server.threads import report_no_ended_runs
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
 
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
 FINISH_SECONDS = 1.0
+# A tool that is cancelled may still have to save something; one that does not listen must not keep its client.
+CLEANING_SECONDS = 0.5
 # A client that has closed our input may still read slowly, perhaps through a pager. One that takes nothing has gone.
 TAKING_SECONDS = 10.0
 # An agent may save something, or remove its temporary files.
@@ -63,6 +66,7 @@ class StdioServer:
 
         Raises `OSError` if our output cannot be written, although the client may be there.
         """
+        report_no_ended_runs()
         self._session.start()
         self._closer.start()
         threading.Thread(target=self._give_up, name="give up", daemon=True).start()
@@ -82,7 +86,7 @@ class StdioServer:
 
     def _close(self) -> None:
         self._session.wait()
-        self._session.finish(FINISH_SECONDS)
+        self._session.finish(FINISH_SECONDS, CLEANING_SECONDS)
         self._provider.close()
         # A provider that cannot be loaded is given the time to report why.
         if not self._provider.has_loaded_within(FINISH_SECONDS):

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.server.calls import Calls, Job
+from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.served_call import PIPE
 from gaia_mcp.server.stdio.leader_follower import Leadership
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.served_call import ServedCall
     from gaia_mcp.server.stdio.loading import LoadingProvider
 
@@ -94,13 +96,14 @@ class StdioSession:
         """Until nothing more will arrive, or the client has gone."""
         self._ended.wait()
 
-    def finish(self, seconds: float) -> None:
+    def finish(self, seconds: float, cleaning_seconds: float = 0.0) -> None:
         """After the end: let the calls that run end, for up to `seconds`, then cancel them. Waits until all of it
-        is sent, or the session is given up.
+        is sent, or the session is given up, and for up to `cleaning_seconds` until what is cancelled has cleaned up.
         """
         self._calls.wait_until_idle(seconds)
         threading.Thread(target=self._close, name="last messages", daemon=True).start()
         self._closed.wait()
+        self._calls.wait_until_over(cleaning_seconds)
 
     def give_up(self) -> None:
         """End although a message is being written: the client does not read it."""
@@ -223,6 +226,8 @@ class StdioSession:
             self._provider.await_description(record, lambda: bool(self._records) or self._has_input())
         # Without the lock: only the leader adds jobs, and it looks for them under the lock before it reads on.
         jobs = self._calls.receive(record)
+        for job in jobs:
+            job.call.transport = PIPE
         room = self._max_waiting - len(self._jobs)
         self._jobs.extend(jobs[:room])
         for job in jobs[room:]:

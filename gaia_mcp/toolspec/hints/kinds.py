@@ -68,7 +68,7 @@ class Scalar(Kind):
         raise ConversionError(where, f"{shown(value)} is not of type {TYPE_NAMES[self.of]!r}")
 
     def distance(self, value: Any) -> int:
-        return int(self.of is float and isinstance(value, int))
+        return int({self.of, type(value)} == {int, float})
 
 
 class Choice(Kind):
@@ -189,7 +189,10 @@ class Union(Kind):
         self._members = members
 
     def schema(self, definitions: Definitions) -> Wire:
-        return {"anyOf": [member.schema(definitions) for member in self._members]}
+        schemas = [member.schema(definitions) for member in self._members]
+        if {"type": "number"} in schemas:  # Which every integer is, too.
+            schemas = [schema for schema in schemas if schema != {"type": "integer"}]
+        return {"anyOf": schemas} if len(schemas) > 1 else schemas[0]
 
     def convert(self, value: Any, where: str) -> Any:
         problems = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.config.entries import REVISION
 from tests.cli.conftest import BIN
 from tests.waiting import wait_until
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tests.cli.terminals import Person
 
 AGENT = Path(__file__).parents[2] / "peers" / "programs" / "asking_agent.py"
-ERAS = {"asking": {}, "asking-old": {"protocol": "2025-11-25"}}
+ERAS = {"asking": {}, "asking-old": {REVISION: "2025-11-25"}}
 # Programs that answer a sampling request.
 COUNTING = "import json, sys; print('I was given', json.load(sys.stdin)['maxTokens'], 'tokens')"
 FULL = """print('{"role": "assistant", "content": {"type": "text", "text": "Hm."}, "model": "m"}')"""
@@ -185,6 +186,14 @@ def test_a_program_answers_sampling_requests(gaia: Gaia, era: str, text: str, to
     assert (ran.stdout, ran.code) == (f"{told}\n", 0)
 
 
+def test_a_model_that_is_missing_is_told_with_the_option_to_add(gaia: Gaia, era: str) -> None:
+    """Ours: the stateless era has an error for it, the handshake era the failure of the tool."""
+    ran = gaia("call", era, "think")
+
+    assert ran.code == (6 if era == "asking" else 9)
+    assert ran.errors[1] == f"hint: answer its sampling requests with: gaia mcp call {era} think --sample PROGRAM"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -255,7 +264,7 @@ def test_a_prompt_and_a_resource_that_ask_are_answered(gaia: Gaia, words: tuple[
     """Spec: both may ask as a tool does."""
     (gaia.cwd / "hall.py").write_text(WELCOMING)
     args = ["mcp", "serve", f"{gaia.cwd / 'hall.py'}:Welcoming"]
-    gaia.write({"hall": {"command": str(BIN / "gaia"), "args": args, "protocol": revision}})
+    gaia.write({"hall": {"command": str(BIN / "gaia"), "args": args, REVISION: revision}})
 
     answered = gaia(*words, "--answer", "name=Ada")
     declined = gaia(*words, "--decline")

@@ -46,7 +46,7 @@ def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
     """Ours: name, version and tool count are reported."""
     ran = gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo")
 
-    assert ran.stdout == "added 'demo' to ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools\n"
+    assert ran.stdout == "added 'demo' to ~/.gaia/mcp_servers.json: demo 0.1.0, 10 tools\n"
     assert saved(gaia) == {"demo": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}
     assert gaia.config.stat().st_mode & 0o777 == 0o600
     assert gaia.config.parent.stat().st_mode & 0o777 == 0o700
@@ -124,13 +124,14 @@ def test_the_answer_may_be_json_too(gaia: Gaia) -> None:
     ran = gaia("add", "demo", "--json", "--", "gaia", "mcp", "serve", "demo")
 
     assert ran.json["added"] == "demo"
-    assert ran.json["tools"] == 7
+    assert ran.json["tools"] == 10
     assert ran.json["path"] == str(gaia.config)
 
 
-def test_a_url_can_be_kept_though_not_yet_reached(gaia: Gaia) -> None:
-    """Ours, until HTTP is spoken: honest about it."""
-    assert gaia("add", "web", "--url", "https://example.com/mcp").code == 3
+def test_a_url_can_be_kept_though_nothing_is_there(gaia: Gaia) -> None:
+    """Ours: a server may be down; unasked only one that responds is saved."""
+    assert gaia("add", "web", "--url", "http://127.0.0.1:1/mcp").code == 4
+    assert not gaia.config.exists()
     ran = gaia("add", "web", "--url", "https://example.com/mcp", "--header", "Authorization: Bearer ${T}", "--no-check")
     assert ran.code == 0
     assert saved(gaia)["web"] == {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}

@@ -197,10 +197,12 @@ NOTION = Readme(
 """,
     "Notion",
     {"url": "https://mcp.notion.com/mcp"},
-    "this version cannot connect to 'Notion' yet",
+    "TAB and search know its tools after: gaia mcp tools Notion",
 )
 SENTRY = Readme(
-    "claude mcp add --transport http sentry https://mcp.sentry.dev/mcp", "sentry", {"url": "https://mcp.sentry.dev/mcp"}
+    "claude mcp add --transport http sentry https://mcp.sentry.dev/mcp",
+    "sentry",
+    {"url": "https://mcp.sentry.dev/mcp", "type": "http"},
 )
 AIRTABLE = Readme(
     """

@@ -44,7 +44,7 @@ def test_only_what_is_named_is_changed(gaia: Gaia) -> None:
     )
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [
-        "changed 'b' in ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools",
+        "changed 'b' in ~/.gaia/mcp_servers.json: demo 0.1.0, 10 tools",
         "  env.A: 1 → nothing",
         "  env.B: 2 → 3",
         "  env.PATH: nothing → ${PATH}",
@@ -64,7 +64,7 @@ def test_as_json_it_says_what_was_and_what_is(demo: Gaia) -> None:
     assert "plain text" in ran.stderr
     assert ran.json["edited"] == "demo"
     assert ran.json["changes"] == {"env.TOKEN": {"before": None, "after": "****"}}
-    assert (ran.json["path"], ran.json["tools"], ran.json["serverInfo"]["name"]) == (str(demo.config), 7, "demo")
+    assert (ran.json["path"], ran.json["tools"], ran.json["serverInfo"]["name"]) == (str(demo.config), 10, "demo")
 
 
 def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:
@@ -119,7 +119,7 @@ def test_a_server_may_be_reached_in_another_way(gaia: Gaia) -> None:
     """Ours: what belongs to the old way goes with it."""
     gaia.write({"x": {**DEMO, "env": {"A": "1"}, "timeout": 3}})
 
-    assert gaia("edit", "x", "--url", "https://e.org/mcp", "--header", "X-Key: hunter2222").code == 3
+    assert gaia("edit", "x", "--url", "http://127.0.0.1:1/mcp", "--header", "X-Key: hunter2222").code == 4
     ran = gaia("edit", "x", "--url", "https://e.org/mcp", "--header", "X-Key: hunter2222", "--no-check")
     assert ran.code == 0
     assert "hunter2222" not in ran.stdout

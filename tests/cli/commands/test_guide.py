@@ -42,8 +42,8 @@ def test_a_server_adds_its_instructions_and_the_names_of_its_tools(demo: Gaia) -
     ran = demo("guide", "demo")
 
     assert ran.stdout == demo("guide").stdout + (
-        "\nServer demo\nTry greet, add, picture, sound, attach, countdown and fail.\n"
-        "Tools: greet, add, picture, sound, attach, countdown, fail\n"
+        "\nServer demo\nTry greet, add, picture, sound, attach, fail, countdown, order, note and haiku.\n"
+        "Tools: greet, add, picture, sound, attach, fail, countdown, order, note, haiku\n"
     )
     assert demo("guide", "demo", "--json").json["server"]["tools"][0] == "greet"
     assert demo("guide", "unknown").code == 3

@@ -53,7 +53,7 @@ def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
 
     checks = {row["name"]: row["check"] for row in ran.json["servers"]}
     assert checks["demo"]["ok"]
-    assert checks["demo"]["tools"] == 7
+    assert checks["demo"]["tools"] == 10
     assert checks["gone"]["error"]["kind"] == "spawn"
     assert checks["hangs"]["error"]["kind"] == "timeout"
     assert ran.code == 4

@@ -25,6 +25,10 @@ def test_resources_are_shown_with_what_they_are(demo: Gaia) -> None:
         "      What this agent is",
         "  demo://logo (image/png) logo",
         "      A small picture",
+        "  demo://notes (application/json) all_notes",
+        "      The notes that `note` has kept",
+        "  demo://notes/{number} (text/plain) one_note",
+        "      One note",
     ]
 
 

@@ -356,6 +356,20 @@ def test_check_lists_what_would_be_served_and_leaves(gaia: Gaia) -> None:
     ]
 
 
+def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
+    """Ours: what a client would find."""
+    lines = ["from gaia_mcp import MCPAgent, resource", "class Books(MCPAgent):"]
+    for number in range(1001):
+        lines += [f"    @resource('books://{number}')", f"    def book{number}(self) -> str: return 'b'"]
+    lines += ["    @resource('shelves://{name}')", "    def shelf(self, name: str) -> str: return 's'"]
+    (gaia.cwd / "books.py").write_text("\n".join(lines))
+
+    ran = gaia("serve", "books.py", "--check")
+
+    assert ran.stdout.startswith("Books: 1001 resources, 1 resource template\n")
+    assert ran.stdout.splitlines()[-1] == "  resource template shelves://{name}"
+
+
 def test_check_names_every_problem_and_ends_in_three(gaia: Gaia) -> None:
     """Ours: for a build, and for an author whose tool is missing."""
     (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, *rest, when: 'Nope'"))

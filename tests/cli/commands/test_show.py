@@ -40,11 +40,11 @@ def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
     shown = dict(line.split(None, 1) for line in ran.stdout.splitlines())
     assert shown["server"] == "GAIA MCP demo demo 0.1.0"
     assert shown["protocol"] == "2026-07-28 (stateless)"
-    assert shown["offers"] == "tools, logging, prompts, resources"
+    assert shown["offers"] == "tools, logging, prompts, resources, completions, io.modelcontextprotocol/tasks"
     assert shown["instructions"].startswith("Try greet")
-    assert shown["tools"] == "7"
+    assert shown["tools"] == "10"
     server = demo("show", "demo", "--check", "--json").json["server"]
-    assert (server["protocolVersion"], server["tools"], server["serverInfo"]["name"]) == ("2026-07-28", 7, "demo")
+    assert (server["protocolVersion"], server["tools"], server["serverInfo"]["name"]) == ("2026-07-28", 10, "demo")
 
 
 def test_what_was_seen_before_is_known(demo: Gaia) -> None:
@@ -52,7 +52,7 @@ def test_what_was_seen_before_is_known(demo: Gaia) -> None:
     assert demo("show", "demo", "--json").json["known_tools"] is None
     demo("tools")
 
-    assert demo("show", "demo", "--json").json["known_tools"] == 7
+    assert demo("show", "demo", "--json").json["known_tools"] == 10
 
 
 @pytest.mark.parametrize(("name", "code"), [("nobody", 3), ("odd", 3)])

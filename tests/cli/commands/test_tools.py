@@ -45,7 +45,7 @@ def test_one_tool_is_looked_at(demo: Gaia, words: tuple[str, ...]) -> None:
 def test_the_name_of_a_server_is_always_that_server(two: Gaia) -> None:
     """Ours: any other word is a tool of the server before it."""
     both = two("tools", "demo", "add", "--json").json["servers"]
-    assert [(server["name"], len(server["tools"])) for server in both] == [("demo", 7), ("add", 10)]
+    assert [(server["name"], len(server["tools"])) for server in both] == [("demo", 10), ("add", 10)]
 
     dotted = two("tools", "demo.add", "greet", "add", "echo", "--names")
     assert dotted.stdout.splitlines() == ["demo.add", "demo.greet", "add.echo"]
@@ -63,7 +63,7 @@ def test_names_alone_can_be_piped_into_call(two: Gaia) -> None:
     """Ours: of one server that was named its tools, of several what `call` takes."""
     assert two("tools", "add", "--names").stdout.splitlines()[:2] == ["echo", "slow"]
     names = two("tools", "--names").stdout.splitlines()
-    assert len(names) == 17
+    assert len(names) == 20
     assert {"demo.greet", "add.echo"} <= set(names)
     assert two("call", "demo.greet", "name=Ada").code == 0
     (server,) = two("tools", "add", "--names", "--json").json["servers"]
@@ -142,9 +142,9 @@ def test_what_definitions_cost_is_shown_for_each_server(demo: Gaia) -> None:
 
     rows = [re.split(r"  +", line) for line in ran.stdout.splitlines()]
     assert rows == [
-        ["demo", "7 tools", f"about {sum(tokens[:7])} tokens"],
-        ["hand", f"{len(tokens) - 7} tools", f"about {sum(tokens[7:])} tokens"],
+        ["demo", "10 tools", f"about {sum(tokens[:10])} tokens"],
+        ["hand", f"{len(tokens) - 10} tools", f"about {sum(tokens[10:])} tokens"],
         ["in all", f"{len(tokens)} tools", f"about {sum(tokens)} tokens"],
     ]
     (server,) = demo("tools", "demo", "--cost", "--json").json["servers"]
-    assert [tool["tokens"] for tool in server["tools"]] == tokens[:7]
+    assert [tool["tokens"] for tool in server["tools"]] == tokens[:10]

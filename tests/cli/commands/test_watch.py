@@ -22,9 +22,9 @@ ERAS = ("2026-07-28", "2025-11-25")
 class Watched:
     """A `gaia mcp watch` that runs, and the server that it holds open and that does what it is ordered to."""
 
-    def __init__(self, gaia: Gaia, era: str, *arguments: str) -> None:
+    def __init__(self, gaia: Gaia, era: str, *arguments: str, server: dict[str, Any] | None = None) -> None:
         self.orders = gaia.cwd / "orders"
-        gaia.write({"x": entry_of("announces", era, env={"ORDERS": str(self.orders)})})
+        gaia.write({"x": server or entry_of("announces", era, env={"ORDERS": str(self.orders)})})
         self.process = gaia.popen("watch", "x", *arguments)
         self._read: dict[int, bytes] = {}
         assert self.process.stdout is not None
@@ -237,6 +237,63 @@ def test_a_server_of_ours_that_is_reloaded_is_heard(gaia: Gaia) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10)
     assert process.returncode == 130
+
+
+BOARD = """
+import threading
+from pathlib import Path
+from gaia_mcp import MCPAgent, resource, tool
+
+class Board(MCPAgent):
+    names = ()
+    text = "nothing"
+    is_closed = threading.Event()
+
+    def opened(self):
+        threading.Thread(target=self.obey, daemon=True).start()
+
+    def closed(self):
+        self.is_closed.set()
+
+    def obey(self):
+        done = 0
+        while not self.is_closed.wait(0.05):
+            orders = Path("orders").read_text().split() if Path("orders").exists() else []
+            for order in orders[done:]:
+                self.names, self.text = (*self.names, order), order
+                self.resources_changed()
+                self.resource_updated("board://today")
+            done = len(orders)
+
+    @tool
+    def nothing(self) -> None:
+        "A tool."
+
+    @resource("board://today")
+    def today(self) -> str:
+        return self.text
+
+    def get_mcp_resources(self):
+        return [{"uri": f"board://{name}", "name": name, "text": name} for name in self.names]
+"""
+
+
+def test_an_agent_of_ours_that_changes_is_heard(gaia: Gaia, era: str) -> None:
+    """Ours: what it announces from a thread of its own; `--read` prints what a resource has become."""
+    (gaia.cwd / "board.py").write_text(BOARD)
+    server = {"agent": f"{gaia.cwd / 'board.py'}:Board", "cwd": str(gaia.cwd), "protocolVersion": era}
+    watched = Watched(gaia, era, "board://today", "--read", "--json", server=server)
+    assert watched.began == "note: watching tools, resources, board://today, log messages of 'x'"
+
+    watched.order("milk")
+
+    events = sorted((watched.event() for _ in range(2)), key=lambda event: str(event["event"]))
+    assert events[0] == {
+        "event": "list-changed", "kind": "resources", "added": ["board://milk"], "removed": [], "changed": []
+    }  # fmt: skip
+    assert events[1]["event"] == "resource-updated"
+    assert [content["text"] for content in events[1]["contents"]] == ["milk"]
+    assert watched.end() == (130, "")
 
 
 def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:

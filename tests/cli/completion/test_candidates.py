@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
+from gaia_mcp.agents.loader import BUILT_IN
 from gaia_mcp.cli.app import COMMANDS, app
 from gaia_mcp.cli.completion.candidates import MAX_DESCRIBED, Candidate, candidates
 from gaia_mcp.config.entries import read_entry
@@ -278,7 +279,7 @@ def test_agents_are_built_in_or_classes_of_files(known: None) -> None:
     Path("data.txt").touch()
     Path("folder").mkdir()
 
-    assert after("mcp", "serve", "") == ["agents", "demo", "agent.py:", "folder/"]
+    assert after("mcp", "serve", "") == [*BUILT_IN, "agent.py:", "folder/"]
     assert after("mcp", "serve", "agent.py:") == ["agent.py:One", "agent.py:Two"]
     assert after("mcp", "serve", "missing.py:") == []
 
@@ -297,6 +298,17 @@ def test_values_of_options_are_offered_where_they_can_be_listed(known: None) -> 
     assert after("mcp", "edit", "nobody", "--unset", "") == after("mcp", "edit", "--unset", "") == []
     assert after("mcp", "watch", "demo", "--level", "e") == ["error", "emergency"]
     assert after("mcp", "edit", "demo", "--cwd", "f") == after("mcp", "add", "new", "--cwd", "f") == ["folder/"]
+
+
+def test_patterns_are_offered_for_the_tools_of_servers_that_are_served(known: None) -> None:
+    """Ours: what the tools are called is known, and that a pattern may be for all of them."""
+    assert described("mcp", "serve", "--all", "--deny", "de") == {
+        "demo/": "uvx demo-server --token ****", "deaf/": "disabled: npx run",
+    }  # fmt: skip
+    assert after("mcp", "serve", "--server", "far", "demo", "--allow", "") == ["demo/", "far/"]
+    assert after("mcp", "serve", "--all", "--allow", "demo/") == ["demo/*", "demo/greet", "demo/add", "demo/odd"]
+    assert after("mcp", "serve", "--all", "--allow=demo/g") == ["--allow=demo/greet"]
+    assert after("mcp", "serve", "--all", "--allow", "nobody/") == ["nobody/*"]
 
 
 def test_nothing_is_offered_where_nothing_is_known(known: None) -> None:

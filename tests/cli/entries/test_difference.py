@@ -32,6 +32,11 @@ def test_of_an_unknown_member_only_is_told_that_it_has_changed() -> None:
     }
 
 
+def test_the_type_of_a_server_is_no_secret() -> None:
+    """Ours: of an entry that is valid."""
+    assert between({"url": "https://x", "type": "sse"}, {"url": "https://x"}) == {"type": Difference("sse", None)}
+
+
 def test_an_entry_that_makes_no_sense_is_not_shown() -> None:
     """Ours."""
     assert between({"command": 7}, {"command": "x"}) == {"command": Difference("****", "x")}

@@ -118,6 +118,20 @@ def test_the_recipe_for_a_prompt_prints_the_answer_alone(gaia: Gaia, jq: str) ->
 
 def test_the_recipe_for_the_agents_prints_an_entry(gaia: Gaia) -> None:
     """Ours: as the editor reads it."""
-    ran = run(gaia, recipe("--print-config cursor"))
+    ran = run(gaia, recipe("serve agents --print-config cursor"))
 
     assert json.loads(ran.stdout)["mcpServers"]["agents"]["args"][-2:] == ["serve", "agents"]
+
+
+def test_the_recipe_for_all_servers_prints_an_entry_that_restricts_and_records(gaia: Gaia) -> None:
+    """Ours: started as it is printed, as an editor does."""
+    gaia.write({"notes": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
+
+    ran = run(gaia, recipe("serve --all --read-only"))
+    entry = json.loads(ran.stdout)["mcpServers"]["gaia"]
+    command = ["--", entry["command"], *entry["args"]]
+
+    assert gaia("call", "greet", "name=Ada", *command).stdout == "Hello, Ada!\n"
+    assert gaia("call", "note", "text=x", *command).code == 7
+    (line,) = (gaia.cwd / "calls.jsonl").read_text().splitlines()
+    assert (json.loads(line)["server"], json.loads(line)["tool"]) == ("notes", "greet")

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.app import COMMANDS
-from gaia_mcp.cli.manual.pages import error_shape, prose_of
+from gaia_mcp.cli.manual.pages import audit_shape, error_shape, prose_of
 from gaia_mcp.cli.manual.tree import commands
 from tests.cli.commands.test_watch import Watched
 from tests.cli.conftest import BIN, entry_of
 from tests.cli.manual.shapes import documented, read, unfit
+from tests.client.transports.http.auth.world import World
+from tests.registry_support import document, served_registry
+from tests.server.talk import META
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.cli.conftest import Gaia
 
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
-FAR = {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}}
+FAR = {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}, "oauth": {"clientId": "x"}}
 NOISY = {"command": "/bin/sh", "args": ["-c", 'echo up >&2; exec "$0" mcp serve demo', DEMO["command"]]}
 CHOICE = {"includeTools": ["*"], "excludeTools": ["x"], "protocolVersion": "2025-06-18", "trustHints": True}
 FULL = {**DEMO, "env": {"A": "b"}, "cwd": "/", "inherit": True, "timeout": 20, **CHOICE}
@@ -39,11 +44,13 @@ class Agent:
 # Other commands among them only set the scene.
 RUNS: dict[str, list[str]] = {
     "add": ["add one --no-check -- x", "add two -- {gaia} mcp serve demo", "add pair.json --no-check"],
-    "list": ["list", "list --check"],
+    "list": ["list", "list --check", "list --outdated"],
     "show": ["show demo --check", "show full", "show far"],
     "enable": ["enable demo"],
     "disable": ["disable demo"],
-    "remove": ["remove demo"],
+    "remove": ["remove demo", "login own", "remove own"],
+    "login": ["login own", "login --status"],
+    "logout": ["logout own"],
     "completion": ["completion bash", "completion fish --install", "completion fish --uninstall"],
     "trust": ["trust"],
     "untrust": ["untrust", "untrust"],
@@ -60,7 +67,7 @@ RUNS: dict[str, list[str]] = {
         "lock said",
     ],
     "tools": ["tools demo", "tools demo dead bad", "tools demo --cost"],
-    "search": ["search greet"],
+    "search": ["search greet", "search --registry shelf"],
     "guide": ["guide", "guide demo"],
     "call": ["call demo add a=1 b=2", "call demo fail"],
     "prompts": ["prompts demo dead odd"],
@@ -68,17 +75,43 @@ RUNS: dict[str, list[str]] = {
     "resources": ["resources odd dead lost"],
     "read": ["read demo demo://about", "read demo demo://logo"],
     "init": ["init notes.py"],
-    "serve": ["serve demo --check", "serve agent.py:Agent --kwarg text=one --print-config cursor"],
+    "serve": [
+        "serve demo --check",
+        "serve agent.py:Agent --kwarg text=one --print-config cursor",
+    ],
     "test-client": ["test-client demo dead", "test-client demo --junit /dev/null/x"],
 }
 
 
 @pytest.fixture
-def known(gaia: Gaia) -> Gaia:
+def registry(gaia: Gaia) -> Iterator[None]:
+    """A registry with one server."""
+    with served_registry() as served:
+        served.documents = [document("com.example/shelf", title="Shelf", remotes=[{"type": "sse", "url": "https://x"}])]
+        gaia.environ["GAIA_MCP_REGISTRY"] = served.url
+        yield
+
+
+@pytest.fixture
+def protected() -> Iterator[World]:
+    """A server that wants a token, and gives it to a program."""
+    made = World()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def known(gaia: Gaia, registry: None, protected: World) -> Gaia:
     """The program, with servers of all sorts, a project, and tools that have been seen."""
     servers = {"demo": DEMO, "full": FULL, "far": {**FAR, "disabled": True}, "broken": {"command": 7}}
     strange = {"dead": entry_of("exits-at-once"), "bad": entry_of("bad-tools"), "odd": entry_of("offers", "2025-11-25")}
+    away = {"url": "https://x", "disabled": True}
+    strange |= {
+        name: {**away, "registry": {"name": f"com.example/{name}", "version": "0"}} for name in ("shelf", "gone")
+    }
+    program = {"grantType": "client_credentials", "clientId": "x", "clientSecret": "y"}
     strange |= {"lost": entry_of("bad-resources"), "noisy": NOISY}
+    strange |= {"own": {"url": protected.url, "oauth": program, "disabled": True}}
     gaia.write({**servers, **strange})
     for path, text in (
         (".cursor/mcp.json", json.dumps({"mcpServers": {"theirs": DEMO}})),
@@ -137,6 +170,29 @@ def test_each_line_of_logs_is_as_the_manual_says(known: Gaia) -> None:
     assert unfit(shape, line, "logs", set()) == []
     following.send_signal(signal.SIGINT)
     following.communicate(timeout=5)
+
+
+def test_each_line_of_an_audit_file_is_as_the_manual_says(gaia: Gaia) -> None:
+    """Ours: of calls that ended well, and of those that did not."""
+    requests = [
+        {
+            "jsonrpc": "2.0",
+            "id": number,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": {"token": "x"}, "_meta": META},
+        }
+        for number, name in enumerate(("attach", "fail", "none"))
+    ]
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    assert gaia("serve", "demo", "--audit", "audit.jsonl", stdin=lines).code == 0
+
+    shape = read(audit_shape())
+    seen: set[str] = set()
+    recorded = [json.loads(line) for line in (gaia.cwd / "audit.jsonl").read_text().splitlines()]
+    for line in recorded:
+        assert unfit(shape, line, "audit", seen) == []
+    assert {line["outcome"] for line in recorded} == {"tool-error", "error"}
+    assert documented(shape, "audit") - seen == set()
 
 
 @pytest.mark.parametrize("words", [("show", "nobody"), ("tools", "dead"), ("call", "demo", "add"), ("list", "--x")])

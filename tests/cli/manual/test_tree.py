@@ -6,7 +6,10 @@ from gaia_mcp.cli.app import COMMANDS, HEADINGS
 from gaia_mcp.cli.manual.tree import Option, commands
 
 # Where an option has another meaning, which the manual then gives beside the command.
-OF_THEIR_OWN = {("watch", "--timeout"): "waiting is what it is for, so the end of that is no failure"}
+OF_THEIR_OWN = {
+    ("login", "--timeout"): "a person has more time than a server",
+    ("watch", "--timeout"): "waiting is what it is for, so the end of that is no failure",
+}
 FOUND = {command.name: command for command in commands()}
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.cli.screen import render
 from gaia_mcp.cli.screen.destination import Destination, SaveError
 from gaia_mcp.cli.screen.output import choose_form
-from gaia_mcp.cli.screen.render import show_result
 from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PIXEL = base64.b64encode(b"\x89PNG").decode()
@@ -33,6 +34,12 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain form, in a folder of its own."""
     choose_form(as_json=False, debug=False)
     monkeypatch.chdir(tmp_path)
+
+
+def show_result(
+    server: str, tool: str, result: dict[str, Any], destination: Destination | None, masker: Callable[[], Masker]
+) -> None:
+    render.show_result(server, tool, result, destination, masker, lambda said: f"it said {said!r}")
 
 
 def shown(capsys: pytest.CaptureFixture[str], *blocks: Any, folder: Path | None = None, **result: Any) -> str:
@@ -163,7 +170,7 @@ def test_a_failure_is_said_once_and_what_belongs_to_it_is_saved(
     )
     out, err = capsys.readouterr()
     assert out == f"{tmp_path}/out/t.png\n"
-    assert err.splitlines()[0] == "error: tool 't' of 's' failed: no **** key"
+    assert err.splitlines() == ["error: tool 't' of 's' failed: no **** key", "hint: it said 'no **** key'"]
 
     show_result("s", "t", {"content": [], "structuredContent": {"code": 5}, "isError": True}, None, Masker)
     assert capsys.readouterr().err.splitlines()[0] == """error: tool 't' of 's' failed: {"code": 5}"""

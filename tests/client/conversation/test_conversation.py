@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -7,12 +8,15 @@ import pytest
 from gaia_mcp.client.conversation.conversation import PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.custom import CustomChannel
+from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
+    CallCutError,
     CallLateError,
     CallLostError,
     CancelledError,
     ConnectError,
+    ConnectionLostError,
     DeadlineError,
     NotOfferedError,
     OutcomeUnknownError,
@@ -149,6 +153,26 @@ def test_a_failed_opening_is_raised() -> None:
 
     with pytest.raises(VersionError):
         talk.open(probe=False, deadline=Deadline(5))
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_request_that_gets_no_response_fails_alone(is_open: bool) -> None:
+    """Ours: the connection goes on, where each request has a stream of its own; a tool may have run."""
+    talk = Talk(handshake if is_open else lambda _: [])
+    lost = ConnectionLostError("cut")
+    if is_open:
+        talk.open(probe=True, deadline=Deadline(5))
+        talk.sent.clear()
+    asking = {"work": lambda: talk.request("tools/call", {"name": "t"}, Deadline(20))} if is_open else {}
+    thread, outcomes = in_thread(asking.get("work", lambda: talk.open(probe=True, deadline=Deadline(20))))
+    wait_until(lambda: talk.sent)
+
+    talk.fails_request(talk.sent[0]["id"], lost)
+    thread.join(5)
+
+    assert type(outcomes[0]) is (CallCutError if is_open else ConnectionLostError)
+    assert str(outcomes[0]) == "cut"
+    assert talk.is_open is is_open
 
 
 def test_a_pipe_that_ends_while_opening_is_raised() -> None:
@@ -492,6 +516,22 @@ def test_a_channel_that_carries_responses_only_has_no_subscriptions() -> None:
     assert own.request("x", None, Deadline(5), on_progress=lambda _: None) == {"a": 1}
 
 
+def test_why_tools_are_left_out_is_told_without_secrets() -> None:
+    """Ours: the reason quotes what the server has sent, which may be what it was given."""
+
+    class Strict(MemoryChannel):
+        def tools_left_out(self) -> dict[str, str]:
+            return {"bad": "its header is 'hunter22'"}
+
+    talk = Talk(handshake, channel=Strict)
+    talk.open(probe=False, deadline=Deadline(5))
+
+    assert talk.conversation.lists_tools
+    (reason,) = talk.conversation.tools_left_out().values()
+    assert reason.startswith("its header is ")
+    assert "hunter22" not in reason
+
+
 def test_changes_that_belong_to_no_subscription_are_not_told(start_talk: StartTalk) -> None:
     """Spec 2026-07-28, MC-9: routed by the id of the subscription; one that was given up may still be under way."""
     heard: list[str] = []
@@ -585,3 +625,28 @@ def test_unsubscribing_leaves_a_pending_subscription_alone(start_talk: StartTalk
     thread.join(5)
 
     assert outcomes == [None]
+
+
+def test_a_program_without_a_trace_loads_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: and one that has loaded what follows traces sends requests as before."""
+    for name in ("gaia_mcp.tracing", "opentelemetry.trace"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    talk = opened(with_answers(lambda message: [result(message, {})]))
+    talk.request("tools/list", None, Deadline(5))
+    assert "gaia_mcp.tracing" not in sys.modules
+
+    import gaia_mcp.tracing
+
+    monkeypatch.setitem(sys.modules, "gaia_mcp.tracing", gaia_mcp.tracing)
+    talk.request("tools/list", None, Deadline(5))
+    assert [sorted(each) for each in talk.sent] == [["id", "jsonrpc", "method"]] * 2
+
+
+def test_a_span_tells_the_revision_once_it_is_known() -> None:
+    """OpenTelemetry, semantic conventions for MCP."""
+    talk = Talk(handshake)
+    talk.name = "calc"
+    conversation = Conversation(talk.new_channel(), Host())
+    assert conversation._attributes() == {}
+
+    assert opened().conversation._attributes() == {"mcp.protocol.version": "2025-11-25"}

@@ -105,6 +105,26 @@ def test_the_first_reason_for_an_end_is_the_one_that_counts() -> None:
         talk.request("x", None, Deadline(5))
 
 
+def test_a_failure_reaches_the_caller_of_its_request_or_the_one_that_opens() -> None:
+    """Ours: one that no caller waits for is nobody's; the connection goes on."""
+    talk = opened()
+    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(20)))
+    wait_until(lambda: talk.sent)
+
+    talk.fails_request(99, ConnectError("other"))
+    talk.fails_request(talk.sent[0]["id"], ConnectError("this"))
+    thread.join(5)
+    assert str(outcomes[0]) == "this"
+    talk.check_alive(Deadline(5))
+
+    silent = Talk(lambda _: [])
+    thread, outcomes = in_thread(lambda: silent.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: silent.sent)
+    silent.fails_request(silent.sent[0]["id"], ConnectError("opening"))
+    thread.join(5)
+    assert str(outcomes[0]) == "opening"
+
+
 def test_a_message_that_cannot_be_sent_is_reported_to_its_caller_alone() -> None:
     """Ours: and nothing is cancelled that was never sent."""
     talk = opened()

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS
+from gaia_mcp.client.conversation import server_requests
+from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS, ServerRequests
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, UnansweredError
+from gaia_mcp.protocol.events import RequestReceived
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
+from gaia_mcp.tracing import with_trace
 from tests.client.transports.talk import Message, asks, handshake, in_thread, opened, result
+from tests.interleavings import explore
 from tests.protocol.test_wire_types import SAMPLED
+from tests.tracing_support import TRACE
 from tests.waiting import Clock, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.protocol.client import ClientConnection
+    from tests.client.transports.talk import Talk
+    from tests.interleavings import Run, Threads
 
 MESSAGE = {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
 ROOTS = [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]
 PERSONAL = pytest.mark.parametrize(
     ("method", "member"), [("elicitation/create", "elicit"), ("sampling/createMessage", "sample")]
 )
+
+
+def has_answered(talk: Talk) -> bool:
+    """Whether the thread that answered requests waits for another one."""
+    return talk.conversation._dispatcher._server_requests._free == 1
 
 
 def test_a_server_request_is_answered_by_the_host() -> None:
@@ -42,6 +60,17 @@ def test_an_unsupported_server_request_is_refused() -> None:
     wait_until(lambda: talk.sent)
 
     assert (talk.sent[0]["id"], talk.sent[0]["error"]["code"]) == ("s", -32601)
+
+
+def test_a_model_is_not_asked_to_use_tools() -> None:
+    """Spec, LC-3: an error, since `sampling.tools` is not declared."""
+    talk = opened(host=Host(sample=lambda _: {"role": "assistant"}))
+
+    talk.arrives({**asks("sampling/createMessage", "s"), "params": {"tools": [], "messages": [], "maxTokens": 1}})
+    wait_until(lambda: talk.sent)
+
+    refused = "sampling/createMessage with tools, which this client did not declare"
+    assert talk.sent[0]["error"] == {"code": -32602, "message": refused}
 
 
 @pytest.mark.parametrize("problem", ["raises", "answers with no JSON"])
@@ -143,27 +172,126 @@ def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     talk.arrives(asks("elicitation/create", "q"))
     talk.arrives({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
     may_answer.set()
-    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
+    wait_until(lambda: has_answered(talk))
 
     assert talk.sent == []
 
 
 def test_an_answer_is_not_written_to_the_next_pipe() -> None:
     """Ours: the next server has asked nothing."""
-    may_answer = threading.Event()
+    is_asked, may_answer = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        is_asked.set()
         may_answer.wait(5)
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
     talk.arrives(asks("elicitation/create", "q"))
+    assert is_asked.wait(5)
     talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
     may_answer.set()
-    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
+    threads[0].join(5)
 
+    assert not threads[0].is_alive()
     assert "(answer)" not in talk.methods()
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("roots/list", {"roots": ROOTS}),
+        ("elicitation/create", {"action": "decline"}),
+        ("sampling/createMessage", None),
+        ("tasks/list", None),
+    ],
+)
+def test_what_needs_no_code_of_the_host_is_answered_by_the_thread_that_reads(method: str, answer: Any) -> None:
+    """Ours: a thread for it would take longer than the answer."""
+    talk = opened(host=Host(roots=ROOTS))
+
+    talk.arrives(asks(method, "q"))
+
+    (sent,) = talk.sent
+    assert sent.get("result") == answer
+    assert sent.get("error", {}).get("code") == (None if answer else -32601)
+
+
+def test_requests_that_follow_one_another_are_answered_in_the_same_thread() -> None:
+    """Ours: starting one takes longer than most programs take to answer."""
+    threads: list[threading.Thread] = []
+
+    def roots() -> list[dict[str, str]]:
+        threads.append(threading.current_thread())
+        return []
+
+    talk = opened(host=Host(roots=roots))
+    for number in range(3):
+        talk.arrives(asks("roots/list", number))
+        wait_until(lambda: has_answered(talk))
+
+    assert [one["id"] for one in talk.sent] == [0, 1, 2]
+    assert len(set(threads)) == 1
+    talk.disconnect()
+    threads[0].join(5)
+    assert not threads[0].is_alive()
+
+
+def test_a_thread_in_which_nothing_is_to_be_answered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a connection may last for days. The next request has another."""
+    monkeypatch.setattr(server_requests, "KEPT_SECONDS", 0.01)
+    threads: list[threading.Thread] = []
+
+    def roots() -> list[dict[str, str]]:
+        threads.append(threading.current_thread())
+        return []
+
+    talk = opened(host=Host(roots=roots))
+    for number in range(2):
+        talk.arrives(asks("roots/list", number))
+        wait_until(lambda number=number: len(threads) > number)  # type: ignore[misc]
+        threads[number].join(5)
+        assert not threads[number].is_alive()
+
+    assert [one["id"] for one in talk.sent] == [0, 1]
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_in_every_order_each_request_is_answered_once_and_no_thread_is_left(
+    monkeypatch: pytest.MonkeyPatch, is_closed: bool
+) -> None:
+    """Ours: a thread may be about to end when the next request comes for it."""
+    asked = [RequestReceived(number, "roots/list", {}, None) for number in range(3)]  # type: ignore[arg-type]
+    monkeypatch.setattr(server_requests, "KEPT_SECONDS", 5 if is_closed else 0)
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        monkeypatch.setattr(server_requests, "threading", threads)
+        monkeypatch.setattr(server_requests, "SimpleQueue", threads.SimpleQueue)
+        answered: list[Any] = []
+
+        def respond(change: Callable[[ClientConnection], None]) -> None:
+            run.step()
+            answered.append(change)
+
+        requests = ServerRequests(Host(roots=lambda: ROOTS), respond, list)
+
+        def read() -> None:
+            for one in asked:
+                requests.take(one)
+            if is_closed:
+                requests.close()
+
+        def check() -> None:
+            assert [task.name for task in run.tasks if not task.is_done] == []
+            assert len(answered) == len(asked)
+
+        run.spawn(read, "reader")
+        return check
+
+    assert explore(scenario) > 100
 
 
 def test_a_flood_of_server_requests_is_refused() -> None:
@@ -273,3 +401,20 @@ def test_what_a_host_answers_arrives_as_it_is(version: str, method: str, expecte
     wait_until(lambda: talk.sent)
 
     assert talk.sent == [{"jsonrpc": "2.0", "id": "q", "result": expected}]
+
+
+def test_what_the_host_sends_meanwhile_belongs_to_the_trace_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a host may ask other servers before it answers."""
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
+    seen: list[Any] = []
+
+    def sample(_: Message) -> Message:
+        seen.append(with_trace({}))
+        return MESSAGE
+
+    talk = opened(host=Host(sample=sample))
+    for number, meta in enumerate([{"traceparent": TRACE["traceparent"]}, {}], 1):
+        talk.arrives({**asks("sampling/createMessage", number), "params": {"_meta": meta, "messages": []}})
+        wait_until(lambda number=number: len(talk.sent) == number)
+
+    assert seen == [{"_meta": {"traceparent": TRACE["traceparent"]}}, {}]

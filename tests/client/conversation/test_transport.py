@@ -12,7 +12,7 @@ from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
 from gaia_mcp.protocol.events import ResourceUpdated
-from tests.client.eras import URI, updated
+from tests.client.eras import URI, scripted, updated
 from tests.client.transports.talk import (
     Impatient,
     Message,
@@ -263,3 +263,15 @@ def test_it_knows_nothing_of_processes() -> None:
 
     assert (talk.exit_status, talk.stderr_tail(), talk.masker().secrets, talk.close(0.1)) == (None, "", [], None)
     assert not talk.is_connected()
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_what_is_remembered_of_a_server_decides_whether_it_is_probed(version: str) -> None:
+    """Spec, DE-2: its era, for a channel with nothing else to find out."""
+    talk = Talk(scripted(version, lambda _: {}))
+    peer = talk.open(probe=True, deadline=Deadline(5))
+
+    assert talk.era_of(peer) == peer.era
+    assert talk.recall(peer.era) is (peer.era == "stateless")
+    assert talk.recall(None)
+    talk.disconnect()

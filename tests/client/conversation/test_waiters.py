@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.conversation import waiters as module
-from gaia_mcp.client.conversation.waiters import Waiter
+from gaia_mcp.client.conversation.waiters import RequestFailed, Waiter
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import UnansweredError
@@ -42,7 +42,7 @@ def test_a_request_that_is_ended_has_the_error_as_its_outcome() -> None:
     waiter.fail(error)
     waiter.outcomes.put(Result(1, {}))
 
-    assert waiter.outcomes.get_nowait() is error
+    assert waiter.outcomes.get_nowait() == RequestFailed(error)
 
 
 def test_of_several_reports_of_progress_the_newest_is_kept() -> None:

@@ -28,6 +28,8 @@ class Heard:
 
     def __init__(self) -> None:
         self.records: list[bytes] = []
+        # Those that were handed over as values.
+        self.messages: list[Any] = []
         self.ends: list[MCPError] = []
         self.on_record: Callable[[], None] = lambda: None
 
@@ -36,6 +38,9 @@ class Heard:
         self.on_record()
 
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        self.messages.append(value)
+
+    def request_failed(self, about: RequestId, error: MCPError) -> None:
         raise NotImplementedError
 
     def channel_ended(self, error: MCPError) -> None:
@@ -90,6 +95,10 @@ class Talk(ChannelTransport):
     def arrives(self, message: Any) -> None:
         """The server sends a message, or a line that is none."""
         self.channels[-1].arrive(message if isinstance(message, bytes) else json.dumps(message).encode())
+
+    def fails_request(self, request_id: RequestId, error: MCPError) -> None:
+        """The channel reports that a request gets no response."""
+        self.channels[-1].fail(request_id, error)
 
     def ends(self, error: MCPError) -> None:
         self.channels[-1].end(lambda _: error)

@@ -52,7 +52,8 @@ def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
         queue.put(outcome)
     assert channel.wait(queue, 1, Deadline(5)) == "first"
     assert (sent, channel.noise(), channel.listens) == ([b'{"a":1}\n'], "", True)
-    assert (channel.is_drained(), channel.is_unread()) == (False, False)
+    assert (channel.is_drained(), channel.is_unread(), channel.tools_left_out()) == (False, False, {})
+    assert channel.lists_tools
 
 
 @pytest.mark.parametrize("value", [object(), math.nan])
@@ -76,3 +77,8 @@ def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
 def test_a_channel_has_been_given_no_secrets_unless_it_says_so() -> None:
     """Ours."""
     assert CustomChannel("own", Least()).masker().secrets == []
+
+
+def test_a_channel_need_not_tell_how_its_server_is_reached() -> None:
+    """Ours: in memory there is nothing to tell."""
+    assert MemoryChannel("calc", lambda _: None).attributes() == {}

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.transports.factory import check_reachable, check_type, command_of, transport_of
+from gaia_mcp.client.transports.factory import authorizer_of, check_type, command_of, transport_of
+from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth.oauth import OAuth
+from gaia_mcp.client.transports.http.transport import HttpTransport
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import EntryError, VariableUnsetError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_command_becomes_a_transport_that_starts_it() -> None:
     """Ours: resolved, and under the name of its server."""
     config = {"command": "${RUN}", "args": ["${X:-y}"], "env": {"T": "${RUN}"}, "cwd": "/x"}
     transport = transport_of(read_entry("fs", config), 5, debug=True, environ={"RUN": "go"})
+    assert isinstance(transport, StdioTransport)
     assert (transport.name, transport.command, transport.args) == ("fs", "go", ["y"])
     assert (transport.env, transport.cwd, transport.timeout, transport.debug) == ({"T": "go"}, "/x", 5, True)
 
@@ -34,18 +43,45 @@ def test_a_variable_that_is_missing_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "config",
-    [
-        {"url": "https://host"},
-        {"url": "https://host/${NONE}", "type": "sse"},
-    ],
+    ("kind", "way"),
+    [({}, None), ({"type": "http"}, "http"), ({"type": "streamable-http"}, "http"), ({"type": "sse"}, "sse")],
 )
-def test_a_server_that_cannot_be_reached_yet_is_refused(config: dict[str, Any]) -> None:
-    """Ours: this version reaches what it starts itself."""
-    with pytest.raises(EntryError, match="cannot be reached by this version") as caught:
-        transport_of(read_entry("x", config), 5, environ={})
-    assert caught.value.server == "x"
-    assert "mcp add" not in caught.value.hint  # As often as not it is kept already.
+def test_a_url_becomes_a_transport_that_reaches_it(kind: dict[str, Any], way: str | None) -> None:
+    """Ours: resolved; what the entry does not fix, the server shows."""
+    config = {"url": "https://${HOST}/mcp", "headers": {"X": "${HOST}"}, "ssl_verify": "${HOST}.pem", **kind}
+    transport = transport_of(read_entry("far", config), 5, debug=True, environ={"HOST": "h"})
+    assert isinstance(transport, HttpTransport)
+    assert (transport.name, transport.url, transport.headers, transport.way) == (
+        "far",
+        "https://h/mcp",
+        {"X": "h"},
+        way,
+    )
+    assert (transport.timeout, transport.debug) == (5, True)
+
+
+def test_the_tools_that_an_entry_declares_go_with_its_url() -> None:
+    """Ours: names or definitions, for a server that cannot list them; "*" is a choice of other hosts."""
+    config = {"url": "https://host", "type": "rpc", "tools": ["a", {"name": "b", "description": "B"}, "*"]}
+    transport = transport_of(read_entry("x", config), 5, environ={})
+
+    assert isinstance(transport, HttpTransport)
+    schema = {"type": "object"}
+    assert (transport.way, transport._declared) == (
+        "rpc",
+        [{"inputSchema": schema, "name": "a"}, {"inputSchema": schema, "name": "b", "description": "B"}],
+    )
+    for wrong in (3, [3], [{"name": 3}]):
+        with pytest.raises(EntryError, match="'tools' must be"):
+            transport_of(read_entry("x", {"url": "https://host", "tools": wrong}), 5, environ={})
+
+
+def test_what_is_asked_of_the_wrong_kind_of_server_is_refused() -> None:
+    """Ours: a URL has no command, and a command no authorization."""
+    with pytest.raises(EntryError, match="only supports stdio"):
+        command_of(read_entry("x", {"url": "https://host"}), {})
+    with pytest.raises(EntryError, match="only supports stdio"):
+        authorizer_of(read_entry("x", {"command": "run"}), {})
 
 
 @pytest.mark.parametrize("config", [{"handler": "package.module:Class", "settings": {"a": "${A}"}}, {"agent": "demo"}])
@@ -53,7 +89,9 @@ def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str,
     """Ours: by a child, with what its entry configures."""
     transport = transport_of(read_entry("x", config), 5, environ={"A": "b"})
 
+    assert isinstance(transport, StdioTransport)
     assert transport.args is not None
+    assert transport.env is not None
     assert transport.args[-2:] == ["serve", config.get("handler") or config["agent"]]
     assert transport.inherits_all
     assert json.loads(transport.env["GAIA_MCP_SERVE"])["name"] == "x"
@@ -62,11 +100,42 @@ def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str,
 def test_a_server_that_a_program_names_is_started() -> None:
     """GAIA: a `type` other than stdio is an error there. Ours: in a file other words stand beside a command too."""
     local = read_entry("fs", {"type": "local", "command": "run"})
-    far = read_entry("far", {"url": "https://host"})
 
     check_type(read_entry("fs", {"type": "stdio", "command": "run"}))
-    check_reachable(local)
-    for check, entry in ((check_type, local), (check_type, far), (check_reachable, far)):
-        with pytest.raises(EntryError, match="only supports stdio") as caught:
-            check(entry)
-        assert caught.value.case == "transport-unknown"
+    check_type(read_entry("web", {"type": "http", "url": "https://host"}))
+    check_type(read_entry("far", {"type": "rpc", "url": "https://host"}))
+    with pytest.raises(EntryError, match="only supports stdio") as caught:
+        check_type(local)
+    assert caught.value.case == "transport-unknown"
+
+
+def test_a_url_gets_the_authorizer_that_its_entry_wants(tmp_path: Path) -> None:
+    """Ours: a header of its own, none at all, or OAuth, whose settings are expanded."""
+    environ = {"GAIA_HOME": str(tmp_path), "ID": "CID"}
+    url = "https://mcp.example.com/mcp"
+
+    with_header = authorizer_of(read_entry("web", {"url": url, "headers": {"authorization": "x"}}), environ)
+    without = authorizer_of(read_entry("web", {"url": url, "oauth": False}), environ)
+    usual = authorizer_of(read_entry("web", {"url": url, "oauth": {"clientId": "${ID}"}}), environ)
+
+    assert isinstance(with_header, NoAuthorizer)
+    assert isinstance(without, NoAuthorizer)
+    assert isinstance(usual, OAuth)
+    for authorizer in (with_header, without, usual):
+        assert authorizer.headers("POST", url, Deadline(5)) == {}
+
+
+def test_the_authority_of_an_entry_counts_for_its_authorization_server_too(tmp_path: Path) -> None:
+    """Ours: a company has one for both."""
+    entry = read_entry("web", {"url": "https://mcp.example.com/mcp", "ssl_verify": str(tmp_path / "none.pem")})
+    authorizer = authorizer_of(entry, {"GAIA_HOME": str(tmp_path)})
+
+    assert isinstance(authorizer, OAuth)
+    with pytest.raises(EntryError, match=r"none\.pem"):
+        authorizer.log_in({}, (), Deadline(5))
+
+
+def test_a_command_has_no_authorizer() -> None:
+    """Spec: over stdio credentials come by the environment."""
+    with pytest.raises(EntryError):
+        authorizer_of(read_entry("x", {"command": "true"}))

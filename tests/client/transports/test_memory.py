@@ -7,7 +7,7 @@ import pytest
 from gaia_mcp.client.transports.base import UnencodableError
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, NotConnectedError
+from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError
 from gaia_mcp.protocol.connection import Outgoing
 from gaia_mcp.redaction.masker import Masker
 from tests.client.transports.talk import Heard
@@ -36,6 +36,23 @@ def test_records_pass_in_both_directions() -> None:
         True,
     )
     assert isinstance(channel.why_lost("x"), NotConnectedError)
+
+
+def test_a_request_may_fail_alone() -> None:
+    """Ours: as over a channel with a stream for each request."""
+    failed: list[tuple[object, str]] = []
+
+    class Failing(Heard):
+        def request_failed(self, about: object, error: MCPError) -> None:
+            failed.append((about, error.message))
+
+    channel = MemoryChannel("s", print)
+    with pytest.raises(NotConnectedError):
+        channel.fail(1, ConnectError("cut"))
+    channel.start(Failing(), Deadline(5))
+    channel.fail(1, ConnectError("cut"))
+
+    assert (failed, channel.is_running()) == ([(1, "cut")], True)
 
 
 def test_what_json_cannot_express_is_not_sent() -> None:

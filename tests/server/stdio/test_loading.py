@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp import MCPAgent, tool
 from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.provider import Change
 from gaia_mcp.server.stdio.loading import IMPATIENT_SECONDS, LOADING_SECONDS, LoadingProvider
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -46,8 +48,19 @@ def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
     assert loading.has_loaded_within(0)
     assert loading.is_settled
     assert loading.describe().info["name"] == "Agent"
-    assert set(loading.describe().capabilities) == {"tools", "logging"}
+    assert set(loading.describe().capabilities) == {"tools", "logging", "extensions"}
     assert _list(loading, Call()) == ["greet"]
+
+
+# What a provider may have that still loads.
+EARLY = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+    "extensions": {"io.modelcontextprotocol/tasks": {}},
+}
 
 
 def test_a_provider_that_still_loads_may_have_everything() -> None:
@@ -55,7 +68,7 @@ def test_a_provider_that_still_loads_may_have_everything() -> None:
     described = LoadingProvider("early").describe()
 
     assert described.info == {"name": "early", "version": ""}
-    assert described.capabilities == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
+    assert described.capabilities == EARLY
 
 
 def test_a_capability_that_was_declared_early_is_kept() -> None:
@@ -64,11 +77,9 @@ def test_a_capability_that_was_declared_early_is_kept() -> None:
     loading.await_description(DISCOVER)
     assert loading.is_settled
 
-    loading.load(AgentProvider(Agent(), list_changes=True))
+    loading.load(AgentProvider(Agent()))
 
-    assert loading.describe().capabilities == {
-        "tools": {"listChanged": True}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
-    }  # fmt: skip
+    assert loading.describe().capabilities == EARLY
     assert loading.answer("prompts/list", {}, Call()) == {"prompts": []}
 
 
@@ -81,7 +92,7 @@ def test_a_client_that_asks_for_the_description_waits_a_moment_for_it(record: by
         loading.load(AgentProvider(Agent()))
         waiting.result(PATIENCE_SECONDS)
 
-    assert set(loading.describe().capabilities) == {"tools", "logging"}
+    assert set(loading.describe().capabilities) == {"tools", "logging", "extensions"}
 
 
 def test_a_client_that_has_sent_more_does_not_wait_for_long() -> None:
@@ -161,16 +172,35 @@ def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> N
 
 def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are() -> None:
     """Ours: before it has loaded, no client can have seen a list."""
-    loading, announced = LoadingProvider("early"), list[tuple[str, ...]]()
+    loading, announced = LoadingProvider("early"), list[Change]()
     stop = loading.on_change(announced.append)
     provider = AgentProvider(Agent(), list_changes=True)
 
     loading.load(provider)
     provider.replace_agent(Agent())
+
+    wait_until(lambda: announced == [Change(description=True), Change(("tools", "prompts", "resources"))])
     stop()
     provider.replace_agent(Agent())
+    assert len(announced) == 2
 
-    assert announced == [(), ("tools", "prompts", "resources")]
+
+def test_what_was_subscribed_to_before_it_has_loaded_is_announced_by_the_provider() -> None:
+    """Ours: a client subscribes as soon as it is connected."""
+
+    class Changing(MCPAgent):
+        @tool
+        def nothing(self) -> None:
+            """A tool."""
+
+    loading, announced, agent = LoadingProvider("early"), list[Change](), Changing()
+    loading.on_change(announced.append, {"a://a"})
+
+    loading.load(AgentProvider(agent))
+    agent.resource_updated("b://b")
+    agent.resource_updated("a://a")
+
+    wait_until(lambda: announced == [Change(description=True), Change(uris=("a://a",))])
 
 
 def test_closing_closes_the_provider_if_there_is_one() -> None:

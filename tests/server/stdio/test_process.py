@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Start = Callable[..., Process]
 
 LOUD = """
-import os, subprocess, sys, threading
+import atexit, os, subprocess, sys, threading
 from gaia_mcp import current_call
 
 print("printed at import")
@@ -50,6 +50,8 @@ class Loud:
         threading.Event().wait()
 
     def spin(self):
+        # The command line ends so. The interpreter's own end is fatal where a thread holds the lock of a stream.
+        atexit.register(os._exit, 0)
         print("spinning", file=sys.stderr, flush=True)
         while True:
             print("x" * 100)
@@ -65,6 +67,21 @@ class Loud:
         current_call().progress(1, 2, "half")
         current_call().log("warning", "careful")
         return "worked"
+"""
+
+THREADED = """
+import threading
+from gaia_mcp import current_call
+
+class Threaded:
+    def get_mcp_tool_definitions(self):
+        return [{"name": "ask"}, {"name": "fail"}]
+
+    def execute_mcp_tool(self, name, arguments):
+        thread = threading.Thread(target={"ask": current_call().roots, "fail": lambda: 1 / 0}[name])
+        thread.start()
+        thread.join()
+        return name
 """
 
 
@@ -197,13 +214,27 @@ def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_p
     assert talk.answer(1)["result"]["isError"] is False
 
 
+def test_a_thread_of_a_tool_that_asks_has_not_failed(start_process: Start, tmp_path: Path) -> None:
+    """Ours: the question ends the thread and the run. Python's report is for other ends of threads."""
+    (tmp_path / "threaded.py").write_text(THREADED)
+    talk = start_process("threaded.py", cwd=tmp_path)
+    able = {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}
+
+    assert talk.result(call(1, "ask", **able))["resultType"] == "input_required"
+    assert talk.result(call(2, "fail"))["resultType"] == "complete"
+    assert talk.close() == 0
+
+    assert talk.stderr.count("Traceback") == 1
+    assert "ZeroDivisionError" in talk.stderr
+
+
 @pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()"])
 def test_the_end_of_input_ends_a_process_that_still_imports(start_process: Start, tmp_path: Path, at_exit: str) -> None:
     """Spec, IO-6: an import cannot be cancelled, but its client has gone. Exit functions run, for a second at most."""
     (tmp_path / "endless.py").write_text(
         "import atexit, pathlib, sys, threading\n"
         f"atexit.register(lambda: {at_exit})\n"
-        "sys.stderr.write('begun')\n"
+        "print('begun', file=sys.stderr, flush=True)\n"
         "threading.Event().wait()\n"
     )
     talk = start_process("endless.py", cwd=tmp_path)
@@ -351,11 +382,13 @@ def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) 
     )
     talk = start_process("", command=[sys.executable, str(program)])
     talk.result(initialize())
+    talk.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert [tool["name"] for tool in talk.result(plain(1, "tools/list"))["tools"]] == ["replace"]
 
     talk.result(plain(2, "tools/call", {"name": "replace", "arguments": {}}))
 
-    assert {"method": "notifications/tools/list_changed", "jsonrpc": "2.0"} in talk.seen
+    while {"method": "notifications/tools/list_changed", "jsonrpc": "2.0"} not in talk.seen:
+        talk.next()
     assert "greet" in [tool["name"] for tool in talk.result(plain(3, "tools/list"))["tools"]]
 
 
@@ -401,6 +434,62 @@ def test_a_client_that_closes_our_input_and_reads_no_more_ends_the_process() -> 
         finally:
             server.kill()
             server.stdout.close()
+
+
+def memory_of(pid: int) -> int:
+    """The memory that a process has in use, in bytes."""
+    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024
+
+
+CHANGING = """
+import threading
+from gaia_mcp import MCPAgent, resource, tool
+class Changing(MCPAgent):
+    def change(self):
+        while True:
+            self.tools_changed()
+            self.resource_updated("a://a")
+    @tool
+    def begin(self) -> None:
+        "Begin to change without end."
+        threading.Thread(target=self.change, daemon=True).start()
+    @resource("a://a")
+    def a(self) -> str:
+        return "a"
+    @resource("b://{b}")
+    def b(self, b: str) -> str:
+        return b
+"""
+
+
+@pytest.mark.story
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory where Linux reports it")
+def test_1000_subscriptions_take_little_memory_and_end_with_their_client(start_process: Start, tmp_path: Path) -> None:
+    """Ours: at most 50 MB, while an agent announces changes as fast as it can; each is heard by its own subscribers."""
+    (tmp_path / "changing.py").write_text(CHANGING)
+    talk = start_process(f"{tmp_path / 'changing.py'}:Changing")
+    talk.result(stateless("list", "tools/list"))
+    before = memory_of(talk.process.pid)
+    for number in range(1000):
+        wanted = {"toolsListChanged": number % 2 == 0, "resourceSubscriptions": ["a://a", f"b://{number}"]}
+        talk.send(stateless(number, "subscriptions/listen", {"notifications": wanted}))
+        assert talk.next()["method"] == "notifications/subscriptions/acknowledged"
+
+    talk.result(call("begin", "begin"))
+    waiting = {number: {"updated", *(["list_changed"] if number % 2 == 0 else [])} for number in range(1000)}
+    while any(waiting.values()):
+        message = talk.next()
+        subscription = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"]
+        kind = message["method"].rpartition("/")[2]
+        assert message["params"].get("uri", "a://a") == "a://a"
+        assert kind != "list_changed" or subscription % 2 == 0
+        waiting[subscription].discard(kind)
+
+    assert memory_of(talk.process.pid) - before < 50e6
+    assert talk.close() == 0
+    ended = [json.loads(line) for line in talk.rest()]
+    assert {message["id"] for message in ended if "id" in message} == set(range(1000))
 
 
 @pytest.mark.story

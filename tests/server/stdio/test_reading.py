@@ -498,6 +498,7 @@ def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Ag
     provider = AgentProvider(agent, list_changes=True)
     talk.provider.load(provider)
     talk.result(initialize())
+    talk.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     provider.replace_agent(Agent())
 
@@ -516,7 +517,7 @@ def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, 
 
     early = talk.result(DISCOVER)
     assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
-    assert set(early["capabilities"]) == {"tools", "prompts", "resources", "completions", "logging"}
+    assert set(early["capabilities"]) == {"tools", "prompts", "resources", "completions", "logging", "extensions"}
     talk.send(initialize(), call(1, "quick"), plain(2, "ping"))
     talk.answer(2)
     assert not talk.provider.has_loaded_within(0)
@@ -552,7 +553,7 @@ def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, a
 
     talk.provider.load(AgentProvider(agent))
 
-    assert set(talk.answer("discover")["result"]["capabilities"]) == {"tools", "prompts", "logging"}
+    assert set(talk.answer("discover")["result"]["capabilities"]) == {"tools", "prompts", "logging", "extensions"}
 
 
 # The end.
@@ -584,14 +585,14 @@ def test_an_unfinished_line_at_the_end_is_still_read(talk: Session) -> None:
 
 
 def test_calls_that_outlast_the_end_are_cancelled(talk: Session, agent: Agent) -> None:
-    """Ours: after their second; nothing is sent about them."""
+    """Ours: after their second; nothing is sent about them, and they may clean up."""
     talk.send(call(1, "patient"))
     wait_until(lambda: agent.running == ["patient"])
     talk.end()
 
-    talk.server.finish(0.0)
+    talk.server.finish(0.0, PATIENCE_SECONDS)
 
-    wait_until(lambda: agent.cancelled == ["patient"])
+    assert agent.cancelled == ["patient"]
     assert talk.seen == []
 
 
@@ -837,9 +838,9 @@ class AskingAgent:
         return current_call().roots()[0].uri if name == "ask" else "quick"
 
 
-def asking_session(open_session: Open, **options: Any) -> Session:
+def asking_session(open_session: Open, agent: AskingAgent | None = None, **options: Any) -> Session:
     """A session with a client that has folders."""
-    talk = open_session(AskingAgent(), **options)
+    talk = open_session(agent or AskingAgent(), **options)
     opening = initialize()
     opening["params"]["capabilities"] = {"roots": {}}
     talk.result(opening)
@@ -876,6 +877,17 @@ def test_calls_that_wait_for_their_client_take_no_place(open_session: Open) -> N
     wait_until(lambda: threading.active_count() <= before + 4)
 
 
+def test_a_call_that_waits_for_its_client_goes_on_with_the_response(open_session: Open) -> None:
+    """Ours: while no other call is there."""
+    talk = asking_session(open_session)
+
+    talk.send(call_tool("ask", "ask"))
+    asked = talk.next()
+    talk.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///a"}]}})
+
+    assert text_of(talk.answer("ask")) == "file:///a"
+
+
 def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(open_session: Open) -> None:
     """Ours: at the limit, the next call runs as soon as another one asks."""
     gate = threading.Event()
@@ -886,15 +898,67 @@ def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(o
             assert gate.wait(PATIENCE_SECONDS)
             return super().execute_mcp_tool(name, arguments)
 
-    talk = open_session(Gated(), max_calls=1, on_full=lambda _: gate.set())
-    opening = initialize()
-    opening["params"]["capabilities"] = {"roots": {}}
-    talk.result(opening)
-    talk.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    talk = asking_session(open_session, Gated(), max_calls=1, on_full=lambda _: gate.set())
 
     talk.send(call_tool("ask", "ask"), call_tool("quick", "quick"))
 
     assert text_of(talk.answer("quick")) == "quick"
     (asked,) = [one for one in talk.seen if one.get("method") == "roots/list"]
     talk.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///a"}]}})
+    assert text_of(talk.answer("ask")) == "file:///a"
+
+
+def test_a_thread_that_took_the_place_of_one_that_waited_may_stay(open_session: Open) -> None:
+    """Ours: where more calls are allowed by then, it serves others."""
+    is_full, is_running, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    class Gated(AskingAgent):
+        def execute_mcp_tool(self, name: str, arguments: Wire) -> str:
+            """Asks when another call waits, which runs until the test lets it end."""
+            if name == "ask":
+                assert is_full.wait(PATIENCE_SECONDS)
+            else:
+                is_running.set()
+                assert may_end.wait(PATIENCE_SECONDS)
+            return super().execute_mcp_tool(name, arguments)
+
+    talk = asking_session(open_session, Gated(), max_calls=1, on_full=lambda _: is_full.set())
+    talk.send(call_tool("ask", "ask"), call_tool("quick", "quick"))
+    asked = talk.next()
+    assert is_running.wait(PATIENCE_SECONDS)
+    talk.server.max_calls = 3
+    may_end.set()
+
+    assert text_of(talk.answer("quick")) == "quick"
+    talk.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///a"}]}})
+    assert text_of(talk.answer("ask")) == "file:///a"
+
+
+def test_a_thread_that_took_the_place_of_one_that_waited_ends_when_both_run(open_session: Open) -> None:
+    """Ours: with the call that it was made for, if it is the first to end."""
+    before = threading.active_count()
+    is_full, has_answer, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    class Gated(AskingAgent):
+        def execute_mcp_tool(self, name: str, arguments: Wire) -> str:
+            """Asks when another call waits, and runs on until that one has ended."""
+            if name == "quick":
+                assert has_answer.wait(PATIENCE_SECONDS)
+                return super().execute_mcp_tool(name, arguments)
+            assert is_full.wait(PATIENCE_SECONDS)
+            result = super().execute_mcp_tool(name, arguments)
+            has_answer.set()
+            assert may_end.wait(PATIENCE_SECONDS)
+            return result
+
+    talk = asking_session(open_session, Gated(), max_calls=1, on_full=lambda _: is_full.set())
+
+    talk.send(call_tool("ask", "ask"), call_tool("quick", "quick"))
+    asked = talk.next()
+    talk.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///a"}]}})
+
+    assert text_of(talk.answer("quick")) == "quick"
+    # The leader, the call that still runs, and the watch.
+    wait_until(lambda: threading.active_count() <= before + 3)
+    may_end.set()
     assert text_of(talk.answer("ask")) == "file:///a"

@@ -21,6 +21,8 @@ from tests.toolspec.hints.hinted import Circle, Colour, Pair, Point, Square, con
         (int | float, 2, 2),
         (float | int, 2, 2),
         (float | int, 2.5, 2.5),
+        (int | float, 2.0, 2.0),
+        (int | str, 2.0, 2),
         (list[float] | list[int], [2], [2]),
         (str | datetime.date, "2026-01-02", "2026-01-02"),
         (datetime.date | str, "2026-01-02", datetime.date(2026, 1, 2)),

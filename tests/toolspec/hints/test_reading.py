@@ -119,6 +119,10 @@ HINTS: list[tuple[Any, Wire, bool]] = [
     (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),
     (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),  # noqa: UP045
     (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, True),
+    # pydantic names both; an integer is a number.
+    (int | float, {"type": "number"}, False),
+    (float | int | None, {"anyOf": [{"type": "number"}, {"type": "null"}]}, False),
+    (list[int | float], {"type": "array", "items": {"type": "number"}}, False),
     (Literal["a", "b"], {"enum": ["a", "b"], "type": "string"}, True),
     (Literal["a"], {"enum": ["a"], "type": "string"}, True),
     (Literal["a", 1], {"enum": ["a", 1]}, True),

@@ -14,7 +14,7 @@ from gaia_mcp.client.transports.stdio.outbox import Outbox
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
-from gaia_mcp.protocol.jsonrpc import RequestId, parse
+from gaia_mcp.protocol.jsonrpc import RequestId, parse, parse_text
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # After its output has ended a server is given this long to end too, so that its exit status is known.
 EXIT_STATUS_SECONDS = 0.5
+# A record from here on is not kept while it is read.
+LONG_BYTES = 1 << 20
 
 
 class StdioChannel(Channel):
@@ -65,6 +67,9 @@ class StdioChannel(Channel):
             raise time_ran_out(self.name, deadline, "at its start")
         if failure:
             raise failure[0]
+
+    def attributes(self) -> dict[str, str | int]:
+        return {"network.transport": "pipe"}
 
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
         data = encoded(outgoing)
@@ -170,10 +175,11 @@ class StdioChannel(Channel):
             if self._reason is not None:
                 return  # Unreadable from here on; it is only drained, so that it can end.
             try:
-                for record in lines.feed(data):
-                    if record[0] in b"Cc":
-                        self._check_framing(record)
-                    receiver.receive(record)
+                records = lines.feed(data)
+                while records:
+                    if records[0][0] in b"Cc":
+                        self._check_framing(records[0])
+                    _hand_over(receiver, records)
             except RecordTooLongError as problem:
                 self._end(RemoteProtocolError(self.name, f"wrote {problem}"))
             except RemoteProtocolError as error:
@@ -229,6 +235,28 @@ class StdioChannel(Channel):
         tail = self.child.stderr_tail(self.masker())
         closed = f"was disconnected because {action} it was interrupted"
         return ServerExitedError(self.name, "before it was asked to", None, tail, closed=closed)
+
+
+def _hand_over(receiver: Receiver, records: list[bytes]) -> None:
+    """Hand over the first of the records, which is taken out. A long one is let go of as soon as it has been read: a
+    result of 50 MB is to be in memory as few times as possible.
+    """
+    if len(records[0]) < LONG_BYTES:
+        receiver.receive(records.pop(0))
+        return
+    try:
+        text = records[0].decode()
+    except UnicodeDecodeError:
+        receiver.receive(records.pop(0))
+        return
+    del records[0]
+    try:
+        value = parse_text(text)
+    except ValueError:
+        receiver.receive(text.encode())
+    else:
+        del text
+        receiver.receive_message(value)
 
 
 def _is_cut_off(record: bytes) -> bool:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gaia_mcp.errors import EntryError, SpawnError
+from gaia_mcp.names import LITERAL_DOLLAR
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
 # What stands in single quotes or after a backslash is not expanded. A command line holds no such characters itself.
-_LITERAL = {"$": "\0", "~": "\1"}
+_LITERAL = {"$": LITERAL_DOLLAR, "~": "\1"}
 _QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 _VARIABLE = r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))"
 # What cmd.exe would take as more than text, inside the double quotes that we put around it.
@@ -41,7 +42,7 @@ def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> li
                 f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
                 case="shell-syntax",
             )
-    return [_restored(expanded_word(word, environ)) for word in words]
+    return [expanded_word(word, environ) for word in words]
 
 
 def command_words(
@@ -54,8 +55,8 @@ def command_words(
         return command, list(arguments)
     try:
         # A path with a space in it is a program, not a command line.
-        if _which(command, os.environ.get("PATH", os.defpath)):
-            return command, []
+        if _which(program := _restored(command), os.environ.get("PATH", os.defpath)):
+            return program, []
     except ValueError as cause:  # A zero byte, or half of a surrogate pair.
         raise EntryError(server, f"the command line {_shown(command)!r} cannot be run: {cause}") from cause
     program, *words = split_command_line(server, command, os.environ if environ is None else environ)
@@ -69,9 +70,9 @@ def expanded_word(word: str, environ: Mapping[str, str]) -> str:
     """
     # Not by `Path`, which would also tidy up the rest of the word, such as the // of a URL in it.
     word = os.path.expanduser(word) if word.startswith("~") else word  # noqa: PTH111
-    if "$" not in word:
-        return word
-    return re.sub(_VARIABLE, lambda match: environ.get(match[1] or match[2], match[0]), word)
+    if "$" in word:
+        word = re.sub(_VARIABLE, lambda match: environ.get(match[1] or match[2], match[0]), word)
+    return _restored(word)
 
 
 def references(environ: Mapping[str, str]) -> dict[str, str]:
@@ -110,7 +111,7 @@ def find_program(
         if found is not None:
             return found
         if not path.exists():
-            raise SpawnError(server, _shown(command), "does not exist", hint="check the path in its entry")
+            raise SpawnError(server, _shown(command), "does not exist", case="no-such-program")
         if path.is_dir():
             raise SpawnError(server, _shown(command), "is a folder", hint="name the program in it")
         raise SpawnError(server, _shown(command), "is not executable", program=str(path), case="not-executable")
@@ -124,7 +125,7 @@ def _shown(line: str) -> str:
     """A command line, or a word of it, without what looks like a secret."""
     from gaia_mcp.redaction import masked_arguments
 
-    return " ".join(masked_arguments(line.split(" ")))
+    return " ".join(masked_arguments(_restored(line).split(" ")))
 
 
 def _which(command: str, search: str, system: str = os.name) -> str | None:

@@ -14,8 +14,10 @@ _POINTS_TO_HELP = re.compile(
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!(?:code|syscall|errno|path|dest) |A complete log)\S")
 _ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)
 _USAGE = re.compile(r"usage:", re.IGNORECASE)
-# Usage pages are shorter; an error further up may be an old one.
-USAGE_PAGE_LINES = 100
+# Of node; what stands before it is who reports it, or that it is the cause of the one before.
+_NODE_ERROR = re.compile(r"(?:[\w ()]+: ){0,2}(?:\[cause\]: )?(?:[A-Z]\w*)?Error\b|fatal|FATAL")
+# Usage pages are shorter, and so are the members of an error of node; an error further up may be an old one.
+USAGE_PAGE_LINES = NODE_ERROR_LINES = 100
 
 
 def last_words(stderr: str) -> str:
@@ -27,11 +29,13 @@ def last_words(stderr: str) -> str:
         lines.pop()
     if lines and lines[-1].startswith("npm ") and (reasons := [line for line in lines if _NPM_REASON.match(line)]):
         return one_line(reasons[0])
-    if refusal := _before_usage(lines[-USAGE_PAGE_LINES:]):
+    if refusal := _before_usage(lines[-USAGE_PAGE_LINES:]) or _after_usage(lines[-USAGE_PAGE_LINES:]):
         return one_line(refusal)
-    telling = [line for line in lines[-30:] if line.startswith(("Error", "TypeError", "SyntaxError", "fatal", "FATAL"))]
+    telling = [line for line in lines[-NODE_ERROR_LINES:] if _NODE_ERROR.match(line)]
     if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
         return one_line(telling[-1])
+    while len(lines) > 1 and lines[-1].startswith("at "):
+        lines.pop()
     if lines and lines[-1].startswith("hint: "):
         # An error of ours: the line before holds the fact, this one only what to do.
         return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
@@ -42,3 +46,10 @@ def _before_usage(lines: list[str]) -> str:
     """The last error, if a usage page follows it, else an empty string."""
     last = max((at for at, line in enumerate(lines) if _ERROR.match(line)), default=len(lines))
     return lines[last] if any(_USAGE.match(line) for line in lines[last + 1 :]) else ""
+
+
+def _after_usage(lines: list[str]) -> str:
+    """The error behind a usage line as click prints it, else an empty string. Its message may have several lines."""
+    begins = [at for at, line in enumerate(lines[:-2]) if _USAGE.match(line) and _POINTS_TO_HELP.match(lines[at + 1])]
+    after = lines[begins[-1] + 2] if begins else ""
+    return after if after.startswith("Error: ") else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.channel import StdioChannel
+from gaia_mcp.client.transports.stdio.channel import LONG_BYTES, StdioChannel
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.deadline import Deadline
@@ -310,6 +310,19 @@ def test_a_line_that_is_no_frame_of_a_language_server_is_handed_over(channel: Op
     assert isinstance(heard.ends[0], ServerExitedError)
 
 
+@pytest.mark.parametrize(
+    ("line", "is_message"), [(b'{"a": "%s"}', True), (b'{"a": "%s"', False), (b'{"a": "\xff%s"}', False)]
+)
+def test_a_long_record_is_handed_over_as_what_it_is(channel: OpenChannel, line: bytes, is_message: bool) -> None:
+    """Ours: read at once, it is not kept while it is; what cannot be read is for the conversation to report."""
+    text = b"x" * LONG_BYTES
+    _, heard = channel(f"import sys; sys.stdout.buffer.write({line!r} % (b'x' * {LONG_BYTES}) + b'\\n')")
+    wait_until(lambda: heard.ends)
+
+    assert heard.messages == ([{"a": text.decode()}] if is_message else [])
+    assert heard.records == ([] if is_message else [line % text])
+
+
 def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
     """Ours: a process that cannot be told to be the server's may hold its output open for ever."""
     daemon = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
@@ -413,3 +426,10 @@ def test_what_was_refused_was_not_read(channel: OpenChannel) -> None:
     with pytest.raises(ServerExitedError):
         talk.send(PING, Deadline(5), "ping")
     assert talk.is_unread()
+
+
+def test_a_span_tells_that_there_is_a_pipe(channel: OpenChannel) -> None:
+    """OpenTelemetry, semantic conventions for MCP."""
+    talk, _ = channel(ECHO)
+
+    assert talk.attributes() == {"network.transport": "pipe"}

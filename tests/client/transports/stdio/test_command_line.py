@@ -11,6 +11,7 @@ from gaia_mcp.client.transports.stdio.command_line import (
     references,
     split_command_line,
 )
+from gaia_mcp.config.command import Command
 from gaia_mcp.errors import EntryError, SpawnError
 
 if TYPE_CHECKING:
@@ -84,6 +85,33 @@ def test_what_a_shell_would_expand_in_a_command_line_is(
     monkeypatch.setenv("HOME", "/home/jane")
 
     assert split_command_line("s", line, {"HOME": "/home/jane", "DIR": "/d d"}) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run ${VALUE}", ["run", "a$HOME", "${HOME}"]),
+        ("run '${VALUE}' \"${VALUE}\"", ["run", "a$HOME ${HOME}", "a$HOME ${HOME}"]),
+        ("run ${NONE:-$HOME}", ["run", "/home/jane"]),
+        ("${DIR}/my program", ["/d$HOME/my", "program"]),
+    ],
+)
+def test_the_value_of_a_variable_is_not_expanded_again(
+    line: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a password with a $ in it reaches the server as it is, whether the entry has args or not."""
+    monkeypatch.setenv("HOME", "/home/jane")
+    target = Command(line).resolved("s", {"VALUE": "a$HOME ${HOME}", "DIR": "/d$HOME"})
+
+    assert command_words("s", target.command, target.args) == (words[0], words[1:])
+
+
+def test_a_program_with_a_dollar_in_its_path_is_found(tmp_path: Path) -> None:
+    """Ours: also where the path comes from a variable."""
+    path = program(tmp_path / "$HOME" / "my program")
+    target = Command("${PLACE}/my program", []).resolved("s", {"PLACE": str(path.parent)})
+
+    assert command_words("s", target.command, target.args) == (str(path), [])
 
 
 def test_a_command_line_may_be_saved_with_references_in_place_of_values() -> None:
@@ -232,6 +260,15 @@ def test_what_is_wrong_with_a_command_line_is_said_without_its_secrets(line: str
 
     assert "****" in caught.value.message
     assert "AAAABBBB" not in str(caught.value)
+
+
+def test_a_value_in_a_wrong_command_line_is_shown_as_it_is() -> None:
+    """Ours: nothing of how it is kept from being expanded again is in an error."""
+    target = Command("run ${VALUE}").resolved("s", {"VALUE": "a$b;"})
+
+    with pytest.raises(EntryError) as caught:
+        command_words("s", target.command, target.args)
+    assert "('a$b;')" in caught.value.message
 
 
 def test_a_variable_before_the_command_is_shown_without_its_value(tmp_path: Path) -> None:

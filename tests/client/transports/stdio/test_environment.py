@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gaia_mcp.client.transports.stdio.environment import child_environment, secrets_given
+from gaia_mcp.config.command import Command
 
 PASSED_ON = {
     # What every program needs.
@@ -99,6 +100,8 @@ def test_a_secret_that_a_command_line_refers_to_is_known(monkeypatch: pytest.Mon
     monkeypatch.setenv("MINE", "hunter-2-hunter")
 
     assert "hunter-2-hunter" in secrets_given("server --token $MINE", [], {})
+    target = Command("server --token ${MINE}").resolved("s", {"MINE": "hunter$2$hunter"})
+    assert "hunter$2$hunter" in secrets_given(target.command, target.args, {})
 
 
 def test_what_a_server_must_not_repeat_includes_the_password_of_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""The built-in agent `code-runner`: Python code in a process of its own."""

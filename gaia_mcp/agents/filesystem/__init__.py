@@ -1,0 +1,1 @@
+"""The built-in agent `filesystem`: reading, writing and listing below one folder."""

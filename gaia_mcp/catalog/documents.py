@@ -1,0 +1,238 @@
+"""What a registry's document says of a server: the schemas of 2025-09-29 and 2025-12-11.
+
+Unknown members are ignored, as both schemas allow them. What is read here is complete: an invalid part is an error
+with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from gaia_mcp.redaction import looks_secret
+
+T = TypeVar("T")
+
+# Where a registry notes what it knows of a version.
+_OFFICIAL = "io.modelcontextprotocol.registry/official"
+# Members that only schemas before 2025-09-29 had.
+_OLD_MEMBERS = ("version_detail", "registry_type", "registry_name")
+
+# A part of a value that is to be filled in. Hundreds of documents have `Bearer {api_key}` without a variable `api_key`.
+_PART = r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]{0,99})\}"
+
+
+class DocumentError(ValueError):
+    """A document is invalid; the text names the place and what is wrong there."""
+
+
+class Input(NamedTuple):
+    """A value that the user gives, or that the document fixes as `value`. `name` is what it is given by: of a variable
+    or header its own, of an option the option without dashes.
+
+    `{variable}` in `value` stands for one of `variables`, which are inputs without variables of their own.
+    """
+
+    name: str
+    description: str = ""
+    value: str | None = None
+    default: str = ""
+    placeholder: str = ""
+    is_required: bool = False
+    is_secret: bool = False
+    is_boolean: bool = False
+    choices: tuple[str, ...] = ()
+    variables: Mapping[str, Input] = {}
+
+
+class Argument(NamedTuple):
+    """An argument of a command line: the value of `input`, after `option` if that is not empty."""
+
+    input: Input
+    option: str
+
+
+class Package(NamedTuple):
+    """A package of the registry `kind`: "npm", "pypi", "nuget", "oci" or another. `runner` is the program that the
+    document advises to run it with, `runner_arguments` are for that one. `transport` is "stdio" if the package is
+    spoken to by its standard input and output; any other listens at `url`.
+    """
+
+    kind: str
+    identifier: str
+    version: str
+    runner: str
+    runner_arguments: tuple[Argument, ...]
+    arguments: tuple[Argument, ...]
+    variables: tuple[Input, ...]
+    transport: str
+    url: str = ""
+
+
+class Remote(NamedTuple):
+    """A server behind a URL, whose parts in braces are inputs of `url`. `transport` is "http" or "sse"."""
+
+    transport: str
+    url: Input
+    headers: tuple[Input, ...]
+
+
+class Document(NamedTuple):
+    """One version of a server. `status` is "active", "deprecated" or "deleted", `status_message` says more."""
+
+    name: str
+    version: str
+    title: str
+    description: str
+    packages: tuple[Package, ...]
+    remotes: tuple[Remote, ...]
+    status: str = "active"
+    status_message: str = ""
+
+
+def read_document(document: Any, meta: Any = None) -> Document:
+    """The document, with what the registry notes about it beside it in `_meta`. Raises `DocumentError`."""
+    held = _object(document, "the document")
+    if any(member in held for member in _OLD_MEMBERS):
+        raise DocumentError("the document has a schema before 2025-09-29")
+    notes = meta.get(_OFFICIAL) if isinstance(meta, dict) else None
+    notes = notes if isinstance(notes, dict) else {}
+    return Document(
+        name=_text(held, "name", "", is_required=True),
+        version=_text(held, "version", "", is_required=True),
+        title=_text(held, "title", ""),
+        description=_text(held, "description", ""),
+        packages=_list(held, "packages", "", _package),
+        remotes=_list(held, "remotes", "", _remote),
+        status=_text(notes, "status", "") or _text(held, "status", "") or "active",
+        status_message=_text(notes, "statusMessage", ""),
+    )
+
+
+def _package(held: Any, where: str) -> Package:
+    held = _object(held, where)
+    transport = _object(held.get("transport", {"type": "stdio"}), f"{where}.transport")
+    return Package(
+        kind=_text(held, "registryType", where, is_required=True),
+        identifier=_text(held, "identifier", where, is_required=True),
+        version=_text(held, "version", where),
+        runner=_text(held, "runtimeHint", where),
+        runner_arguments=_list(held, "runtimeArguments", where, _argument),
+        arguments=_list(held, "packageArguments", where, _argument),
+        variables=_named_inputs(held, "environmentVariables", where),
+        transport=_text(transport, "type", f"{where}.transport", is_required=True),
+        url=_text(transport, "url", f"{where}.transport"),
+    )
+
+
+def _remote(held: Any, where: str) -> Remote:
+    held = _object(held, where)
+    kind = _text(held, "type", where, is_required=True)
+    if kind not in ("streamable-http", "sse"):
+        raise DocumentError(f"{where}.type is {kind!r}, not streamable-http or sse")
+    address = _text(held, "url", where, is_required=True)
+    url = _with_parts(Input("url", value=address, is_required=True, variables=_variables(held, where)))
+    headers = _named_inputs(held, "headers", where)
+    return Remote("sse" if kind == "sse" else "http", url, headers)
+
+
+def _argument(held: Any, where: str) -> Argument:
+    held = _object(held, where)
+    # There are published documents without the type, or with an empty one.
+    kind = _text(held, "type", where) or ("named" if "name" in held else "positional")
+    if kind == "named":
+        option = _text(held, "name", where, is_required=True)
+        return Argument(_with_parts(_input(held, where, option.lstrip("-"))), option)
+    if kind != "positional":
+        raise DocumentError(f"{where}.type is {kind!r}, not positional or named")
+    name = _text(held, "valueHint", where) or _text(held, "name", where)
+    if not name and held.get("value") is None:
+        raise DocumentError(f"{where} has neither value nor valueHint")
+    return Argument(_with_parts(_input(held, where, name)), "")
+
+
+def _named_inputs(held: dict[str, Any], member: str, where: str) -> tuple[Input, ...]:
+    """The variables or headers, without those whose name is empty, as some publish them for none."""
+    found = _list(held, member, where, _named_input)
+    # Without its part, such a value is of no use.
+    return tuple(_with_parts(one, is_required=True) for one in found if one.name)
+
+
+def _named_input(held: Any, where: str) -> Input:
+    held = _object(held, where)
+    name = "" if held.get("name") == "" else _text(held, "name", where, is_required=True)
+    return _input(held, where, name)
+
+
+def _with_parts(one: Input, *, is_required: bool = False) -> Input:
+    """The input, with the parts of its value that are no variables as such, required if it is."""
+    parts = {
+        name: Input(
+            name,
+            description=one.description,
+            default=one.default,
+            is_required=is_required or one.is_required,
+            is_secret=one.is_secret or looks_secret(name),
+            choices=one.choices,
+        )
+        for name in re.findall(_PART, one.value or "")
+    }
+    return one._replace(variables={**parts, **one.variables})
+
+
+def _input(held: dict[str, Any], where: str, name: str) -> Input:
+    return Input(
+        name,
+        description=_text(held, "description", where),
+        value=_text(held, "value", where) if held.get("value") is not None else None,
+        default=_text(held, "default", where),
+        placeholder=_text(held, "placeholder", where),
+        is_required=held.get("isRequired") is True,
+        is_secret=held.get("isSecret") is True,
+        is_boolean=held.get("format") == "boolean",
+        choices=_list(held, "choices", where, _choice),
+        variables=_variables(held, where),
+    )
+
+
+def _variables(held: dict[str, Any], where: str) -> dict[str, Input]:
+    where = f"{where}.variables"
+    variables = _object(held.get("variables") or {}, where)
+    return {
+        name: _input(_object(one, f"{where}.{name}"), f"{where}.{name}", name)._replace(variables={})
+        for name, one in variables.items()
+    }
+
+
+def _choice(held: Any, where: str) -> str:
+    if not isinstance(held, str):
+        raise DocumentError(f"{where} is not a string")
+    return held
+
+
+def _list(held: dict[str, Any], member: str, where: str, read: Callable[[Any, str], T]) -> tuple[T, ...]:
+    where = f"{where}.{member}" if where else member
+    # Registries write null for what is not there.
+    values = held.get(member)
+    if values is None:
+        return ()
+    if not isinstance(values, list):
+        raise DocumentError(f"{where} is not a list")
+    return tuple(read(value, f"{where}[{number}]") for number, value in enumerate(values))
+
+
+def _object(held: Any, where: str) -> dict[str, Any]:
+    if not isinstance(held, dict):
+        raise DocumentError(f"{where} is not an object")
+    return held
+
+
+def _text(held: dict[str, Any], member: str, where: str, *, is_required: bool = False) -> str:
+    where = f"{where}.{member}" if where else member
+    value = held.get(member)
+    if value is None and not is_required:
+        return ""
+    if not isinstance(value, str) or (is_required and not value):
+        raise DocumentError(f"{where} is missing" if value is None else f"{where} is not a string, or empty")
+    return value

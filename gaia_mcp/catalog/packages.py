@@ -1,0 +1,136 @@
+"""The ways to reach a server that a document offers, and the entry of each.
+
+A package is run by the program of its registry: npx, uvx, dnx or docker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gaia_mcp.catalog.documents import Argument, Document, DocumentError, Input, Package, Remote
+from gaia_mcp.catalog.inputs import filled
+from gaia_mcp.catalog.runners import OF_LOADERS, RUNNERS, RUNNERS_OF, runner_arguments, started
+
+# Headers that lead a request to another place than its URL, or tell where it ends.
+_OF_REQUESTS = ("connection", "content-length", "host", "transfer-encoding")
+
+
+class Way(NamedTuple):
+    """One way to reach the server: `name` is "npm", "pypi", "nuget", "oci", "http" or "sse"; `program` is what has to
+    be installed for it, empty for a URL; `inputs` are all that the document says of it.
+    """
+
+    name: str
+    program: str
+    offered: Package | Remote
+    inputs: tuple[Input, ...]
+
+    @property
+    def variables(self) -> tuple[Input, ...]:
+        """Those of its inputs that are variables of the environment."""
+        return self.offered.variables if isinstance(self.offered, Package) else ()
+
+
+def ways_of(document: Document, is_installed: Callable[[str], bool] = lambda _: True) -> list[Way]:
+    """The ways that can be used here, in the document's order, packages first. Of several programs that could run a
+    package, one that is installed is taken, and that of the document's advice before others.
+    """
+    return [*_package_ways(document, is_installed), *(_remote_way(remote) for remote in document.remotes)]
+
+
+def unusable(document: Document) -> list[str]:
+    """What the document offers beside that, each in a few words, and once."""
+    usable = {id(way.offered) for way in ways_of(document)}
+    others = [
+        f"{package.kind} ({package.transport})" if package.kind in RUNNERS_OF else package.kind
+        for package in document.packages
+        if id(package) not in usable
+    ]
+    return list(dict.fromkeys(others))
+
+
+def entry_of(way: Way, given: Mapping[str, str], variables: Collection[str] = ()) -> dict[str, Any]:
+    """The entry that reaches the server, with what is `given` for its inputs, by name. A container also gets the
+    `variables` of its program.
+
+    Raises `InputError`, and `DocumentError` for a package that may not be run as the document says.
+    """
+    if isinstance(way.offered, Remote):
+        return _remote_entry(way.offered, given)
+    return _package_entry(way.offered, way.program, given, variables)
+
+
+def _package_ways(document: Document, is_installed: Callable[[str], bool]) -> Iterator[Way]:
+    for package in document.packages:
+        # One that listens on a port would have to be started, waited for and stopped beside its URL.
+        if package.kind in RUNNERS_OF and package.transport == "stdio":
+            advised = package.runner
+            program = min(RUNNERS_OF[package.kind], key=lambda one: (not is_installed(one), one != advised))
+            arguments = (*runner_arguments(package, program), *package.arguments)
+            yield Way(package.kind, program, package, (*(one.input for one in arguments), *package.variables))
+
+
+def _remote_way(remote: Remote) -> Way:
+    return Way(remote.transport, "", remote, (remote.url, *remote.headers))
+
+
+def _package_entry(
+    package: Package, program: str, given: Mapping[str, str], variables: Collection[str]
+) -> dict[str, Any]:
+    runner = RUNNERS[program]
+    found = started(package, program, list(_words(runner_arguments(package, program), given)), given.values())
+    env = _environment(package, program, given)
+    names = [*env, *(name for name in variables if name not in env)] if package.kind == "oci" else []
+    passed = [word for name in names if name not in found.passed for word in ("-e", name)]
+    arguments = [*found.arguments, *_words(package.arguments, given)]
+    if found.package[0] == "--from" and arguments and arguments[0].startswith("-"):
+        raise DocumentError(f"it gives uvx {arguments[0]!r}, which could have it do anything else")
+    words = [*runner.words, *found.own, *passed, *found.package]
+    entry: dict[str, Any] = {"command": program, "args": [*words, *(runner.between if arguments else ()), *arguments]}
+    return {**entry, "env": env} if env else entry
+
+
+def _environment(package: Package, program: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a package. Raises `DocumentError` for one that the document sets for `program` to read."""
+    env: dict[str, str] = {}
+    for one in package.variables:
+        # A value that the user gives replaces that of the document.
+        if value := given.get(one.name):
+            env[one.name] = value
+        elif (value := filled(one, given)) is not None:
+            if OF_LOADERS.fullmatch(one.name) or RUNNERS[program].variables.fullmatch(one.name):
+                raise DocumentError(f"it sets {one.name} to {value!r}, which could have {program} do anything else")
+            env[one.name] = value
+    return env
+
+
+def _words(arguments: Sequence[Argument], given: Mapping[str, str]) -> Iterator[str]:
+    for one in arguments:
+        if "${" in one.option:
+            raise DocumentError(f"the option {one.option!r} refers to a variable of the environment")
+        value = filled(one.input, given)
+        if value is None:
+            continue
+        if not one.option:
+            yield value
+        elif not one.input.is_boolean:
+            yield from (one.option, value)
+        elif value == "true":
+            yield one.option
+
+
+def _remote_entry(remote: Remote, given: Mapping[str, str]) -> dict[str, Any]:
+    url = filled(remote.url, given) or ""
+    if not url.startswith(("https://", "http://")):
+        raise DocumentError(f"the URL {url!r} does not begin with https:// or http://")
+    headers = {one.name: value for one in remote.headers if (value := filled(one, given)) is not None}
+    for name, value in headers.items():
+        is_valid = re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) and not re.search(r"[\r\n\0]", value)
+        if not is_valid or name.lower() in _OF_REQUESTS:
+            raise DocumentError(f"the header {name!r} cannot be sent")
+    entry: dict[str, Any] = {"url": url}
+    if remote.transport == "sse":
+        entry["type"] = "sse"
+    return {**entry, "headers": headers} if headers else entry

@@ -1,0 +1,205 @@
+"""The programs that run packages, and what a document may give them.
+
+What a document gives such a program beside the package could have it run something else, take packages from somewhere
+else, or open the machine to a container; only options without such power are passed on. Many documents name the package
+once more there, as in the `docker run … IMAGE` that their author types: what follows it is for the package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from gaia_mcp.catalog.documents import Argument, DocumentError, Input, Package
+from gaia_mcp.catalog.mounts import MOUNTS, has_folder_of_ours
+
+
+class Runner(NamedTuple):
+    """A program that runs packages: the words before the package, those between it and its arguments, the options that
+    a document may give it, each with the pattern of its value, None for one without, and the variables that it reads
+    its own settings from.
+    """
+
+    words: tuple[str, ...]
+    between: tuple[str, ...]
+    options: Mapping[str, re.Pattern[str] | None]
+    variables: re.Pattern[str]
+
+
+_ANY = re.compile(r".+", re.DOTALL)
+_QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q": None, "--quiet": None}
+# A version, and no path of an interpreter.
+_PYTHON = re.compile(r"[A-Za-z0-9.@+-]+")
+_FLAGS = ("-i", "--interactive", "--rm", "--init", "--read-only")
+_VALUED = (
+    "-e", "--env", "-p", "--publish", "--network", "--platform", "--pull", "--name", "--tmpfs", "-m", "--memory",
+    "--cpus", "-u", "--user", "-w", "--workdir", *MOUNTS,
+)  # fmt: skip
+_CONTAINER: Mapping[str, re.Pattern[str] | None] = {**dict.fromkeys(_FLAGS), **dict.fromkeys(_VALUED, _ANY)}
+# What decides which code every program loads.
+OF_LOADERS = re.compile(r"(?i:PATH)|LD_.*|DYLD_.*")
+RUNNERS = {
+    "npx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|NODE_OPTIONS")),
+    "bunx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|BUN_.*")),
+    "uvx": Runner((), (), {"-q": None, "--quiet": None, "-p": _PYTHON, "--python": _PYTHON}, re.compile(r"UV_.*")),
+    "dnx": Runner(
+        ("--yes",), ("--",), {**_QUIET, "--prerelease": None}, re.compile(r"NUGET_.*|DOTNET_(ROOT.*|STARTUP_HOOKS)")
+    ),
+    "docker": Runner(("run", "-i", "--rm"), (), _CONTAINER, re.compile(r"DOCKER_.*")),
+    "podman": Runner(("run", "-i", "--rm"), (), _CONTAINER, re.compile(r"CONTAINERS?_.*")),
+}
+# The programs that run the packages of a registry, the usual one first.
+RUNNERS_OF = {"npm": ("npx", "bunx"), "pypi": ("uvx",), "nuget": ("dnx",), "oci": ("docker", "podman")}
+# How a package and its version are written there.
+_IDENTIFIERS = {
+    "npm": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*"),
+    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,-]+\])?"),
+    "nuget": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*"),
+    "oci": re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*(?:@sha256:[0-9a-f]{64})?"),
+}
+_VERSION = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}"
+_SEPARATORS = {"npm": "@", "pypi": "==", "nuget": "@", "oci": ":"}
+# What takes the arguments of the other.
+_ALIKE = {"docker": "podman", "podman": "docker", "npx": "bunx", "bunx": "npx"}
+# The options by which a container is given a variable of the program that runs it.
+_PASSING = ("-e", "--env")
+
+
+class Started(NamedTuple):
+    """How a package is started: the words for the program that runs it, those that name the package, and those for the
+    package that the document has put among the first.
+    """
+
+    own: list[str]
+    package: list[str]
+    arguments: list[str]
+
+    @property
+    def passed(self) -> set[str]:
+        """The variables that a container is given already."""
+        pairs = zip(self.own, self.own[1:], strict=False)
+        return {word.partition("=")[0] for option, word in pairs if option in _PASSING}
+
+
+def runner_arguments(package: Package, program: str) -> tuple[Argument, ...]:
+    """The arguments for `program` that the document has, none if they are for another: they would mean something else
+    to this one. An option that has its value in the next argument, or takes none, is a word like any other.
+    """
+    if package.runner not in ("", program, _ALIKE.get(program)):
+        return ()
+    found = []
+    for number, one in enumerate(package.runner_arguments):
+        following = package.runner_arguments[number + 1 : number + 2]
+        is_word = one.option in RUNNERS[program].options and (
+            RUNNERS[program].options[one.option] is None
+            or any(not each.option and each.input.value is not None for each in following)
+        )
+        is_bare = one.option and one.input.value is None and not one.input.default and not one.input.is_boolean
+        found.append(Argument(Input("", value=one.option), "") if is_bare and is_word else one)
+    return tuple(found)
+
+
+def started(package: Package, program: str, words: Sequence[str], named: Collection[str]) -> Started:
+    """How `program` starts the package with the `words` that a document gives it. `named` is what the user has given.
+
+    Raises `DocumentError` for words that could have it do anything else.
+    """
+    rest = list(words)
+    from_package = _taken_from(package, rest) if program == "uvx" else []
+    own: list[str] = []
+    remaining = iter(rest)
+    for word in remaining:
+        if word in RUNNERS[program].words:
+            continue
+        option, equals, value = word.partition("=")
+        if option in RUNNERS[program].options:
+            own += _passed_on(option, value if equals else None, remaining, program, named)
+            continue
+        same = _named_by(package, word)
+        if same is None and (not from_package or word.startswith("-")):
+            raise DocumentError(f"it gives {program} {word!r}, which could have it do anything else")
+        arguments = [*remaining] if same is not None else [word, *remaining]
+        return Started(own, from_package or [package_word(same or package)], arguments)
+    return Started(own, from_package or [package_word(package)], [])
+
+
+def _taken_from(package: Package, words: list[str]) -> list[str]:
+    """The words by which uvx runs a program of the package that is not called like it, taken out of `words`; empty if
+    the program has the name of the package. The program is the first argument then.
+
+    Raises `DocumentError` for another package.
+    """
+    if "--from" not in words:
+        return []
+    at = words.index("--from")
+    own = package_word(package)
+    named = words[at + 1] if at + 1 < len(words) else own
+    del words[at : at + 2]
+    name, _, version = named.partition("==")
+    # Perhaps with its extras, as `package[extra]`.
+    bare = package.identifier.partition("[")[0]
+    if _IDENTIFIERS["pypi"].fullmatch(name) is None or name.partition("[")[0] != bare:
+        raise DocumentError(f"it has uvx take its program from {named!r}, which is not the package")
+    if version not in ("", package.version):
+        raise DocumentError(f"it has uvx take its program from {named!r}, which is not the version {package.version!r}")
+    return ["--from", f"{name}=={package.version}" if package.version else name]
+
+
+def package_word(package: Package) -> str:
+    """The package with its version, as its registry writes them. Raises `DocumentError` for what is neither."""
+    if not _IDENTIFIERS[package.kind].fullmatch(package.identifier):
+        raise DocumentError(f"{package.identifier!r} is not the name of a package of {package.kind}")
+    if not package.version:
+        return package.identifier
+    if not re.fullmatch(_VERSION, package.version):
+        raise DocumentError(f"{package.version!r} is not a version of a package")
+    name = package.identifier.rpartition("/")[2]
+    if package.kind == "oci" and (":" in name or "@" in name):
+        return package.identifier  # It has its tag or its digest already.
+    return f"{package.identifier}{_SEPARATORS[package.kind]}{package.version}"
+
+
+def _passed_on(
+    option: str, value: str | None, following: Iterator[str], program: str, named: Collection[str]
+) -> list[str]:
+    """The words of an option and its value, which is the next of the `following` if it is None here.
+
+    Raises `DocumentError` for a value that the option may not have, and for a folder of this machine that a container
+    would see without the user having named it.
+    """
+    pattern = RUNNERS[program].options[option]
+    if pattern is None and value is None:
+        return [option]
+    words = [option, next(following, "")] if value is None else [f"{option}={value}"]
+    value = words[1] if value is None else value
+    if pattern is None or pattern.fullmatch(value) is None:
+        raise DocumentError(f"it gives {program} {option!r} with the value {value!r}")
+    if option in MOUNTS and has_folder_of_ours(option, value, named):
+        raise DocumentError(f"it gives the container a folder of this machine: {value!r}")
+    return words
+
+
+def _named_by(package: Package, word: str) -> Package | None:
+    """The package if `word` names it, in whatever version: that of the document counts. A package of Python gets the
+    extras that it is named with there.
+    """
+    if package.kind == "oci":
+        return package if _image(word) == _image(package.identifier) else None
+    found = re.fullmatch(r"(@?[^@=\[\]]+)(\[[A-Za-z0-9._,-]+\])?(?:(?:@|==)[^@=]*)?", word)
+    bare = package.identifier.partition("[")[0]
+    if found is None or _folded(package.kind, found[1]) != _folded(package.kind, bare):
+        return None
+    if found[2] is None:
+        return package
+    return package._replace(identifier=bare + found[2]) if package.kind == "pypi" else None
+
+
+def _folded(kind: str, name: str) -> str:
+    """The name in the form by which its registry compares names."""
+    return re.sub(r"[-_.]+", "-", name).lower() if kind == "pypi" else name.lower() if kind == "nuget" else name
+
+
+def _image(name: str) -> str:
+    """The name of an image without tag and digest, and without what Docker takes to be before it."""
+    return re.sub(r":[^/]*$", "", name.partition("@")[0]).removeprefix("docker.io/").removeprefix("library/")

@@ -1,0 +1,246 @@
+"""A server that a registry or a `server.json` file describes: which of its ways is taken, and what it is given."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.catalog.documents import Document, DocumentError, Input, read_document
+from gaia_mcp.catalog.inputs import InputError, asked_of, missing, reference
+from gaia_mcp.catalog.packages import Way, entry_of, unusable, ways_of
+from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
+from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
+from gaia_mcp.cli.entries.given import Given
+from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.upgrading import REGISTRY, given_before, noted, noted_before
+from gaia_mcp.cli.lines import again, to_type
+from gaia_mcp.cli.screen.output import remark, to_stderr
+from gaia_mcp.cli.screen.session_view import SessionView
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.errors import CatalogError
+from gaia_mcp.names import tidy_name
+from gaia_mcp.redaction import masked_arguments, masked_members, masked_url
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.calls.form import Ask
+    from gaia_mcp.cli.entries.given import Options
+
+# The variables that name another registry than the official one, and hold a token for it.
+VARIABLE = "GAIA_MCP_REGISTRY"
+TOKEN_VARIABLE = "GAIA_MCP_REGISTRY_TOKEN"  # noqa: S105 (its name)
+
+
+def open_registry(option: str | None, deadline: Deadline | None) -> Registry:
+    """The registry to use: of `--registry` or an entry, of the environment, or the official one.
+
+    What the environment has for its registry, a token or credentials in the URL, is for no other. Raises
+    `RegistryError`.
+    """
+    named = os.environ.get(VARIABLE) or OFFICIAL_URL
+    deadline = deadline or Deadline(DEFAULT_TIMEOUT_SECONDS)
+    if option is not None and option.rstrip("/") not in (named.rstrip("/"), without_credentials(named).rstrip("/")):
+        return Registry(option, deadline)
+    is_chosen = named.rstrip("/") != OFFICIAL_URL
+    return Registry(named, deadline, os.environ.get(TOKEN_VARIABLE, "") if is_chosen else "")
+
+
+def from_registry(
+    called: str | None, name: str, version: str, registry: str | None, options: Options, deadline: Deadline | None
+) -> Given:
+    """The server `name` of a registry, its newest version if `version` is empty, to be saved as `called`.
+
+    Raises as `from_document`, `RegistryError`, `RegistryUnknownError`, `DeadlineError`.
+    """
+    with open_registry(registry, deadline) as opened, SessionView(f"reading {masked_url(opened.url)}"):
+        document = opened.document(name, version or LATEST)
+    origin = {"name": document.name, "version": document.version}
+    if opened.url != OFFICIAL_URL:
+        origin["url"] = opened.url
+    return _given(called, document, origin, options)
+
+
+def from_document(name: str | None, held: Any, options: Options) -> Given:
+    """The server that the text of a `server.json` file describes.
+
+    Raises `CatalogError` for what cannot become an entry, and `UsageError` for an option that is wrong or missing.
+    """
+    try:
+        document = read_document(held)
+    except DocumentError as problem:
+        raise CatalogError(one_line(str(held.get("name", "server.json"))), str(problem)) from None
+    return _given(name, document, {"name": document.name, "version": document.version}, options)
+
+
+def _given(name: str | None, document: Document, origin: Mapping[str, str], options: Options) -> Given:
+    domain, _, own = document.name.rpartition("/")
+    # Many owners call theirs `mcp` or `mcp-server`.
+    telling = domain.rpartition(".")[2] if re.fullmatch(r"(?:mcp|server|[-_.])+", own.lower()) else own
+    called = name or suggested_name({"command": telling}) or tidy_name(own)
+    ways = _offered(document, options.via)
+    before = options.replaced(called) if called else {}
+    named = noted_before(before, document.name).get("via")
+    way = _chosen(document, ways, named)
+    given = {**given_before(before, document.name, way), **_values(options, way)}
+    open_inputs = missing(way.inputs, given)
+    if open_inputs and can_ask():
+        given |= _asked(open_inputs)
+    elif open_inputs:
+        raise _incomplete(document, open_inputs)
+    try:
+        entry = entry_of(way, given, [item.partition("=")[0] for item in options.env])
+    except InputError as problem:
+        option = "--env" if problem.name in [one.name for one in way.variables] else "--setting"
+        hint = f"write {option} {problem.name}={problem.example}"
+        raise UsageError(f"{document.name}: {problem}", hint=hint) from None
+    except DocumentError as problem:
+        raise CatalogError(document.name, str(problem), hint=_by_hand()) from None
+    if document.status != "active":
+        told = f": {one_line(document.status_message, 300)}" if document.status_message else ""
+        remark(f"{document.name} {document.version} is {document.status}{told}")
+    remark(f"{one_line(document.name)} {one_line(document.version)} is {_described(entry)}")
+    settings = noted(way, given)
+    note = {
+        **origin,
+        **({"via": way.name} if way.name in (options.via, named) else {}),
+        **({"settings": settings} if settings else {}),
+    }
+    return Given(called or suggested_name(entry), {**entry, REGISTRY: note}, [])
+
+
+def _offered(document: Document, via: str | None) -> list[Way]:
+    """The ways of the document, or those that the option names."""
+    ways = ways_of(document, lambda program: shutil.which(program) is not None)
+    if not ways:
+        offered = ", ".join(unusable(document)) or "no package and no URL"
+        problem = f"cannot be used from here: it offers {one_line(offered)}"
+        raise CatalogError(document.name, problem, hint=_instead(document))
+    found = [way for way in ways if via in (None, way.name)]
+    if not found:
+        names = dict.fromkeys(way.name for way in ways)
+        raise UsageError(f"{document.name} cannot be reached by {via!r}", hint=f"use one of: {', '.join(names)}")
+    return found
+
+
+def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
+    """The way that was named `before`, else the best one."""
+    names = list(dict.fromkeys(way.name for way in ways))
+    if before in names:
+        return next(way for way in ways if way.name == before)
+    # What runs here, then what needs nothing, then what would have to be installed first.
+    ready = (way for way in ways if way.program and shutil.which(way.program))
+    remote = (way for way in ways if not way.program)
+    chosen = next(ready, None) or next(remote, None) or ways[0]
+    if len(names) > 1:
+        others = ", ".join(f"--via {one}" for one in names if one != chosen.name)
+        remark(f"{document.name} is taken by {chosen.name}; others are offered: {others}")
+    return chosen
+
+
+def _values(options: Options, way: Way) -> dict[str, str]:
+    """What the options give, by the names of the inputs. Raises `UsageError` for an input that does not exist."""
+    known = [one.name for one in asked_of(way.inputs)]
+    values: dict[str, str] = {}
+    for item in options.settings:
+        name, equals, value = item.partition("=")
+        if name not in known:
+            hint = f"it takes: {', '.join(known)}" if known else "leave it out"
+            raise UsageError(f"--setting {name!r} is nothing that the server takes", hint=hint)
+        if name in values:
+            raise UsageError(f"--setting {name!r} is given twice", hint="leave one of them out")
+        values[name] = value if equals else reference(name)
+    for item in options.env:
+        name, equals, value = item.partition("=")
+        values[name] = value if equals else f"${{{name}}}"
+    return values
+
+
+def _asked(inputs: Sequence[Input]) -> dict[str, str]:
+    """What a person types for each. Of a secret that is the name of the variable that holds it."""
+    import typer
+
+    values: dict[str, str] = {}
+    with SessionView("") as view:
+        view.hide()
+        ask = asked_while(view)
+        try:
+            for one in inputs:
+                values[one.name] = _answer(one, ask)
+        except EOFError:
+            to_stderr("")
+            remark("nothing was saved")
+            raise typer.Abort from None
+    return values
+
+
+def _answer(one: Input, ask: Ask) -> str:
+    if one.is_secret:
+        usual = reference(one.name)[2:-1]
+        title = f"{one.name}: the variable that holds this secret{_as_in(one)}"
+        field = {"type": "string", "title": title, "default": usual, "description": one.description}
+        while True:
+            variable = ask_value(one.name, field, field, ask, is_required=True)
+            # A secret that is pasted here instead must not be saved. Many of them could be names, but not such.
+            if variable in os.environ or re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", variable):
+                return f"${{{variable}}}"
+            to_stderr(f"  export it in a variable first, and give the name of that, such as {usual}")
+    field = {"type": "string", "description": one.description or one.placeholder}
+    if one.choices:
+        field["enum"] = list(one.choices)  # type: ignore[assignment]
+    return str(ask_value(one.name, field, field, ask, is_required=True))
+
+
+def _incomplete(document: Document, inputs: Sequence[Input]) -> UsageError:
+    named = ", ".join(
+        f"{one_line(one.name)} ({one_line(one.description, 100)})" if one.description else one_line(one.name)
+        for one in inputs
+    )
+    options = [
+        word for one in inputs for word in ("--setting", one.name if one.is_secret else f"{one.name}={_example(one)}")
+    ]
+    secrets = [one for one in inputs if one.is_secret]
+    told = f"; a secret is read from a variable{''.join(map(_as_in, secrets))}" if secrets else ""
+    return UsageError(f"{document.name} needs {named}{told}", hint=again("give that", *options))
+
+
+def _as_in(secret: Input) -> str:
+    """How the secret begins, where a document leaves the whole header to the user."""
+    return ", as in Bearer TOKEN" if secret.name.lower() == "authorization" else ""
+
+
+def _instead(document: Document) -> str:
+    """What a person can do with packages that are not run from here."""
+    # A bundle is a program that was built elsewhere: it is not fetched and unpacked for a name that was typed.
+    bundles = [package.identifier for package in document.packages if package.kind == "mcpb"]
+    if bundles:
+        import platform
+
+        url = next((each for each in bundles if platform.system().lower() in each.lower()), bundles[0])
+        added = to_type("add", more="NAME -- COMMAND")
+        return f"unpack {one_line(url)}, and add the command in its manifest.json: {added}"
+    for package in document.packages:
+        if package.url:
+            url = one_line(package.url) if "{" not in package.url else "URL"
+            return f"start it as its documentation says, and add its URL: {to_type('add', 'NAME', url)}"
+    return _by_hand()
+
+
+def _by_hand() -> str:
+    return f"add it as its documentation says: {to_type('add', more='NAME -- COMMAND')}"
+
+
+def _example(one: Input) -> str:
+    return one.choices[0] if one.choices else "VALUE"
+
+
+def _described(entry: Mapping[str, Any]) -> str:
+    """What is going to be run or called, as one line without secrets."""
+    if "url" in entry:
+        return masked_url(entry["url"])
+    variables = [f"{name}={shlex.quote(value)}" for name, value in masked_members(entry.get("env", {})).items()]
+    return " ".join([*variables, shlex.join([entry["command"], *masked_arguments(entry["args"])])])

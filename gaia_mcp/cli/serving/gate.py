@@ -1,0 +1,190 @@
+"""Which tools `gaia mcp serve` lets through, how they are offered, and where their calls are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from gaia_mcp.cli.completion.completers import tool_patterns
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.names import typeable
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.gateway.naming import Owner
+    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.gateway.restrictions import NamePatterns, Restriction
+    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.storage.audit_file import AuditFile
+    from gaia_mcp.toolspec.contract import ToolChange
+
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
+        help="Offer only the tools of this pattern, such as read_* or SERVER/*.",
+    ),
+]  # fmt: skip
+DenyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deny", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
+        help="Do not offer the tools of this pattern, whatever --allow says.",
+    ),
+]  # fmt: skip
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Offer only tools that claim to be read-only.")]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Offer only tools that are as they were locked.")]
+SearchOption = Annotated[
+    bool, typer.Option("--search", help="Offer three tools in the place of all: find, describe and call.")
+]
+AuditOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--audit", metavar="FILE", show_default=False, help="Add a line of JSON to this file for each call of a tool.",
+    ),
+]  # fmt: skip
+
+
+class ToolOptions(NamedTuple):
+    """The options of `serve` about tools."""
+
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    read_only: bool = False
+    locked: bool = False
+    lock_file: Path | None = None
+    search: bool = False
+    audit: Path | None = None
+
+    def words(self) -> list[str]:
+        """The options as a command line has them that is run in any folder."""
+        from gaia_mcp.cli.checks.locked import lock_path
+
+        found = [word for pattern in self.allow for word in ("--allow", pattern)]
+        found += [word for pattern in self.deny for word in ("--deny", pattern)]
+        found += ["--read-only"] if self.read_only else []
+        found += ["--lock-file", str(lock_path(self.lock_file).absolute())] if self.locked or self.lock_file else []
+        found += ["--search"] if self.search else []
+        return [*found, *(["--audit", str(self.audit.absolute())] if self.audit else [])]
+
+
+def scope_rules(scopes: Sequence[str]) -> list[tuple[str, str]]:
+    """The patterns of tools, each with a scope, of those values of `--scope` that have a `=`."""
+    return [(tool, scope) for text in scopes for tool, is_rule, scope in [text.partition("=")] if is_rule]
+
+
+class Gate:
+    """Lets through what the options say; `scopes` are patterns of tools, each with a scope that their calls need.
+
+    Raises `UsageError` for a pattern that is empty, `ConfigFileError` for a lock file that does not exist or is
+    invalid, and for a file that no line can be added to.
+    """
+
+    def __init__(self, options: ToolOptions, scopes: Sequence[tuple[str, str]] = ()) -> None:
+        for option, patterns in (("--allow", options.allow), ("--deny", options.deny)):
+            if not all(pattern.strip() for pattern in patterns):
+                raise UsageError(f"{option} needs a pattern, not an empty word", hint="give it one, such as 'read_*'")
+        self._options = options
+        self._scopes = scopes
+        self._locked = _locked_tools(options) if options.locked or options.lock_file is not None else None
+        self._audit = _audit_file(options.audit) if options.audit is not None else None
+
+    def check_locked(self, target: str) -> None:
+        """Raises `ContractError` if the options demand locked tools, and those of this target never were."""
+        if self._locked is not None:
+            self._locked.contract(target)
+
+    def of_one(self, target: str, provider: Provider) -> Provider:
+        """What is let through of the provider of this target."""
+        from gaia_mcp.gateway.owners import of_one
+
+        return self._before(provider, of_one(target), f"no tool of {target!r}")
+
+    def before(self, provider: Provider, owners: Owners) -> Provider:
+        """What is let through of `provider`, whose tools have these owners."""
+        return self._before(provider, owners, "no tool")
+
+    def _before(self, provider: Provider, owners: Owners, no_tool: str) -> Provider:
+        patterns, restrictions = self._patterns(no_tool), self._restrictions()
+        if patterns is not None or restrictions:
+            from gaia_mcp.gateway.restricted import RestrictedProvider
+
+            provider = RestrictedProvider(provider, owners, patterns, restrictions)
+        if self._scopes:
+            from gaia_mcp.gateway.scoped import ScopedProvider, ScopeRule
+
+            provider = ScopedProvider(provider, owners, [ScopeRule(*each) for each in self._scopes])
+        if self._audit is not None:
+            from gaia_mcp.gateway.audited import AuditedProvider
+
+            provider = AuditedProvider(provider, self._audit, owners, remark)
+        if self._options.search:
+            from gaia_mcp.gateway.search import SearchProvider
+
+            provider = SearchProvider(provider, owners, read_only=self._options.read_only)
+        return provider
+
+    def _patterns(self, no_tool: str) -> NamePatterns | None:
+        if not self._options.allow and not self._options.deny:
+            return None
+        from gaia_mcp.gateway.restrictions import NamePatterns
+
+        return NamePatterns(self._options.allow, self._options.deny, partial(_report_pattern, no_tool))
+
+    def _restrictions(self) -> list[Restriction]:
+        found: list[Restriction] = []
+        if self._options.read_only:
+            from gaia_mcp.gateway.restrictions import ReadOnly
+
+            found.append(ReadOnly(_report_contradiction))
+        if self._locked is not None:
+            from gaia_mcp.gateway.restrictions import Locked
+
+            found.append(Locked(self._locked.contracts, _reporting_changes(self._locked)))
+        return found
+
+
+def _locked_tools(options: ToolOptions) -> LockedTools | None:
+    from gaia_mcp.cli.checks.locked import LockedTools
+
+    return LockedTools.wanted(options.locked, options.lock_file)
+
+
+def _audit_file(path: Path) -> AuditFile:
+    from gaia_mcp.errors import ConfigFileError
+    from gaia_mcp.storage.audit_file import AuditFile
+
+    file = AuditFile(path)
+    try:
+        file.check()
+    except OSError as problem:
+        hint = "name a file in a folder that exists, such as ./audit.jsonl"
+        raise ConfigFileError(path, f"cannot be written: {problem.strerror}", hint=hint) from problem
+    return file
+
+
+def _report_pattern(no_tool: str, option: str, pattern: str) -> None:
+    advice = ": repeat the option for each pattern" if "," in pattern else ""
+    remark(f"--{option} {pattern!r} matches {no_tool}{advice}")
+
+
+def _report_contradiction(owner: Owner) -> None:
+    name = "/".join(owner)
+    remark(
+        f"{name!r} claims to be read-only, and its name suggests otherwise; to leave it out: --deny {typeable(name)}"
+    )
+
+
+def _reporting_changes(locked: LockedTools) -> Callable[[str, Sequence[ToolChange] | None], None]:
+    from gaia_mcp.cli.checks.locked import changed
+
+    def report(server: str, changes: Sequence[ToolChange] | None) -> None:
+        error = locked.unlocked(server) if changes is None else changed(server, changes, locked.path)
+        remark(f"{error.message}; only tools that are as they were locked are offered. To {error.hint}")
+
+    return report

@@ -1,0 +1,229 @@
+"""`gaia mcp serve --http`: a provider on a port of this machine, until a signal ends it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.screen.output import Form, counted, print_event, remark, report_failure
+from gaia_mcp.cli.serving.gate import scope_rules
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.errors import ConnectError, MCPError
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.serving.several import Offer
+    from gaia_mcp.server.http.listening import Address
+    from gaia_mcp.server.http.security import Authorizer
+    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.store import Store
+
+
+class AccessTokens(NamedTuple):
+    """Which access tokens are demanded: the first three together, or none. `scopes` as `--scope` has them."""
+
+    jwks: str | None
+    issuer: str | None
+    audience: str | None
+    scopes: Sequence[str]
+
+    @property
+    def common_scopes(self) -> list[str]:
+        """Those that every request needs."""
+        return [scope for scope in self.scopes if "=" not in scope]
+
+    @property
+    def rules(self) -> list[tuple[str, str]]:
+        """The names and patterns of tools, each with a scope that their calls need."""
+        return scope_rules(self.scopes)
+
+
+class HttpOptions(NamedTuple):
+    """How to serve over HTTP, as the options of `serve` tell."""
+
+    address: str
+    token: str | None
+    without_token: bool
+    hosts: Sequence[str]
+    origins: Sequence[str]
+    tokens: AccessTokens
+    metrics: bool
+    store: str | None
+    rpc: bool
+
+
+def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
+    """Serve what each of `offers` loads. Returns when a signal has ended it, and raises that again.
+
+    Raises `UsageError` for options that do not fit, `ConnectError` for an address that cannot be listened on or a store
+    that does not answer, `MCPError` where an extra is not installed, and whatever an offer raises when it is loaded.
+    """
+    _need_extra(has_metrics=options.metrics)
+    from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
+    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address
+    from gaia_mcp.server.http.security import ANY, Hosts, is_loopback
+    from gaia_mcp.server.http.sharing import shared_keys, state_keys
+    from gaia_mcp.store import StoreError
+
+    try:
+        address = parsed_address(options.address)
+    except ValueError as problem:
+        raise UsageError(
+            f"--http {problem}", hint="write --http 127.0.0.1:8000, or :0 for a port that is free"
+        ) from None
+    is_local = is_loopback(address.host)
+    authorizer = _authorizer(options)
+    if not is_local and authorizer is None and not options.without_token:
+        raise UsageError(
+            f"--http {options.address} can be reached from other machines, and no token protects it",
+            hint='set one: export GAIA_MCP_TOKEN="$(openssl rand -hex 32)"',
+        )
+    keys = _checked_keys(state_keys(os.environ))
+    store = _store(options.store)
+    try:
+        keys = keys or shared_keys(store)
+    except StoreError as problem:
+        # Its text names the store, without the password.
+        raise ConnectError(str(problem), hint="start it, or serve without it: leave --store out") from problem
+    try:
+        listener = listen(address)
+    except OSError as problem:
+        # A name that is not known has a number of its own kind.
+        reason = os.strerror(problem.errno) if problem.errno is not None and problem.errno > 0 else problem.strerror
+        raise ConnectError(
+            f"cannot listen on {options.address}: {reason}", hint="let the system choose a port: --http 127.0.0.1:0"
+        ) from problem
+    with listener, ExitStack() as closing:
+        closing.callback(store.close)
+        providers: dict[str, Provider] = {}
+        calls: dict[str, int] = {}
+        for offer in offers:
+            provider, limit = offer.load()
+            closing.callback(provider.close)
+            providers[offer.path] = provider
+            if limit is not None:
+                calls[offer.path] = limit
+        # A name that an attacker's page makes point here reaches a loopback server, and without a token any other.
+        hosts = [*options.hosts, *([ANY] if not is_local and authorizer is not None else [])]
+        app = HttpApp(
+            providers,
+            hosts=Hosts(hosts, options.origins, addresses=not is_local),
+            authorizer=authorizer,
+            limits=Limits(),
+            calls=calls,
+            store=store,
+            origins=options.origins,
+            state_keys=keys,
+            rpc=[offer.path for offer in offers if options.rpc or speaks_rpc(offer.target)],
+            on_failure=report_failure,
+            owned=[],
+            metrics=new_metrics() if options.metrics else None,
+        )
+        shown = address._replace(port=listener.getsockname()[1])
+        server = HttpServer(
+            app,
+            listener,
+            on_ready=lambda: _announce(offers, shown, has_token=options.token is not None),
+            on_cut=lambda count: remark(f"{counted(count, 'call')} did not end in time: cancelled"),
+        )
+        closing.callback(app.close)
+        server.run()
+
+
+def _authorizer(options: HttpOptions) -> Authorizer | None:
+    """What checks the credentials of clients, if they need any."""
+    jwks, issuer, audience, scopes = options.tokens
+    if not any((jwks, issuer, audience, scopes)):
+        from gaia_mcp.server.http.security import StaticToken
+
+        return StaticToken(options.token) if options.token else None
+    if not jwks or not issuer or not audience:
+        raise UsageError(
+            f"--jwks, --issuer and --audience belong together{', and --scope to them' if scopes else ''}",
+            hint="add what is missing: --jwks URL --issuer URL --audience URL",
+        )
+    if find_spec("jwt") is None:
+        raise MCPError("--jwks needs PyJWT, not installed here", hint="install the extra: pip install 'gaia-mcp[jwt]'")
+    from gaia_mcp.server.http.bearer import JwtAuthorizer
+    from gaia_mcp.server.provider import check_scope
+
+    try:
+        for scope in [*options.tokens.common_scopes, *(scope for _, scope in options.tokens.rules)]:
+            check_scope(scope)
+    except ValueError as problem:
+        raise UsageError(f"--scope {problem}", hint="write --scope SCOPE, or --scope TOOL=SCOPE") from None
+    try:
+        return JwtAuthorizer(jwks, issuer, audience, options.tokens.common_scopes)
+    except ValueError as problem:
+        raise UsageError(f"--jwks {problem}", hint="name the URL that the authorization server publishes") from None
+
+
+def _store(url: str | None) -> Store:
+    """What holds sessions and tasks: the memory of this process, or a Redis that is shared with others."""
+    if url is None:
+        from gaia_mcp.store.memory import MemoryStore
+
+        return MemoryStore()
+    if find_spec("redis") is None:
+        hint = "install the extra: pip install 'gaia-mcp[redis]'"
+        raise MCPError("--store needs redis-py, not installed here", hint=hint)
+    from gaia_mcp.store.redis import RedisStore
+
+    try:
+        return RedisStore(url)
+    except ValueError as problem:
+        raise UsageError(f"--store: {problem}", hint="name the server: --store redis://127.0.0.1:6379") from None
+
+
+def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool) -> None:
+    """Print the URLs. From here on the agents' own output goes to stderr."""
+    from gaia_mcp.server.http.security import is_loopback
+
+    urls = {offer.name: address.url(offer.path) for offer in offers}
+    if Form.as_json:
+        where = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
+        print_event({**where, "host": address.host, "port": address.port, "pid": os.getpid()})
+    for offer in offers:
+        remark(f"serving {offer.target} at {urls[offer.name]}; Ctrl-C ends it")
+    if not Form.as_json:
+        header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
+        for name, url in urls.items():
+            remark(f"its clients add it with: {to_type('add', name, more=url + header)}")
+    if not is_loopback(address.host):
+        remark("it is not encrypted: let a proxy with TLS stand before it")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What is printed goes to a log: flushed after each line, it is not lost, and stays in order.
+        sys.stdout.reconfigure(line_buffering=True)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+def _checked_keys(keys: list[str]) -> list[str]:
+    from gaia_mcp.asking.sealing import MIN_SECRET_CHARS
+
+    if any(len(key) < MIN_SECRET_CHARS for key in keys):
+        raise UsageError(
+            f"a key of GAIA_MCP_STATE_KEYS has fewer than {MIN_SECRET_CHARS} characters",
+            hint='make one: export GAIA_MCP_STATE_KEYS="$(openssl rand -hex 32)"',
+        )
+    return keys
+
+
+def _need_extra(*, has_metrics: bool) -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise MCPError(
+            f"serving over HTTP needs {' and '.join(missing)}, not installed here",
+            hint="install the extra: pip install 'gaia-mcp[http]'",
+        )
+    if has_metrics and find_spec("prometheus_client") is None:
+        raise MCPError(
+            "--metrics needs prometheus-client, not installed here",
+            hint="install the extra: pip install 'gaia-mcp[metrics]'",
+        )

@@ -1,0 +1,34 @@
+"""`gaia mcp serve` without `--http`: a provider on standard input and output, until its client closes them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.screen.output import remark, report_failure
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.server.stdio.process import StdioServer
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.serving.loading import Loaded
+    from gaia_mcp.server.provider import Provider
+
+
+def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
+    """Serve what `load` returns. The pipes are taken before that, for it may run code of an agent."""
+    if on_terminal(sys.stdin):
+        remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
+    server = StdioServer(
+        target,
+        on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
+        on_failure=report_failure,
+    )
+
+    def provider() -> Provider:
+        loaded, limit = load()
+        if limit is not None:
+            server.allow(limit)
+        return loaded
+
+    server.run(provider)

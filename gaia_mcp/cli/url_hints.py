@@ -1,0 +1,75 @@
+"""What to type after a server behind a URL could not be reached, or has refused with a status of HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.lines import Typed, again, to_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.errors import MCPError, StatusError
+
+
+def after_status(error: StatusError) -> str:
+    """What to do about a server that refuses."""
+    if error.status in (404, 405, 410) or 300 <= error.status < 400:
+        return _another_path(error)
+    if error.status in (429, 503):
+        return "it is too busy; try again later, or allow more time with --timeout SECONDS"
+    if error.status == 403:
+        return "it does not let you in; check the headers of its entry"
+    return _check_url(error)
+
+
+def _check_url(error: MCPError) -> str:
+    if Typed.command in ("add", "edit"):
+        # What has failed is not saved yet.
+        return again("check its URL, or save it all the same", "--no-check")
+    return f"check its URL: {to_type('show', error.server)}" if Typed.is_saved(error.server) else "check its URL"
+
+
+def _another_path(error: MCPError) -> str:
+    return f"most servers are at a path such as /mcp or /sse; {_check_url(error)}"
+
+
+def _listening(error: MCPError) -> str:
+    return f"start it, or correct host and port; {_check_url(error)}"
+
+
+def _trusting(_: MCPError) -> str:
+    return "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE"
+
+
+def _renewing(_: MCPError) -> str:
+    return "its owner has to renew the certificate; check the clock of this machine too"
+
+
+def _other_transport(error: MCPError) -> str:
+    found = "it may have the other transport"
+    if Typed.command in ("add", "edit") or not Typed.is_saved(error.server):
+        return f"{found}, which is found out without --transport"
+    return f"{found}; have it found out: {to_type('edit', error.server, more='--unset type')}"
+
+
+# By the case of the error.
+URL_CASES: dict[str, Callable[[MCPError], str]] = {
+    "not-sse": _other_transport,
+    "dns": lambda e: f"check the network; {_check_url(e)}",
+    "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
+    "refused": _listening,
+    "tls": _check_url,
+    "tls-client": lambda _: "name its files in PEM as 'client_cert' and 'client_key' in the entry",
+    "tls-expired": _renewing,
+    "tls-none": _check_url,
+    "tls-not-yet-valid": _renewing,
+    "tls-other-name": _check_url,
+    "tls-self-signed": _trusting,
+    "tls-unknown-authority": _trusting,
+    "tls-version": lambda _: "its owner has to update it",
+    "url-closed": lambda e: f"if it speaks TLS, its URL begins with https://; {_check_url(e)}",
+    "url-page": _another_path,
+    "url-silent": lambda e: f"allow more time with --timeout SECONDS; {_check_url(e)}",
+    "unreachable": lambda e: f"check the network; {_check_url(e)}",
+}

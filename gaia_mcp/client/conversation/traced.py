@@ -1,0 +1,38 @@
+"""Requests in the trace that they belong to. Imported only where there may be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.tracing import has_spans, with_trace
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.events import ErrorResponse
+
+Params: TypeAlias = "dict[str, Any] | None"
+
+
+def traced_call(
+    call: Callable[[Params], Result | ErrorResponse],
+    method: str,
+    params: Params,
+    attributes: Callable[[], Mapping[str, str | int]],
+    mask: Callable[[str], str],
+) -> Result | ErrorResponse:
+    """What `call` returns for `params` that carry the trace. With spans it is one, with these attributes; `mask` is for
+    what the server has sent. Raises whatever that raises.
+    """
+    if not has_spans():
+        return call(with_trace(params or {}) or params)
+    from gaia_mcp.spans import client_span
+
+    with client_span(method, params or {}, attributes()) as span:
+        outcome = call(with_trace(params or {}) or params)
+        span.identify(outcome.id)
+        if isinstance(outcome, Result):
+            span.returned(outcome.result)
+        else:
+            span.refused(outcome.code, mask(outcome.text))
+        return outcome

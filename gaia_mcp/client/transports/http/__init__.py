@@ -1,0 +1,1 @@
+"""Servers that are reached by HTTP."""

@@ -1,0 +1,244 @@
+"""Fetching for authorization: documents and tokens, with a limit on the size, the time and the redirects of each.
+
+What is fetched was named by others. No request goes to plain http, nor nearer to this machine than the MCP server is;
+none of a token follows a redirect.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from gaia_mcp.client.transports.http.auth.addresses import (
+    Reach,
+    UnacceptableError,
+    check_url,
+    nearest,
+    origin_of,
+    reach_of,
+)
+from gaia_mcp.client.transports.http.time_limit import TimeLimit
+from gaia_mcp.errors import AuthorizationError, DeadlineError
+from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gaia_mcp.deadline import Deadline
+
+# Of any document: metadata has a few hundred bytes, tokens have some thousand.
+MAX_BYTES = 1 << 20
+# A document that takes longer does not come.
+FETCH_SECONDS = 15.0
+# Between `/path` and `/path/`, for instance.
+MAX_REDIRECTS = 3
+_REDIRECTS = (301, 302, 303, 307, 308)
+# Compressed, a small answer could be a huge one.
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "MCP-Protocol-Version": STATELESS_VERSIONS[0]}
+
+
+class Reply(NamedTuple):
+    """What an endpoint answered. `document` is empty if it was no JSON object; `nonce` is that for DPoP."""
+
+    status: int
+    document: Mapping[str, Any]
+    nonce: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it did what was asked."""
+        return 200 <= self.status < 300
+
+
+class Fetcher:
+    """Fetches what the authorization of one server needs; `server` is its name, for errors. To be closed.
+
+    It `is_trusted` where the user has named the authorization server: that may be anywhere.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        url: str,
+        *,
+        is_trusted: bool = False,
+        client: httpx2.Client | None = None,
+        resolve: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
+        import httpx2
+
+        self.server = server
+        self._url = url
+        self._client = client or httpx2.Client(follow_redirects=False)
+        self._limit = TimeLimit()
+        self._resolve = resolve or addresses_of
+        self._nearest = Reach.MACHINE if is_trusted else None
+
+    def __enter__(self) -> Fetcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections. May be called twice."""
+        self._client.close()
+
+    @property
+    def nearest(self) -> Reach:
+        """How near what is fetched may be: as near as the server."""
+        if self._nearest is None:
+            self._nearest = self._reach(urlsplit(self._url).hostname or "")
+        return self._nearest
+
+    def document(self, url: str, about: str, deadline: Deadline) -> dict[str, Any] | None:
+        """The JSON object at `url`; None if there is none, as a 404 or an HTML page tells.
+
+        `about` names it in errors. Raises `AuthorizationError` and `DeadlineError`.
+        """
+        for _ in range(MAX_REDIRECTS + 1):
+            status, headers, data = self._exchange("GET", url, about, deadline)
+            if status in _REDIRECTS and "location" in headers:
+                url = self._redirected(url, headers["location"], about)
+                continue
+            if status == 429 or status >= 500:
+                raise self.error(f"cannot be used: {about} at {url} answered with status {status}")
+            if status != 200 or "json" not in headers.get("content-type", ""):
+                return None
+            value = _parsed(data)
+            if value is None:
+                raise self.unusable(f"{about} at {url} is not a JSON object")
+            return value
+        raise self.unusable(f"{about} at {url} is redirected without end")
+
+    def post(
+        self,
+        url: str,
+        about: str,
+        deadline: Deadline,
+        *,
+        form: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send a form, or a JSON `body`, to an endpoint. Raises `AuthorizationError` and `DeadlineError`, not for an
+        error that the endpoint answers with.
+        """
+        content: dict[str, Any] = {"data": dict(form)} if form is not None else {"json": body}
+        status, answered, data = self._exchange("POST", url, about, deadline, headers=headers, **content)
+        return Reply(status, _parsed(data) or {}, answered.get("dpop-nonce", ""))
+
+    def refusal(self, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> tuple[int, list[str]]:
+        """Send a request to the server itself. Its status, and the challenges that came with it; nothing else of the
+        response is read. Raises `AuthorizationError` and `DeadlineError`.
+        """
+        import httpx2
+
+        part = deadline.sooner(FETCH_SECONDS)
+        try:
+            with self._asked("POST", self._url, part, headers=dict(headers), content=body) as response:
+                return response.status_code, response.headers.get_list("www-authenticate")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as cause:
+            if part.expired:
+                allowed = min(deadline.allowed, FETCH_SECONDS)
+                raise DeadlineError(self.server, "while it was asked for its challenge", allowed) from cause
+            raise self.error(f"cannot be reached: {cause}") from cause
+
+    def error(self, problem: str, *, hint: str = "") -> AuthorizationError:
+        """The error about the server."""
+        return AuthorizationError(self.server, problem, hint=hint)
+
+    def unusable(self, reason: str) -> AuthorizationError:
+        """The error about a server whose authorization breaks a rule, which its owner alone can change."""
+        return AuthorizationError(self.server, f"cannot be used: {reason}", case="authorization-invalid")
+
+    def _exchange(
+        self, method: str, url: str, about: str, deadline: Deadline, **content: Any
+    ) -> tuple[int, httpx2.Headers, bytes]:
+        import httpx2
+
+        self._check(url, about)
+        part = deadline.sooner(FETCH_SECONDS)
+        headers = {**_HEADERS, **(content.pop("headers", None) or {})}
+        pieces, size = [], 0
+        try:
+            with self._asked(method, url, part, headers=headers, **content) as response:
+                for piece in response.iter_raw():
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size > MAX_BYTES:
+                        raise self.unusable(f"{about} at {url} is larger than {MAX_BYTES >> 20} MB")
+                # A body of no known length ends with its connection, also where that is because of the time.
+                if part.expired:
+                    raise self._late(url, about, deadline)
+                return response.status_code, response.headers, b"".join(pieces)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as cause:
+            if part.expired:
+                raise self._late(url, about, deadline) from cause
+            reason = str(cause) or type(cause).__name__
+            raise self.error(f"cannot be used: {about} at {origin_of(url)} cannot be reached: {reason}") from cause
+
+    @contextmanager
+    def _asked(self, method: str, url: str, deadline: Deadline, **content: Any) -> Iterator[httpx2.Response]:
+        """The response to a request, which fails once `deadline` has passed."""
+        seconds = max(deadline.remaining(), 0.001)
+        asking = self._client.stream(method, url, timeout=seconds, extensions=self._limit.extensions, **content)
+        with self._limit.until(deadline), asking as response:
+            yield response
+
+    def _late(self, url: str, about: str, deadline: Deadline) -> Exception:
+        if deadline.expired:
+            return DeadlineError(self.server, f"while {about} was fetched", deadline.allowed)
+        return self.error(f"cannot be used: {about} at {origin_of(url)} did not answer within {FETCH_SECONDS:g} s")
+
+    def _check(self, url: str, about: str) -> None:
+        try:
+            check_url(url, about, self.nearest)
+            if self._reach(urlsplit(url).hostname or "") < self.nearest:
+                raise UnacceptableError(f"{about} is an address of a private network")
+        except UnacceptableError as cause:
+            raise self.unusable(f"{cause}: {url[:200]!r}") from cause
+
+    def _reach(self, host: str) -> Reach:
+        reach = reach_of(host)
+        # A proxy looks the name up by itself, in a network of its own.
+        if reach is not Reach.INTERNET or is_proxied(host):
+            return reach
+        return nearest(self._resolve(host))
+
+    def _redirected(self, url: str, location: str, about: str) -> str:
+        target = urljoin(url, location)
+        try:
+            is_same = origin_of(target) == origin_of(url)
+        except UnacceptableError:
+            is_same = False
+        if not is_same:
+            raise self.unusable(f"{about} at {url} is redirected to another origin")
+        return target
+
+
+def is_proxied(host: str) -> bool:
+    """Whether the environment has requests to `host` sent through a proxy."""
+    from urllib.request import getproxies, proxy_bypass
+
+    return bool({"http", "https", "all"} & set(getproxies())) and not proxy_bypass(host)
+
+
+def addresses_of(host: str) -> list[str]:
+    """The addresses of a host; none if it cannot be looked up, which the connection will report."""
+    try:
+        return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+    except (OSError, UnicodeError):
+        return []
+
+
+def _parsed(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = parse_json(data.decode())
+    except (UnicodeDecodeError, JSONTextError):
+        return None
+    return value if isinstance(value, dict) else None

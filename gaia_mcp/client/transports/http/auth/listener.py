@@ -1,0 +1,144 @@
+"""The loopback listener that the browser brings the answer of a login to.
+
+It is bound before the browser opens, so that no other program can take its place; it takes the one redirect that
+belongs to the login, answers with a plain page, and is closed whatever happens.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Empty, SimpleQueue
+from socketserver import TCPServer
+
+PATH = "/callback"
+# A browser that opens a connection and sends nothing is let go.
+REQUEST_SECONDS = 5
+_POLL_SECONDS = 0.05
+_PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>gaia-mcp</title><style>body{{font:1.1em sans-serif;"
+    "margin:4em}}</style><p>{}</p></html>\n"
+)
+TAKEN = "gaia-mcp has the answer. You can close this page and go back to the terminal."
+REFUSED = "This is not the answer to a login that gaia-mcp waits for."
+
+
+class PortTakenError(Exception):
+    """Another program listens on the port."""
+
+
+class Listener:
+    """Listens on this machine from its making until `close`. Port 0 stands for any that is free.
+
+    With `is_localhost` the redirect URI names `localhost`, as clients are registered by hand, and both addresses of
+    that name are listened on. Raises `PortTakenError`.
+    """
+
+    def __init__(self, port: int = 0, *, is_localhost: bool = False) -> None:
+        self._redirects: SimpleQueue[str] = SimpleQueue()
+        self._is_ours: Callable[[str], bool] = lambda _: False
+        self._servers: list[_Server] = []
+        try:
+            self._listen("127.0.0.1", port)
+            self.port = int(self._servers[0].server_address[1])
+            if is_localhost:
+                self._listen("::1", self.port)
+        except BaseException:
+            self.close()
+            raise
+        self.redirect_uri = f"http://{'localhost' if is_localhost else '127.0.0.1'}:{self.port}{PATH}"
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def expect(self, is_ours: Callable[[str], bool]) -> None:
+        """Take a redirect from now on whose URL `is_ours`."""
+        self._is_ours = is_ours
+
+    def take(self, seconds: float) -> str | None:
+        """The path and query of the redirect, once; None if it does not come within `seconds`."""
+        try:
+            return self._redirects.get(timeout=seconds)
+        except Empty:
+            return None
+
+    def close(self) -> None:
+        """Stop listening. May be called twice."""
+        while self._servers:
+            server = self._servers.pop()
+            server.shutdown()
+            server.server_close()
+
+    def _listen(self, host: str, port: int) -> None:
+        try:
+            server = _Server(host, port, self._answer)
+        except OSError as cause:
+            if cause.errno == errno.EADDRINUSE:
+                raise PortTakenError from cause
+            if host == "127.0.0.1":
+                raise
+            return  # This machine has no such address, so no browser goes there.
+        self._servers.append(server)
+        threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="gaia-mcp login", daemon=True).start()
+
+    def _answer(self, path: str) -> tuple[int, str]:
+        """The status and the words for a request."""
+        if path.partition("?")[0] != PATH:
+            return 404, REFUSED
+        if not self._is_ours(path):
+            return 400, REFUSED
+        self._is_ours = lambda _: False
+        self._redirects.put(path)
+        return 200, TAKEN
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    # A connection that was closed a moment ago does not keep the port; on Windows this would let two programs have it.
+    allow_reuse_address = os.name != "nt"
+
+    def __init__(self, host: str, port: int, answer: Callable[[str], tuple[int, str]]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.answer = answer
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # The one of HTTPServer looks up the name of this machine, which may take long.
+        TCPServer.server_bind(self)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that has gone is no error of ours."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = REQUEST_SECONDS
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Answer with a page without a script, a link, or anything of the request."""
+        status, words = self.server.answer(self.path)
+        page = _PAGE.format(words).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(page)))
+        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def version_string(self) -> str:
+        """Nothing about versions."""
+        return "gaia-mcp"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (of the base class)
+        """Nothing: the path holds the code."""

@@ -1,0 +1,126 @@
+"""Metadata: where a resource and an authorization server describe themselves, and what of that is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gaia_mcp.client.transports.http.auth.addresses import (
+    Reach,
+    UnacceptableError,
+    check_url,
+    covers,
+    origin_of,
+    path_of,
+)
+from gaia_mcp.client.transports.http.auth.challenges import scopes_in
+
+OF_RESOURCE = "/.well-known/oauth-protected-resource"
+OF_SERVER = "/.well-known/oauth-authorization-server"
+OF_OPENID = "/.well-known/openid-configuration"
+# Of a list in a document; more would only be printed and sent back.
+MAX_ITEMS = 200
+# The one method of PKCE that is used.
+S256 = "S256"
+
+
+class ProtectedResource(NamedTuple):
+    """The metadata of a resource (RFC 9728), as far as it is used. `identifier` is as the server published it."""
+
+    identifier: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
+    wants_dpop: bool = False
+
+
+class AuthorizationServer(NamedTuple):
+    """The metadata of an authorization server (RFC 8414), as far as it is used; None for what it does not have."""
+
+    issuer: str
+    token_endpoint: str
+    authorization_endpoint: str | None = None
+    registration_endpoint: str | None = None
+    revocation_endpoint: str | None = None
+    scopes: tuple[str, ...] = ()
+    challenge_methods: tuple[str, ...] = ()
+    # None where it does not tell.
+    token_methods: tuple[str, ...] | None = None
+    takes_documents: bool = False
+    sends_issuer: bool = False
+
+
+def resource_places(url: str, named: str) -> list[str]:
+    """Where the metadata of the server at `url` may be, in order: at the URL that its challenge `named`, else at the
+    well-known ones. Raises `UnacceptableError` for a `url` that is none of HTTP.
+    """
+    origin, path = origin_of(url), path_of(url)
+    return list(dict.fromkeys([*([named] if named else []), f"{origin}{OF_RESOURCE}{path}", f"{origin}{OF_RESOURCE}"]))
+
+
+def server_places(issuer: str) -> list[str]:
+    """Where the metadata of an authorization server may be, in order. Raises `UnacceptableError`."""
+    origin, path = origin_of(issuer), path_of(issuer)
+    if not path:
+        return [f"{origin}{OF_SERVER}", f"{origin}{OF_OPENID}"]
+    return [f"{origin}{OF_SERVER}{path}", f"{origin}{OF_OPENID}{path}", f"{origin}{path}{OF_OPENID}"]
+
+
+def read_resource(document: Mapping[str, Any], url: str) -> ProtectedResource:
+    """The metadata of the server at `url`. Raises `UnacceptableError` if it is that of another resource."""
+    identifier = document.get("resource")
+    if not isinstance(identifier, str) or not covers(identifier, url):
+        raise UnacceptableError("it is about another resource")
+    issuers = _texts(document.get("authorization_servers"))
+    if not issuers:
+        raise UnacceptableError("it names no authorization server")
+    wants_dpop = document.get("dpop_bound_access_tokens_required") is True
+    return ProtectedResource(identifier, issuers, _scopes(document), wants_dpop)
+
+
+def read_server(document: Mapping[str, Any], issuer: str | None, nearest: Reach) -> AuthorizationServer:
+    """The metadata of the authorization server `issuer`, or with None of whichever the document names. Its endpoints
+    must not be nearer than `nearest`.
+
+    Raises `UnacceptableError` for another issuer, and for an endpoint that must not be used.
+    """
+    named = check_url(document.get("issuer"), "its issuer", nearest)
+    # Some publish a slash that stands for the empty path, and leave it out elsewhere.
+    if issuer is not None and named != issuer and (path_of(issuer) or named.rstrip("/") != issuer.rstrip("/")):
+        raise UnacceptableError("it is about another issuer")
+
+    def endpoint(key: str) -> str | None:
+        return None if document.get(key) is None else check_url(document[key], f"its {key}", nearest)
+
+    methods = document.get("token_endpoint_auth_methods_supported")
+    return AuthorizationServer(
+        named,
+        check_url(document.get("token_endpoint"), "its token_endpoint", nearest),
+        endpoint("authorization_endpoint"),
+        endpoint("registration_endpoint"),
+        endpoint("revocation_endpoint"),
+        _scopes(document),
+        _texts(document.get("code_challenge_methods_supported")),
+        None if methods is None else _texts(methods),
+        document.get("client_id_metadata_document_supported") is True,
+        document.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def usual_server(url: str) -> AuthorizationServer:
+    """The authorization server of an MCP server of 2025-03-26 without any metadata: the usual paths of its origin.
+
+    Raises `UnacceptableError`, also if that is not https.
+    """
+    origin = check_url(origin_of(url), "its origin", Reach.MACHINE)
+    return AuthorizationServer(
+        origin, f"{origin}/token", f"{origin}/authorize", f"{origin}/register", challenge_methods=(S256,)
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items: Iterable[object] = value[:MAX_ITEMS] if isinstance(value, list) else ()
+    return tuple(item for item in items if isinstance(item, str) and item)
+
+
+def _scopes(document: Mapping[str, Any]) -> tuple[str, ...]:
+    return scopes_in(" ".join(_texts(document.get("scopes_supported"))))

@@ -1,0 +1,137 @@
+"""Tokens: the requests for them, the responses, and how long they are good."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from urllib.parse import quote_plus
+
+from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
+from gaia_mcp.client.transports.http.auth.challenges import scopes_in
+from gaia_mcp.redaction.masker import Masker
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.auth.authorization import Attempt
+    from gaia_mcp.client.transports.http.auth.identity import Identity
+
+# A token that ends while a request is under way is refused, so it is renewed a little earlier.
+EARLY_SECONDS = 30.0
+# A century: what is said to last longer has no end, and must not overflow.
+LONGEST_SECONDS = 3.2e9
+# Larger ones do not fit into the headers that servers accept.
+MAX_TOKEN_CHARS = 32768
+# RFC 6750 allows fewer characters; some servers use more. None of them ends a header.
+_TOKEN = re.compile(r"[!-~]+")
+JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+# The fields of a request for tokens that only the client and the authorization server may know.
+SECRET_FIELDS = (
+    "assertion", "client_assertion", "client_secret", "code", "code_verifier", "refresh_token", "subject_token",
+)  # fmt: skip
+# Whether a refused request was about the tokens, or about the client itself.
+GRANT_REFUSED = "invalid_grant"
+CLIENT_REFUSED = ("invalid_client", "unauthorized_client")
+
+
+class TokenRefusedError(Exception):
+    """The token endpoint has refused. `code` is that of RFC 6749, empty without one."""
+
+    def __init__(self, code: str, description: str) -> None:
+        super().__init__(f"{code}: {description}" if description else code)
+        self.code = code
+
+
+class Tokens(NamedTuple):
+    """What was granted. `kind` is the scheme of the header; `expires_at` is in seconds since 1970, None if unknown, and
+    `early` the seconds before it at which they are renewed.
+    """
+
+    access: str
+    kind: str = "Bearer"
+    expires_at: float | None = None
+    refresh: str = ""
+    scopes: tuple[str, ...] = ()
+    early: float = EARLY_SECONDS
+
+    def is_stale(self, now: float) -> bool:
+        """Whether it has expired, or is about to."""
+        return self.expires_at is not None and now >= self.expires_at - self.early
+
+    def header(self) -> str:
+        """The value of the `Authorization` header."""
+        return f"{self.kind} {self.access}"
+
+
+def code_form(attempt: Attempt, code: str) -> dict[str, str]:
+    """The request that exchanges a code."""
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": attempt.redirect_uri,
+        "code_verifier": attempt.verifier,
+        "resource": attempt.resource,
+    }
+
+
+def refresh_form(refresh: str, resource: str) -> dict[str, str]:
+    """The request that renews tokens."""
+    return {"grant_type": "refresh_token", "refresh_token": refresh, "resource": resource}
+
+
+def authenticated(
+    form: Mapping[str, str], identity: Identity, assertion: str = ""
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The form and the headers of a request for tokens as this client makes it. `assertion` is its signed JWT."""
+    if identity.method == "client_secret_basic":
+        both = f"{quote_plus(identity.client_id)}:{quote_plus(identity.secret)}"
+        # Named twice, for the authorization server of the official SDK looks for it in the form.
+        named = {**form, "client_id": identity.client_id}
+        return named, {"Authorization": f"Basic {base64.b64encode(both.encode()).decode('ascii')}"}
+    more = {"client_id": identity.client_id}
+    if identity.method == "client_secret_post":
+        more["client_secret"] = identity.secret
+    elif identity.method == "private_key_jwt":
+        more = {"client_assertion_type": JWT_BEARER, "client_assertion": assertion}
+    return {**form, **more}, {}
+
+
+def read_tokens(document: Mapping[str, Any], now: float, asked: Sequence[str], before: Tokens | None = None) -> Tokens:
+    """The tokens of a response. What it leaves out is as it was `before`, or as it was `asked`.
+
+    Raises `UnacceptableError`.
+    """
+    access, kind = document.get("access_token"), document.get("token_type")
+    if not _is_token(access):
+        raise UnacceptableError("gave no access token")
+    scheme = {"bearer": "Bearer", "dpop": "DPoP"}.get(kind.lower()) if isinstance(kind, str) else None
+    if scheme is None:
+        raise UnacceptableError("gave a token of an unknown type")
+    renewing = document.get("refresh_token")
+    refresh = renewing if _is_token(renewing) else before.refresh if before is not None else ""
+    granted = scopes_in(document.get("scope")) or (before.scopes if before is not None else tuple(asked))
+    seconds = _seconds(document.get("expires_in"))
+    if seconds is None:
+        return Tokens(access, scheme, None, refresh, granted)
+    # One that lasts a minute must not be renewed at every other request.
+    early = min(EARLY_SECONDS, seconds / 10)
+    return Tokens(access, scheme, now + seconds, refresh, granted, early)
+
+
+def refusal(document: Mapping[str, Any], secrets: Iterable[str] = ()) -> TokenRefusedError:
+    """The error in a response that refuses, without the `secrets` of the request, which some servers send back."""
+    code, description = document.get("error"), document.get("error_description")
+    masker = Masker(secrets)
+    return TokenRefusedError(*(masker.text(text) if isinstance(text, str) else "" for text in (code, description)))
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value[:20])  # Some write it so.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        return None
+    return min(value, LONGEST_SECONDS)
+
+
+def _is_token(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) <= MAX_TOKEN_CHARS and _TOKEN.fullmatch(value) is not None

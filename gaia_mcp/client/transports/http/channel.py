@@ -1,0 +1,310 @@
+"""A server behind a URL as a channel: each message is a POST, whose response is one object or a stream of events.
+
+Which era the server is of the conversation finds out; this sends each message as its era demands. A server that takes
+no `initialize` by POST may be one of HTTP+SSE, which is tried last.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from gaia_mcp.client.transports.base import Channel, Receiver, encoded, time_ran_out
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections
+from gaia_mcp.client.transports.http.exchange import Exchange
+from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError, Lane, Lanes
+from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
+from gaia_mcp.client.transports.http.wire import Wire
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.errors import ConnectionLostError, MCPError, NotConnectedError, StatusError
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.endpoint import Endpoint
+    from gaia_mcp.client.transports.http.lanes import Work
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.jsonrpc import RequestId
+    from gaia_mcp.redaction.masker import Masker
+
+# What a server of Streamable HTTP answers a GET with that is not of a session.
+_OF_OTHERS = (400, 404, 405, 406)
+_PORTS = {"http": 80, "https": 443}
+# The end of a session is a courtesy.
+FAREWELL_SECONDS = 1.0
+# A server that is slow to accept a notification has it all the same.
+ACCEPT_SECONDS = 2.0
+# For what is sent without a caller that waits.
+ASIDE_SECONDS = 10.0
+# A command is over by then, most often, and needs no stream for what answers no request.
+LISTEN_AFTER_SECONDS = 1.0
+# Requests after which a server has something to send on that stream.
+_LISTEN_AFTER = {"resources/subscribe", "logging/setLevel"}
+# What a client declares that answers requests of the server: many send them on that stream, also in the middle of a
+# call, and drop them where there is none.
+_ANSWERING = {"elicitation", "roots", "sampling"}
+# A call that follows must not overtake the stream. Servers begin it at once, but for some that wait for an event.
+STREAM_SECONDS = 0.1
+# A server of HTTP+SSE sends its first event at once. Where it was one another time it may be none any more.
+ENDPOINT_SECONDS = 3.0
+# Streams that go on after the response are read to their end, so that the connection can be used again. Of servers
+# that never end them, only so many are kept.
+MAX_LINGERING = 4
+
+
+class HttpChannel(Channel):
+    """The server at `endpoint`, authorized by `authorizer`. `way` is "http" or "sse" where it is known which of the two
+    transports the server has. Where that is not sure, `start` does not wait long for the stream of HTTP+SSE.
+    """
+
+    silence_case = "url-silent"
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        authorizer: Authorizer,
+        way: str | None = None,
+        masker: Callable[[], Masker] | None = None,
+        *,
+        is_sure: bool = True,
+    ) -> None:
+        super().__init__(endpoint.server)
+        self._endpoint = endpoint
+        self._authorizer = authorizer
+        self._way = way
+        self._is_sure = is_sure
+        self._new_masker = masker
+        self._receiver: Receiver | None = None
+        self._wire: Wire | None = None
+        self._lanes: Lanes | None = None
+        self._lock = threading.Lock()
+        self._running: dict[Work, Lane] = {}
+        self._requests: dict[RequestId, Exchange] = {}
+        self._lingering: deque[Exchange] = deque()
+        # Requests that are interrupted once their cancellation has been sent.
+        self._cancelling: dict[Exchange, Exchange] = {}
+        self._answers = False
+        self._listening: threading.Timer | None = None
+        # Why nothing more will arrive.
+        self._reason: MCPError | None = None
+
+    def start(self, receiver: Receiver, deadline: Deadline) -> None:
+        """Nothing is sent, except for HTTP+SSE, where everything arrives on one stream. Raises `EntryError` too."""
+        self._endpoint.check()
+        connections = Connections(self._endpoint, self._endpoint.context())
+        self._receiver = receiver
+        self._wire = Wire(self._endpoint, self._authorizer, receiver)
+        self._lanes = Lanes(connections, self.name)
+        if self._way == "sse":
+            stream = self._look_for_stream(deadline if self._is_sure else deadline.sooner(ENDPOINT_SECONDS))
+            failure = stream.failure
+            if self._is_sure and isinstance(failure, StatusError) and failure.status in _OF_OTHERS:
+                failure.case = "not-sse"
+            if failure is not None:
+                raise failure
+            if not stream.known.is_set():
+                raise time_ran_out(self.name, deadline, "at its start", case=self.silence_case)
+
+    def attributes(self) -> dict[str, str | int]:
+        parts = urlsplit(self._endpoint.url)
+        found: dict[str, str | int] = {"network.transport": "tcp", "network.protocol.name": "http"}
+        found |= {"server.address": parts.hostname or "", "server.port": parts.port or _PORTS[parts.scheme.lower()]}
+        if self._wire is not None and self._wire.session is not None:
+            found["mcp.session.id"] = self._wire.session
+        return found
+
+    def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        exchange = self._begin(outgoing, deadline, stage)
+        if exchange.is_request:
+            return
+        if exchange.done.wait(min(deadline.remaining(), ACCEPT_SECONDS)) and exchange.error is not None:
+            raise exchange.error
+        if self._answers and exchange.message.get("method") == "notifications/initialized":
+            stream = self._listen()
+            if stream is not None:
+                stream.begun.wait(min(deadline.remaining(), STREAM_SECONDS))
+
+    def send_soon(self, outgoing: Outgoing) -> None:
+        with suppress(MCPError, ValueError):
+            self._begin(outgoing, Deadline(ASIDE_SECONDS), "a message")
+
+    def abandon(self, cancellation: Outgoing) -> None:
+        """Close the request's stream, which says it all in the stateless era. Before, a notification does."""
+        request = self._requests.get(cancellation.about) if cancellation.about is not None else None
+        assert self._wire is not None  # noqa: S101 (nothing is cancelled before the start)
+        # On the one stream of HTTP+SSE a request has no stream of its own, whatever the era.
+        is_one_stream = self._wire.answers_on_stream
+        if is_one_stream or (request is not None and self._wire.revision not in STATELESS_VERSIONS):
+            with suppress(MCPError):
+                notice = self._new_exchange(cancellation, Deadline(ASIDE_SECONDS), "a cancellation")
+                if request is not None:
+                    self._cancelling[notice] = request
+                self._use(notice)
+        elif request is not None:
+            self._interrupt(request)
+
+    def interrupt(self, about: RequestId | None) -> None:
+        """Close the connection of a request, if it is running."""
+        if about is not None and (request := self._requests.get(about)) is not None:
+            self._interrupt(request)
+
+    def is_running(self) -> bool:
+        return self._receiver is not None and self._reason is None
+
+    def why_lost(self, stage: str, noise: str = "") -> MCPError:  # noqa: ARG002
+        reason = self._reason
+        if reason is None or isinstance(reason, NotConnectedError):
+            return NotConnectedError(self.name)
+        return ConnectionLostError(f"{reason.message} (asked for {stage})", server=self.name, case=reason.case)
+
+    def close(self, grace_seconds: float | None) -> None:
+        if self._lanes is None or self._wire is None:
+            return
+        is_first = not isinstance(self._reason, NotConnectedError)
+        if self._listening is not None:
+            self._listening.cancel()
+        # What has just been cancelled is to be told so.
+        for notice in tuple(self._cancelling):
+            notice.done.wait(IMPATIENT_GRACE_SECONDS)
+        if is_first and self._reason is None and self._wire.session is not None:
+            farewell = _Farewell(self._wire)
+            self._use(farewell)
+            farewell.done.wait(FAREWELL_SECONDS if grace_seconds is None else min(grace_seconds, FAREWELL_SECONDS))
+        self._end(NotConnectedError(self.name))
+        for work in tuple(self._running):
+            self._interrupt(work)
+        self._lanes.close(IMPATIENT_GRACE_SECONDS)
+
+    def masker(self) -> Masker:
+        return self._new_masker() if self._new_masker is not None else super().masker()
+
+    @property
+    def answers_on_stream(self) -> bool:
+        """Whether the server has turned out to be one of HTTP+SSE."""
+        return self._wire is not None and self._wire.answers_on_stream
+
+    def tools_left_out(self) -> dict[str, str]:
+        return self._wire.annotations.left_out if self._wire is not None else {}
+
+    # For the exchanges, on their threads.
+
+    def find_stream(self, deadline: Deadline) -> bool:
+        """Whether the server has the stream of HTTP+SSE, which is then read."""
+        if self._way is not None:
+            return False
+        stream = self._look_for_stream(deadline)
+        return stream.known.is_set() and stream.failure is None
+
+    def response_came(self, exchange: Exchange) -> None:
+        """The response has come on a stream that goes on."""
+        with self._lock:
+            self._lingering.append(exchange)
+            oldest = self._lingering.popleft() if len(self._lingering) > MAX_LINGERING else None
+        if oldest is not None:
+            self._interrupt(oldest)
+
+    def session_expired(self) -> None:
+        """The server no longer knows the session, in which nothing is sent from now on."""
+        self._reason = self._reason or self._expiry
+
+    def session_ended(self) -> None:
+        """What is still waited for in it will not arrive."""
+        self._end(self._expiry)
+
+    @property
+    def _expiry(self) -> MCPError:
+        return ConnectionLostError(f"server {self.name!r} no longer knows the session", server=self.name)
+
+    def exchange_done(self, exchange: Exchange) -> None:
+        """Nothing more comes back for this message."""
+        with self._lock:
+            self._running.pop(exchange, None)
+            if exchange.is_request:
+                self._requests.pop(exchange.message["id"], None)
+            with suppress(ValueError):
+                self._lingering.remove(exchange)
+            cancelled = self._cancelling.pop(exchange, None)
+        if cancelled is not None:
+            self._interrupt(cancelled)
+
+    # Inside.
+
+    def _begin(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> Exchange:
+        exchange = self._new_exchange(outgoing, deadline, stage)
+        message = exchange.message
+        if exchange.is_request:
+            self._requests[message["id"]] = exchange
+        if message.get("method") == "initialize":
+            self._answers = not _ANSWERING.isdisjoint(message["params"]["capabilities"])
+        elif message.get("method") == "notifications/initialized":
+            self._listening = threading.Timer(LISTEN_AFTER_SECONDS, self._listen)
+            self._listening.daemon = True
+            self._listening.start()
+        elif message.get("method") in _LISTEN_AFTER:
+            self._listen()
+        self._use(exchange)
+        return exchange
+
+    def _new_exchange(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> Exchange:
+        if self._reason is not None or self._wire is None:
+            raise self.why_lost(stage)
+        assert isinstance(outgoing.message, dict)  # noqa: S101 (a client sends no batches)
+        return Exchange(self._wire, self, outgoing.message, encoded(outgoing), deadline, stage)
+
+    def _use(self, work: Work) -> None:
+        assert self._lanes is not None  # noqa: S101 (it has been started)
+        # Held, for the work may be done before it is noted.
+        with self._lock:
+            self._running[work] = self._lanes.use(work)
+
+    def _interrupt(self, work: Work) -> None:
+        lane = self._running.get(work)
+        if lane is not None:
+            lane.interrupt(work)
+
+    def _listen(self) -> OptionalStream | None:
+        """Begin the stream for what answers no request, unless it has been begun."""
+        timer, self._listening = self._listening, None
+        if timer is None or self._wire is None or self._wire.answers_on_stream or self._reason is not None:
+            return None
+        timer.cancel()
+        stream = OptionalStream(self._wire, ASIDE_SECONDS)
+        self._use(stream)
+        return stream
+
+    def _look_for_stream(self, deadline: Deadline) -> ServerStream:
+        assert self._wire is not None  # noqa: S101 (it has been started)
+        stream = ServerStream(self._wire, deadline, self._end)
+        self._use(stream)
+        stream.known.wait(deadline.remaining())
+        return stream
+
+    def _end(self, error: MCPError) -> None:
+        if self._reason is None or isinstance(error, NotConnectedError):
+            self._reason = error
+        assert self._receiver is not None  # noqa: S101 (nothing ends before the start)
+        self._receiver.channel_ended(error)
+
+
+class _Farewell:
+    """Ends the session. Servers may refuse that."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.given_up = threading.Event()
+        self.done = threading.Event()
+        self._wire = wire
+
+    def run(self, lane: Lane) -> None:
+        try:
+            deadline = Deadline(FAREWELL_SECONDS)
+            headers = self._wire.stream_headers("DELETE", deadline)
+            with closing(lane.open("DELETE", self._wire.url, headers, None, deadline.remaining())):
+                pass
+        except (MCPError, InterruptedExchangeError, *TRANSPORT_ERRORS):
+            pass
+        finally:
+            self.done.set()

@@ -1,0 +1,225 @@
+"""Connections to one server, and requests on them.
+
+They are those of `httpcore2`, on which `httpx2` is built: for each request a client of `httpx2` does more work for its
+own sake than the connection does. What such a client does and a server of MCP can notice is done here: proxies,
+credentials in the URL, cookies, and compressed bodies.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import httpcore2
+import httpx2
+
+from gaia_mcp._version import __version__
+from gaia_mcp.client.transports.http.network import Network
+from gaia_mcp.client.transports.http.proxies import proxy_of
+from gaia_mcp.errors import ConnectError
+from gaia_mcp.redaction import masked_url
+
+if TYPE_CHECKING:
+    import ssl
+
+    from gaia_mcp.client.transports.http.endpoint import Endpoint
+
+# Node and uvicorn close a connection that has been idle for five seconds. One that we drop before is never lost under
+# a request, of which nobody could tell whether it ran.
+IDLE_SECONDS = 4.0
+# What is raised while a request is sent or its response read.
+TRANSPORT_ERRORS = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.ConnectionNotAvailable,
+    httpx2.DecodingError,
+    httpx2.InvalidURL,
+)
+
+
+_Fields: TypeAlias = dict[str, tuple[bytes, bytes]]
+
+
+class _Place(NamedTuple):
+    """A URL, and the headers of every request to it."""
+
+    text: str
+    url: httpcore2.URL
+    fields: _Fields
+
+
+class Request(NamedTuple):
+    """What was sent, but for the body. The names of `headers` are in lower case."""
+
+    url: str
+    headers: Mapping[str, str]
+
+
+class Response:
+    """The response to a request that went to `url`; it is to be closed. `connection` is the one that it comes by. The
+    names of `headers` are in lower case; of a header that was repeated the values are joined.
+    """
+
+    def __init__(
+        self, url: str, sent: httpcore2.Request, received: httpcore2.Response, connection: httpcore2.ConnectionInterface
+    ) -> None:
+        self.status_code = received.status
+        self.headers = _read(received.headers)
+        self._url = url
+        self._sent = sent
+        self._received = received
+        self._connection = connection
+        self._is_read = False
+
+    @property
+    def request(self) -> Request:
+        """The request that this answers."""
+        return Request(self._url, _read(self._sent.headers))
+
+    def limit_silence(self, seconds: float) -> None:
+        """Have `iter_bytes`, which has not begun, raise if nothing comes for so long."""
+        self._sent.extensions["timeout"]["read"] = seconds
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """The body in pieces as they arrive, decompressed. Raises one of `TRANSPORT_ERRORS`."""
+        encoding = self.headers.get("content-encoding", "identity")
+        pieces = self._pieces()
+        if encoding != "identity":
+            # Few servers compress what they send here.
+            named = (b"content-encoding", encoding.encode("ascii", "replace"))
+            return httpx2.Response(200, headers=[named], content=pieces).iter_bytes()
+        return pieces
+
+    def close(self) -> None:
+        """Make the connection free for the next request, or close it where something of the body is left."""
+        self._received.close()
+        if not self._is_read:
+            self._connection.close()
+
+    def _pieces(self) -> Iterator[bytes]:
+        yield from self._received.iter_stream()
+        self._is_read = True
+        self._received.close()
+
+
+class Connections:
+    """Makes connections to the server at `endpoint`, with TLS by `context`, and holds what all of them share.
+
+    Raises `ConnectError` for a proxy that cannot be used.
+    """
+
+    def __init__(self, endpoint: Endpoint, context: ssl.SSLContext) -> None:
+        self._fields = _fields_of(
+            {
+                "Accept-Encoding": "gzip, deflate",
+                "User-Agent": f"gaia-mcp/{__version__}",
+                **endpoint.headers,
+            }
+        )
+        self._cookies = httpx2.Cookies()
+        self._has_cookies = False
+        # Where the last request went, and the next will most often.
+        self._place: _Place | None = None
+        # It only makes connections. Each belongs to a lane.
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=context,
+            proxy=_proxy(endpoint),
+            keepalive_expiry=IDLE_SECONDS,
+            http2=importlib.util.find_spec("h2") is not None,
+            network_backend=Network(),
+        )
+
+    def connect(self, request: httpcore2.Request) -> httpcore2.ConnectionInterface:
+        """A connection that is made when `request` is sent on it."""
+        return self._pool.create_connection(request.url.origin)
+
+    def request(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, connect_seconds: float
+    ) -> httpcore2.Request:
+        """A request with all its headers. Raises `httpx2.InvalidURL`."""
+        place = self._place
+        if place is None or place.text != url:
+            place = self._place = self._place_of(url)
+        fields = {**place.fields, **_fields_of(headers)}
+        if content is not None:
+            fields["content-length"] = (b"Content-Length", b"%d" % len(content))
+        if self._has_cookies and "cookie" not in fields:
+            asking = httpx2.Request(method, url)
+            self._cookies.set_cookie_header(asking)
+            fields.update(_fields_of({"Cookie": asking.headers["cookie"]} if "cookie" in asking.headers else {}))
+        return httpcore2.Request(
+            method.encode(),
+            place.url,
+            headers=list(fields.values()),
+            content=content,
+            # A response may take as long as its caller waits, who then interrupts it.
+            extensions={"timeout": {"connect": max(connect_seconds, 0.01)}},
+        )
+
+    def response(
+        self, url: str, sent: httpcore2.Request, received: httpcore2.Response, connection: httpcore2.ConnectionInterface
+    ) -> Response:
+        """The response to a request. Its cookies go with the next ones, on whichever connection."""
+        response = Response(url, sent, received, connection)
+        if "set-cookie" in response.headers:
+            asked = httpx2.Request(sent.method.decode(), url)
+            # Others could not be sent back: they would fail every request that follows.
+            fields = [field for field in received.headers if field[1].isascii()]
+            self._cookies.extract_cookies(httpx2.Response(received.status, headers=fields, request=asked))
+            self._has_cookies = True
+        return response
+
+    def _place_of(self, url: str) -> _Place:
+        parsed = httpx2.URL(url)
+        headers = {"Host": parsed.netloc.decode("ascii")}
+        if parsed.userinfo:
+            asking = httpx2.Request("GET", url)
+            next(httpx2.BasicAuth(parsed.username, parsed.password).auth_flow(asking))
+            headers["Authorization"] = asking.headers["authorization"]
+        target = httpcore2.URL(scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path)
+        return _Place(url, target, {**_fields_of(headers), **self._fields})
+
+
+def _fields_of(headers: Mapping[str, str]) -> _Fields:
+    """Headers as they go over the wire, by their names in lower case: most are ASCII, and what is not is UTF-8, as
+    other clients send it.
+    """
+    return {name.lower(): (name.encode(), value.encode()) for name, value in headers.items()}
+
+
+def _read(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in fields:
+        key = name.decode("latin-1").lower()
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+def _proxy(endpoint: Endpoint) -> httpcore2.Proxy | None:
+    named = proxy_of(endpoint.url)
+    if not named:
+        return None
+    reason = ""
+    try:
+        proxy = httpx2.Proxy(named)
+        if proxy.url.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
+            reason = "SOCKS needs the package socksio"
+    except (ValueError, httpx2.InvalidURL):
+        reason = "it is not a URL of http, https, socks5 or socks5h"
+    if reason:
+        raise ConnectError(
+            f"server {endpoint.server!r} could not be reached through the proxy {masked_url(named)}: {reason}",
+            server=endpoint.server,
+            case="proxy",
+        )
+    url = proxy.url
+    return httpcore2.Proxy(
+        httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path), proxy.raw_auth
+    )

@@ -1,0 +1,99 @@
+"""Where a server is, and how connections to it are made: its URL, headers, certificates and proxies."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from gaia_mcp.client.transports.http.proxies import proxy_of
+from gaia_mcp.errors import EntryError
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+# With one of an entry's, the end of a body would be in two places: what comes after it could be taken for a request.
+_OF_BODIES = ("content-length", "transfer-encoding")
+# Control characters, and halves of pairs, which UTF-8 does not have.
+_IMPOSSIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Endpoint(NamedTuple):
+    """The URL of a server, and the headers that its entry has sent to it. `ca`, `cert` and `key` are files: of the
+    authorities that are trusted in place of the system's, and of the certificate that this client shows.
+    """
+
+    server: str
+    url: str
+    headers: Mapping[str, str] = NO_HEADERS
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+    def check(self) -> None:
+        """Raise `EntryError` for what HTTP cannot carry, without the values of the headers."""
+        for name, value in self.headers.items():
+            if not _TOKEN.fullmatch(name):
+                raise EntryError(self.server, f"'headers' holds a header that cannot be named {name!r}")
+            if name.lower() in _OF_BODIES:
+                raise EntryError(self.server, f"'headers' holds {name!r}, which each request has of its own")
+            if _IMPOSSIBLE.search(value):
+                raise EntryError(self.server, f"the header {name!r} holds characters that HTTP does not allow")
+        try:
+            # A host is looked up in this form, which has no empty or very long label. UnicodeError is a ValueError.
+            is_complete = (
+                bool(httpx2.URL(self.url).raw_host.decode("ascii").encode("idna")) and urlsplit(self.url).port != 0
+            )
+        except (httpx2.InvalidURL, ValueError):
+            is_complete = False
+        if not is_complete:
+            raise EntryError(self.server, "'url' is not a URL with a host and, if it has one, a valid port")
+
+    def context(self) -> ssl.SSLContext:
+        """What TLS connections are made with: the system's authorities, those that `SSL_CERT_FILE` or `SSL_CERT_DIR`
+        names, or those of `ca`. Raises `EntryError` for files that cannot be used.
+        """
+        if not self.url.lower().startswith("https:") and not proxy_of(self.url).startswith("https:"):
+            # Reading the authorities takes longer than a call. Without any this trusts nothing.
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        file = self.ca or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or "the system"
+        try:
+            if self.ca is not None:
+                context = ssl.create_default_context(cafile=str(Path(self.ca).expanduser()))
+            else:
+                context = httpx2.create_ssl_context()
+            if self.cert is not None:
+                file = self.cert
+                key = str(Path(self.key).expanduser()) if self.key is not None else None
+                # A pass phrase cannot be asked for here.
+                context.load_cert_chain(str(Path(self.cert).expanduser()), key, password="")
+        except (OSError, ValueError) as cause:
+            is_missing = isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
+            reason = cause.strerror if is_missing else "not certificates in PEM, or not the key that belongs to them"  # type: ignore[union-attr]
+            raise EntryError(self.server, f"the certificates of {file!r} cannot be used: {reason}") from cause
+        return context
+
+    def proxy(self) -> str:
+        """The host of the proxy that connections go through, empty without one. For errors."""
+        return urlsplit(proxy_of(self.url)).hostname or ""
+
+
+def same_origin(url: str, place: str) -> str | None:
+    """What `place`, which may be relative, means at `url`; None if it is of another origin."""
+    found = urljoin(url, place)
+    try:
+        return found if _origin(found) == _origin(url) else None
+    except ValueError:
+        return None
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)

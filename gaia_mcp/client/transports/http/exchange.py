@@ -1,0 +1,302 @@
+"""One message that is sent by POST, and all that comes back for it.
+
+A message is sent once. It is sent again where the server has refused it before it did anything: because of its
+authorization, its headers, a redirect, or because the server asks for patience.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from contextlib import closing
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
+from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
+from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError
+from gaia_mcp.client.transports.http.refreshing import refresh_tools
+from gaia_mcp.client.transports.http.resuming import resume
+from gaia_mcp.client.transports.http.wire import is_response_to
+from gaia_mcp.errors import LocalProtocolError, MCPError, RemoteProtocolError, SessionExpiredError
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.envelope import has_envelope
+from gaia_mcp.protocol.sse import EventParser
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.connections import Response
+    from gaia_mcp.client.transports.http.lanes import Lane
+    from gaia_mcp.client.transports.http.wire import Wire
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.jsonrpc import Message
+
+logger = logging.getLogger("gaia_mcp")
+
+# As browsers and other clients do; more is a circle.
+MAX_REDIRECTS = 5
+# A server that is too busy says when to come back. One that always is must be reported.
+MAX_PAUSES = 5
+_REDIRECTS = {301, 302, 303, 307, 308}
+# A client error that is no evidence of the server's era: it is about access, time or load.
+_NO_EVIDENCE = {401, 403, 407, 408, 421, 425, 429}
+
+
+class Owner(Protocol):
+    """What an exchange is part of. Called on the exchange's thread."""
+
+    def find_stream(self, deadline: Deadline) -> bool:
+        """The server takes no `initialize`: whether it has the stream of HTTP+SSE, to which messages then go."""
+
+    def response_came(self, exchange: Exchange) -> None:
+        """The response has come on a stream, which may go on."""
+
+    def session_expired(self) -> None:
+        """The server no longer knows the session, in which nothing is sent from now on."""
+
+    def session_ended(self) -> None:
+        """The request that met that has failed. The others fail now."""
+
+    def exchange_done(self, exchange: Exchange) -> None:
+        """Nothing more comes back."""
+
+
+class Exchange:
+    """`message`, which is `record` in bytes, sent by POST. `stage` names it for errors.
+
+    `done` is set at the end; `error` is then why a message without a response was not sent. `is_settled` tells whether
+    the response has come.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        owner: Owner,
+        message: Message,
+        record: bytes,
+        deadline: Deadline,
+        stage: str,
+    ) -> None:
+        self.message = message
+        # "Answered at its start" would not tell which of the requests there.
+        self.stage = message["method"] if stage == "at its start" else stage
+        self.given_up = threading.Event()
+        self.done = threading.Event()
+        self.error: MCPError | None = None
+        self.is_settled = False
+        self.is_request = "id" in message and "method" in message
+        self._wire = wire
+        self._record = record
+        self._deadline = deadline
+        self._owner = owner
+        self._redirects = 0
+        self._pauses = 0
+        self._is_refreshed = False
+
+    def run(self, lane: Lane) -> None:
+        try:
+            while self._goes_on(lane):
+                pass
+        except InterruptedExchangeError:
+            pass
+        except MCPError as error:
+            self._fail(error)
+        except TRANSPORT_ERRORS as cause:
+            self._fail(failure_of(cause, self._wire.endpoint, self.stage))
+        except Exception as cause:  # one request of many; its caller would wait in vain
+            logger.exception("a request to MCP server %r failed", self._wire.endpoint.server)
+            self._fail(LocalProtocolError(f"{self.stage} failed: {type(cause).__name__}: {cause}"))
+        finally:
+            self._owner.exchange_done(self)
+            self.done.set()
+
+    def _goes_on(self, lane: Lane) -> bool:
+        """Send the message and take what comes back. Whether to send it once more."""
+        wire = self._wire
+        headers = wire.headers_of(self.message, self._deadline)
+        response = lane.open("POST", wire.url, headers, self._record, self._deadline.remaining())
+        with closing(response):
+            status = response.status_code
+            if status in _REDIRECTS:
+                self._follow(response)
+                return True
+            if status in (401, 403) and wire.authorizer.challenged(response, self._deadline):
+                return True
+            if status in (429, 503) and self._has_paused(response):
+                return True
+            if 200 <= status < 300:
+                self._take(lane, response)
+                return False
+            return self._is_refused(lane, response)
+
+    # Success.
+
+    def _take(self, lane: Lane, response: Response) -> None:
+        wire, message = self._wire, self.message
+        if not self.is_request or wire.answers_on_stream:
+            _drain(response)
+            return
+        if message["method"] == "initialize":
+            wire.initialized(response)
+        kind = bodies.kind_of(response)
+        if kind == bodies.EVENTS:
+            self._take_events(lane, response)
+            return
+        if kind not in ("application/json", ""):
+            raise not_mcp(wire.endpoint, self.stage, kind, bodies.begin(response))
+        body = bodies.read(response, wire.endpoint.server)
+        begun = body[: bodies.MAX_EXCERPT_BYTES]
+        try:
+            text = body.decode()
+            # A response may have 50 MB: it is here as few times as possible.
+            del body
+            value = jsonrpc.parse_text(text)
+        except ValueError:
+            raise not_mcp(wire.endpoint, self.stage, kind, begun) from None
+        del text
+        # A batch, of the revision that has them, is an array. What is no response to this request may not reach others.
+        for each in value if isinstance(value, list) else [value] if is_response_to(value, message["id"]) else ():
+            self.is_settled |= wire.receive_value(each, message)
+        if not self.is_settled:
+            raise RemoteProtocolError(
+                wire.endpoint.server, f"answered {self.stage} with JSON that is not a response of MCP"
+            )
+
+    def _take_events(self, lane: Lane, response: Response) -> None:
+        parser = EventParser()
+        failure: Exception | None = None
+        try:
+            self._read_events(response, parser)
+        except TRANSPORT_ERRORS as cause:
+            lane.check()
+            failure = cause
+        if self.is_settled:
+            return
+        if parser.last_id and not self._is_stateless:
+            resume(lane, self._wire, self._deadline, parser, self.given_up, self._read_events)
+        if not self.is_settled:
+            raise lost(self._wire.endpoint.server, self.stage) from failure
+
+    def _read_events(self, response: Response, parser: EventParser) -> bool:
+        """Take the events of a stream to its end. Whether the response was among them, now or before."""
+        for event in bodies.events(response, parser, self._wire.endpoint.server):
+            if event.name != "message":
+                continue
+            text = bodies.text_of(event.data)
+            # Neither is kept while the next event is awaited, nor both at a time: one may have 50 MB.
+            del event
+            is_response = self._wire.receive(text, self.message)
+            del text
+            if is_response and not self.is_settled:
+                self.is_settled = True
+                self._owner.response_came(self)
+        return self.is_settled
+
+    # Refusal.
+
+    def _is_refused(self, lane: Lane, response: Response) -> bool:
+        """Hand over the error that came back. Whether the message is to be sent once more instead."""
+        wire, status = self._wire, response.status_code
+        body = bodies.begin(response)
+        lane.check()
+        is_session_lost = status == 404 or (status == 400 and b"session" in body.lower())
+        method = self.message.get("method")
+        if wire.session is not None and is_session_lost and method != "initialize":
+            raise SessionExpiredError(wire.endpoint.server)
+        if not self.is_request:
+            raise refused(wire.endpoint, self.stage, response, body)
+        error = _error_in(body) or self._invalid_params(status, body)
+        if error is not None:
+            is_mismatch = error["error"].get("code") == jsonrpc.HEADER_MISMATCH and method == "tools/call"
+            if is_mismatch and not self._is_refreshed:
+                self._is_refreshed = True
+                if refresh_tools(lane, wire, self.message, self._deadline):
+                    return True
+            self.is_settled = wire.receive_value(error, self.message)
+            return False
+        if method == "server/discover" and 400 <= status < 500 and status not in _NO_EVIDENCE:
+            # No server of the stateless era; what another one says to a request that it does not know means nothing.
+            refusal = jsonrpc.error(self.message["id"], jsonrpc.METHOD_NOT_FOUND, f"HTTP status {status}")
+            self.is_settled = wire.receive_value(refusal, self.message)
+            return False
+        if method == "initialize" and status in (400, 404, 405) and self._owner.find_stream(self._deadline):
+            return True
+        raise refused(wire.endpoint, self.stage, response, body)
+
+    def _invalid_params(self, status: int, body: bytes) -> Message | None:
+        """The error that FastAPI's status for arguments which do not fit stands for; None for everything else."""
+        detail = _object_in(body).get("detail") if status == 422 else None
+        if detail is None:
+            return None
+        text = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
+        return jsonrpc.error(self.message["id"], jsonrpc.INVALID_PARAMS, text)
+
+    def _follow(self, response: Response) -> None:
+        status, place = response.status_code, response.headers.get("location", "")
+        self._redirects += 1
+        # The others would make it a GET, without the message.
+        if status not in (307, 308) or self._redirects > MAX_REDIRECTS or not self._wire.redirected(place):
+            raise redirected(self._wire.endpoint, status, place)
+
+    def _has_paused(self, response: Response) -> bool:
+        """Wait as long as the server asks for, if there is time for that."""
+        seconds = _retry_after(response.headers.get("retry-after", ""))
+        self._pauses += 1
+        if seconds is None or self._pauses > MAX_PAUSES or seconds >= self._deadline.remaining():
+            return False
+        if self.given_up.wait(seconds):
+            raise InterruptedExchangeError
+        return True
+
+    @property
+    def _is_stateless(self) -> bool:
+        return has_envelope(self.message.get("params") or {})
+
+    def _fail(self, error: MCPError) -> None:
+        is_expired = isinstance(error, SessionExpiredError)
+        if is_expired:
+            # Before its caller knows, who asks again at once, and in another session.
+            self._owner.session_expired()
+        if not self.is_request:
+            self.error = error
+        elif self.message["method"] == "subscriptions/listen":
+            # No caller waits for its end.
+            ended = jsonrpc.error(self.message["id"], jsonrpc.INTERNAL_ERROR, error.message)
+            self._wire.receive_value(ended, self.message)
+        elif not self.is_settled:
+            self._wire.request_failed(self.message, error)
+        if is_expired:
+            self._owner.session_ended()
+
+
+def _drain(response: Response) -> None:
+    """Read a short body that means nothing, so that the connection can be used again."""
+    length = response.headers.get("content-length", "")
+    if length.isdecimal() and len(length) < 6:
+        bodies.begin(response)
+
+
+def _error_in(body: bytes) -> dict[str, Any] | None:
+    value = _object_in(body)
+    return value if isinstance(value.get("error"), dict) and "jsonrpc" in value else None
+
+
+def _object_in(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; an empty one for any other body."""
+    try:
+        value = jsonrpc.parse(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _retry_after(value: str) -> float | None:
+    """The seconds that a `Retry-After` asks for: a number, or a date."""
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None

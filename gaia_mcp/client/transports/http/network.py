@@ -1,0 +1,66 @@
+"""The network as connections see it: what they write piece by piece goes out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import httpcore2
+
+if TYPE_CHECKING:
+    import ssl
+
+# A longer body goes out as it is written, so that it is not in memory twice.
+MAX_HELD_BYTES = 64 * 1024
+
+
+class _Stream(httpcore2.NetworkStream):
+    """Holds what is written until something is to be read: the head and the body of a request are one packet for the
+    network, and one event for the server.
+    """
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+        self._held = b""
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # A server may have closed its side after a response that it sent early: that is still to be read.
+        with suppress(httpcore2.WriteError):
+            self._flush(timeout)
+        return self._stream.read(max_bytes, timeout)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._held += buffer
+        if len(self._held) > MAX_HELD_BYTES:
+            self._flush(timeout)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def _flush(self, timeout: float | None) -> None:
+        held, self._held = self._held, b""
+        if held:
+            self._stream.write(held, timeout)
+
+
+class Network(httpcore2.SyncBackend):
+    """Sockets."""
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        return _Stream(super().connect_tcp(host, port, timeout, local_address, socket_options))

@@ -1,0 +1,143 @@
+"""Streams that a client opens by GET: that of HTTP+SSE, on which everything arrives, and the optional one of Streamable
+HTTP in the handshake era, on which a server sends what answers no request.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
+from gaia_mcp.client.transports.http.endpoint import same_origin
+from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
+from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError
+from gaia_mcp.client.transports.http.resuming import pause_seconds
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import MCPError, RemoteProtocolError
+from gaia_mcp.protocol.sse import EventParser
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.lanes import Lane
+    from gaia_mcp.client.transports.http.wire import Wire
+
+_STAGE = "the request for its event stream"
+
+
+class ServerStream:
+    """The stream of HTTP+SSE. `known` is set when it is known whether there is one, `failure` then why there is none.
+
+    `on_end` is called when a stream that was there has ended.
+    """
+
+    def __init__(self, wire: Wire, deadline: Deadline, on_end: Callable[[MCPError], None]) -> None:
+        self.given_up = threading.Event()
+        self.known = threading.Event()
+        self.failure: MCPError | None = None
+        self._wire = wire
+        self._deadline = deadline
+        self._on_end = on_end
+
+    def run(self, lane: Lane) -> None:
+        wire = self._wire
+        reason: MCPError = lost(wire.endpoint.server, "anything more")
+        try:
+            while self._goes_on(lane):
+                pass
+        except InterruptedExchangeError:
+            pass
+        except MCPError as error:
+            reason = error
+        except TRANSPORT_ERRORS as cause:
+            reason = failure_of(cause, wire.endpoint, _STAGE)
+        if not self.known.is_set():
+            self.failure = reason
+            self.known.set()
+        elif not self.given_up.is_set():
+            self._on_end(reason)
+
+    def _goes_on(self, lane: Lane) -> bool:
+        """Read the stream to its end. Whether to ask for it once more."""
+        wire = self._wire
+        headers = wire.stream_headers("GET", self._deadline)
+        response = lane.open("GET", wire.url, headers, None, self._deadline.remaining())
+        with closing(response):
+            status = response.status_code
+            if status in (307, 308):
+                place = response.headers.get("location", "")
+                if wire.redirected(place):
+                    return True
+                raise redirected(wire.endpoint, status, place)
+            if status in (401, 403) and wire.authorizer.challenged(response, self._deadline):
+                return True
+            if status != 200:
+                raise refused(wire.endpoint, _STAGE, response, bodies.begin(response))
+            if bodies.kind_of(response) != bodies.EVENTS:
+                raise not_mcp(wire.endpoint, _STAGE, bodies.kind_of(response), bodies.begin(response))
+            for event in bodies.events(response, EventParser(), wire.endpoint.server):
+                if event.name == "endpoint" and not self.known.is_set():
+                    self._begin(event.data.decode(errors="replace"))
+                elif event.name == "message" and self.known.is_set():
+                    wire.receive(bodies.text_of(event.data), None)
+        if not self.known.is_set():
+            raise RemoteProtocolError(wire.endpoint.server, "ended its event stream without naming an endpoint")
+        return False
+
+    def _begin(self, place: str) -> None:
+        wire = self._wire
+        url = same_origin(wire.url, place)
+        if url is None:
+            raise RemoteProtocolError(
+                wire.endpoint.server, "names an endpoint of another origin, to which nothing is sent"
+            )
+        wire.url = url
+        wire.answers_on_stream = True
+        self.known.set()
+
+
+class OptionalStream:
+    """The stream for what answers no request. Where a server has none, nothing happens. It has `begun` once that is
+    known. Each connection is made within `seconds`.
+    """
+
+    def __init__(self, wire: Wire, seconds: float) -> None:
+        self.given_up = threading.Event()
+        self.begun = threading.Event()
+        self._wire = wire
+        self._seconds = seconds
+
+    def run(self, lane: Lane) -> None:
+        try:
+            self._follow(lane)
+        finally:
+            self.begun.set()
+
+    def _follow(self, lane: Lane) -> None:
+        parser = EventParser()
+        failures = 0
+        while True:
+            before = parser.last_id
+            deadline = Deadline(self._seconds)
+            try:
+                headers = self._wire.stream_headers("GET", deadline, parser.last_id)
+                response = lane.open("GET", self._wire.url, headers, None, deadline.remaining())
+                with closing(response):
+                    # Servers without one respond with 405, 404, 400 or a page (specification, MCP quirk Q16).
+                    if response.status_code != 200 or bodies.kind_of(response) != bodies.EVENTS:
+                        return
+                    self.begun.set()
+                    parser = parser.resumed()
+                    for event in bodies.events(response, parser, self._wire.endpoint.server):
+                        if event.name == "message":
+                            failures = 0
+                            self._wire.receive(bodies.text_of(event.data), None)
+            except TRANSPORT_ERRORS:
+                pass
+            except (MCPError, InterruptedExchangeError):
+                return
+            # A server that ends the stream at once, again and again, is asked less and less often.
+            failures = 0 if parser.last_id != before else failures + 1
+            if self.given_up.wait(pause_seconds(parser, failures)):
+                return

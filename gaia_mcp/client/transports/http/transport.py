@@ -1,0 +1,134 @@
+"""`HttpTransport`: a server behind a URL, by Streamable HTTP, by HTTP+SSE or in AgentVault's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.channel import HttpChannel
+from gaia_mcp.client.transports.http.endpoint import NO_HEADERS, Endpoint
+from gaia_mcp.client.transports.http.rpc import RpcChannel
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.errors import MCPError, PeerError, StatusError
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.redaction import masked_url
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.base import Channel
+    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.redaction.masker import Masker
+
+
+class HttpTransport(ChannelTransport):
+    """The server at `url`, to which `headers` are sent with every request, and to no other origin.
+
+    `way` is "http", "sse" or "rpc" where it is known which of the transports the server has, or that it speaks
+    AgentVault's dialect; `declared` are the definitions of tools for one that speaks it and cannot list them.
+    `authorizer` brings tokens; without one there are none. `ca`, `cert` and `key` are as for an `Endpoint`. `timeout`
+    is in seconds, for `connect` and for each `send_request`. With `debug` every message is logged.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        debug: bool = False,
+        *,
+        way: str | None = None,
+        declared: Sequence[dict[str, Any]] = (),
+        name: str = "server",
+        authorizer: Authorizer | None = None,
+        ca: str | None = None,
+        cert: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        super().__init__(self._new_http_channel, name=name, timeout=timeout, debug=debug)
+        self.url = url
+        self.headers = dict(headers)
+        self.way = way
+        self._declared = declared
+        self._authorizer = authorizer
+        # As `way`, where it was found out another time, and may have changed since.
+        self._recalled: str | None = None
+        self._channel: HttpChannel | None = None
+        self._files = (ca, cert, key)
+        self._masker: Masker | None = None
+        self._masked_tokens: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        state = "connected" if self.is_connected() else "not connected"
+        return f"<HttpTransport {masked_url(self.url)!r}, {state}>"
+
+    def masker(self) -> Masker:
+        """Masks what the server is sent and no error or log may repeat: credentials in the headers and in the URL, and
+        tokens, which may be others than a moment ago.
+        """
+        tokens = tuple(self._authorizer.secrets()) if self._authorizer is not None else ()
+        if self._masker is None or tokens != self._masked_tokens:
+            from gaia_mcp.redaction.given import secrets_in
+            from gaia_mcp.redaction.masker import Masker
+
+            self._masker = Masker([*secrets_in(self.headers, [self.url]), *tokens], spared=self.name)
+            self._masked_tokens = tokens
+        return self._masker
+
+    @property
+    def peer(self) -> Peer | None:
+        peer = super().peer
+        return self._opened(peer) if peer is not None else None
+
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
+        try:
+            return self._opened(super().open(probe=probe, deadline=deadline))
+        except MCPError as error:
+            if (self.way or self._recalled) is not None or not _may_speak_rpc(error, self.url):
+                raise
+            self._recalled = "rpc"
+            try:
+                return self._opened(super().open(probe=False, deadline=deadline))
+            except MCPError:
+                self._recalled = None
+                raise error from None
+
+    def _opened(self, peer: Peer) -> Peer:
+        return peer._replace(era="rpc") if (self.way or self._recalled) == "rpc" else peer
+
+    def _new_http_channel(self) -> Channel:
+        has_header = any(name.lower() == "authorization" for name in self.headers)
+        authorizer = self._authorizer or NoAuthorizer(self.name, has_header=has_header)
+        way = self.way or self._recalled
+        if way == "rpc":
+            endpoint = Endpoint(self.name, _rpc_url(self.url), self.headers, *self._files)
+            return RpcChannel(HttpChannel(endpoint, authorizer, "http", self.masker), self._declared)
+        endpoint = Endpoint(self.name, self.url, self.headers, *self._files)
+        self._channel = HttpChannel(endpoint, authorizer, way, self.masker, is_sure=not self._recalled)
+        return self._channel
+
+    def recall(self, era: str | None) -> bool:
+        self._recalled = era if era in ("sse", "rpc") and self.way is None else None
+        return super().recall(era) and self._recalled is None and self.way != "rpc"
+
+    def era_of(self, peer: Peer) -> str:
+        is_old = self.way is None and self._channel is not None and self._channel.answers_on_stream
+        return "sse" if is_old else super().era_of(peer)
+
+
+def _may_speak_rpc(error: MCPError, url: str) -> bool:
+    """Whether a server that has answered like this may be one of AgentVault's: it knows no method of MCP, or has
+    nothing at its root.
+    """
+    if isinstance(error, PeerError):
+        return error.code == METHOD_NOT_FOUND
+    return isinstance(error, StatusError) and error.status in (404, 405) and _rpc_url(url) != url
+
+
+def _rpc_url(url: str) -> str:
+    """Where the dialect is spoken: at `/rpc`, unless the URL has a path."""
+    parts = urlsplit(url)
+    return url if parts.path.strip("/") else urlunsplit(parts._replace(path="/rpc"))

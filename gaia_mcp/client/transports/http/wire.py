@@ -1,0 +1,154 @@
+"""What all exchanges with one server share: where it is, its session and revision, and the receiver of its messages."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.client.transports.http.annotations import Annotations
+from gaia_mcp.client.transports.http.bodies import EVENTS
+from gaia_mcp.client.transports.http.endpoint import same_origin
+from gaia_mcp.protocol.envelope import VERSION_KEY, has_envelope, meta_of
+from gaia_mcp.protocol.headers import (
+    LAST_EVENT_HEADER,
+    METHOD_HEADER,
+    SESSION_HEADER,
+    VERSION_HEADER,
+    encoded,
+    standard_headers,
+)
+from gaia_mcp.protocol.jsonrpc import Message, RequestId, parse, parse_text
+from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, since
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.base import Receiver
+    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.connections import Response
+    from gaia_mcp.client.transports.http.endpoint import Endpoint
+    from gaia_mcp.deadline import Deadline
+
+# Servers refuse a client that does not accept both, also where they could send but one of them.
+_ACCEPTED = f"application/json, {EVENTS}"
+# The first revision whose requests name it in a header.
+_FIRST_NAMED = "2025-06-18"
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+class Wire:
+    """`url` is where messages go: at first that of `endpoint`, then where it has redirected to, or what a server of
+    HTTP+SSE has named. `session` and `revision` are of the handshake, None before it and where there is none.
+
+    `receiver` is given one message at a time, on whichever thread has read it.
+    """
+
+    def __init__(self, endpoint: Endpoint, authorizer: Authorizer, receiver: Receiver) -> None:
+        self.endpoint = endpoint
+        self.authorizer = authorizer
+        self.url = endpoint.url
+        self.session: str | None = None
+        self.revision: str | None = None
+        self.annotations = Annotations()
+        # Whether the server speaks HTTP+SSE, so that responses come on its one stream.
+        self.answers_on_stream = False
+        self._receiver = receiver
+        # Held while a message is received, by which others may be sent.
+        self._receiving = threading.RLock()
+
+    def headers_of(self, message: Message, deadline: Deadline) -> dict[str, str]:
+        """The headers of a POST. Raises `AuthorizationError` and `DeadlineError`."""
+        headers = {"Content-Type": "application/json", "Accept": _ACCEPTED}
+        params = message.get("params") or {}
+        if has_envelope(params):
+            headers.update(standard_headers(message))
+            self.revision = str(meta_of(params)[VERSION_KEY])
+            if message["method"] == "tools/call":
+                headers.update(self.annotations.headers(params))
+        elif message.get("method") != "initialize":
+            headers.update(self._of_conversation())
+            if self.revision in STATELESS_VERSIONS and "method" in message:
+                headers[METHOD_HEADER] = encoded(message["method"])
+        headers.update(self.authorizer.headers("POST", self.url, deadline))
+        return headers
+
+    def stream_headers(self, method: str, deadline: Deadline, last_id: str = "") -> dict[str, str]:
+        """The headers of a GET for events after `last_id`, or of a DELETE. Raises as `headers_of` does."""
+        headers = {"Accept": EVENTS, **self._of_conversation()}
+        if last_id:
+            headers[LAST_EVENT_HEADER] = last_id
+        headers.update(self.authorizer.headers(method, self.url, deadline))
+        return headers
+
+    def initialized(self, response: Response) -> None:
+        """The server has answered `initialize` with success: note the session that it has begun, if any."""
+        session = response.headers.get(SESSION_HEADER.lower(), "")
+        self.session = session if _VISIBLE.fullmatch(session) else None
+
+    def redirected(self, place: str) -> bool:
+        """The server wants its messages elsewhere. Whether that is of the same origin, where they go from now on."""
+        found = same_origin(self.url, place)
+        if found is None:
+            return False
+        self.url = found
+        return True
+
+    def receive(self, text: str | bytes, request: Message | None) -> bool:
+        """Hand over a record that has arrived for `request`, or for none, as `text_of` returns it. Whether it is the
+        response to that.
+        """
+        about = request["id"] if request is not None else None
+        try:
+            value = parse_text(text) if isinstance(text, str) else parse(text)
+        except ValueError:
+            with self._receiving:
+                self._receiver.receive(text.encode() if isinstance(text, str) else text, about)
+            return False
+        del text
+        return self.receive_value(value, request)
+
+    def receive_value(self, value: Any, request: Message | None) -> bool:
+        """As `receive`, for what has been parsed."""
+        about: RequestId | None = None
+        is_response = False
+        if request is not None:
+            about = request["id"]
+            is_response = is_response_to(value, about)
+            if is_response:
+                value = self._learned(request, {**value, "id": about})
+        with self._receiving:
+            self._receiver.receive_message(value, about)
+        return is_response
+
+    def request_failed(self, request: Message, error: Any) -> None:
+        """Hand over that `request` gets no response."""
+        with self._receiving:
+            self._receiver.request_failed(request["id"], error)
+
+    def _learned(self, request: Message, response: dict[str, Any]) -> dict[str, Any]:
+        result = response.get("result")
+        if not isinstance(result, dict):
+            return response
+        if request["method"] == "initialize":
+            named = result.get("protocolVersion", request["params"]["protocolVersion"])
+            self.revision = named if named in HANDSHAKE_VERSIONS else None
+        elif request["method"] == "tools/list" and self.revision in STATELESS_VERSIONS:
+            is_first = "cursor" not in (request.get("params") or {})
+            return {**response, "result": self.annotations.learn(result, is_first=is_first)}
+        return response
+
+    def _of_conversation(self) -> dict[str, str]:
+        headers = {}
+        if self.session is not None:
+            headers[SESSION_HEADER] = self.session
+        if self.revision is not None and since(self.revision, _FIRST_NAMED):
+            headers[VERSION_HEADER] = self.revision
+        return headers
+
+
+def is_response_to(value: Any, about: RequestId) -> bool:
+    """Whether `value`, which came back on the request's own exchange, is the response: errors may have another id, or
+    none, where the request could not be read; and some servers return a number as a text.
+    """
+    if not isinstance(value, dict) or value.get("method") is not None:
+        return False
+    return isinstance(value.get("error"), dict) or ("result" in value and str(value.get("id")) == str(about))

@@ -1,0 +1,144 @@
+"""A provider that records each call of a tool: when, whose, of which tool, and what came of it.
+
+A call that cannot be recorded is not made. If recording fails only after it, its result is withheld.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.gateway.shown_arguments import shown_arguments
+from gaia_mcp.gateway.wrapping import WrappingProvider
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+from gaia_mcp.redaction.finding import hidden, in_text
+from gaia_mcp.safetext import one_line
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.served_call import InputRequired
+from gaia_mcp.toolcall import CallCancelledError
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.storage.audit_file import AuditFile
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+# Of a name, and of the text of an error.
+MAX_CHARS = 300
+
+
+class _Running(NamedTuple):
+    """A call that has not been recorded. `start` is on the clock that measures how long it took."""
+
+    params: Wire
+    call: Call
+    began: datetime
+    start: float
+
+
+class AuditedProvider(WrappingProvider):
+    """Adds a line to `file` for each call of a tool of `provider`. `report` is called when that begins to fail."""
+
+    def __init__(
+        self, provider: Provider, file: AuditFile, owners: Owners, report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        super().__init__(provider)
+        self._file = file
+        self._owners = owners
+        self._report = report
+        self._running: dict[object, _Running] = {}
+        self._is_failing = False
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """As the provider does, and raises the same; `RequestError` for a call that cannot be recorded."""
+        if method != "tools/call":
+            return self._provider.answer(method, params, call)
+        # The client learns nothing of files.
+        if not self._write(b""):
+            raise RequestError("the call is refused, for it cannot be recorded", INTERNAL_ERROR)
+        key = object()
+        self._running[key] = _Running(params, call, datetime.now(UTC), time.monotonic())
+        outcome: Wire = {}
+        try:
+            result = self._provider.answer(method, params, call)
+            outcome = _outcome_of(result, call)
+        except BaseException as error:
+            outcome = _failure(error)
+            raise
+        finally:
+            is_recorded = self._record(key, outcome)
+        if not is_recorded:
+            raise RequestError("the tool has run, but the call could not be recorded", INTERNAL_ERROR)
+        return result
+
+    def close(self) -> None:
+        """Close the provider, and record the calls that still run: nothing waits for their threads."""
+        try:
+            self._provider.close()
+        finally:
+            for key in list(self._running):
+                self._record(key, {"outcome": "cancelled"})
+
+    def _record(self, key: object, outcome: Wire) -> bool:
+        """Record a call, once; whether its line has been written."""
+        running = self._running.pop(key, None)
+        if running is None:
+            return True
+        seconds = time.monotonic() - running.start
+        line = {
+            "time": running.began.isoformat(timespec="milliseconds"),
+            **self._facts(running.params, running.call),
+            **outcome,
+            "ms": round(seconds * 1000, 3),
+        }
+        return self._write(json.dumps(line).encode() + b"\n")
+
+    def _write(self, line: bytes) -> bool:
+        try:
+            self._file.add(line)
+        except OSError as problem:
+            if not self._is_failing:
+                self._is_failing = True
+                self._report(
+                    f"{self._file.path} cannot be written: {problem.strerror}; no tool is called until it can be"
+                )
+            return False
+        self._is_failing = False
+        return True
+
+    def _facts(self, params: Wire, call: Call) -> Wire:
+        """Who has called what."""
+        name, arguments = params.get("name"), params.get("arguments")
+        owner = self._owners(name) if isinstance(name, str) else None
+        client = call.client
+        return {
+            "client": {"name": one_line(client.name, MAX_CHARS), "version": one_line(client.version, MAX_CHARS)},
+            "principal": call.principal,
+            "server": owner.server if owner is not None else None,
+            "tool": one_line(owner.name if owner is not None else str(name), MAX_CHARS),
+            "arguments": shown_arguments(arguments) if isinstance(arguments, dict) else {},
+        }
+
+
+def _outcome_of(result: Wire, call: Call) -> Wire:
+    """What has come of a call with this result."""
+    if result.get("resultType") == "input_required":
+        return {"outcome": "input-required"}
+    if call.is_cancelled:
+        return {"outcome": "cancelled"}
+    return {"outcome": "tool-error" if result.get("isError") is True else "ok"}
+
+
+def _failure(error: BaseException) -> Wire:
+    """What has come of a call that has raised this."""
+    if isinstance(error, InputRequired):
+        return {"outcome": "input-required"}
+    if isinstance(error, CallCancelledError):
+        return {"outcome": "cancelled"}
+    text = str(error)[: 2 * MAX_CHARS] or type(error).__name__
+    return {"outcome": "error", "error": one_line(hidden(text, in_text(text)), MAX_CHARS)}

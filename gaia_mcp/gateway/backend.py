@@ -1,0 +1,303 @@
+"""One server behind a gateway: its client, connected when it is first needed, and what it offers.
+
+Whatever it fails with is kept, for the lists name it; an invalid entry is a server that always fails.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.config.command import NOTHING
+from gaia_mcp.config.targets import Remote
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
+from gaia_mcp.gateway.questions import Declared, ServerRequests
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.protocol.envelope import LOG_LEVELS
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.safetext import one_line
+from gaia_mcp.session.served_agent import explained
+from gaia_mcp.session.stderr_log import StderrLog
+from gaia_mcp.storage.server_cache import ServerCache
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+
+Wire = dict[str, Any]
+
+# The lists of a server, by the method that asks for them.
+KINDS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+# The announcement by which each may change.
+ANNOUNCED = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
+# A server that has failed is not asked for a list again before so long, which doubles each time.
+FIRST_PAUSE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 300.0
+# A host gives its servers about two seconds in all before it uses force.
+GRACE_SECONDS = 0.5
+
+
+class Heard(NamedTuple):
+    """What is called, on a thread that must not wait, when a server announces something: a list that has changed, the
+    URI of a resource, or nothing but that its instructions are known.
+    """
+
+    list_changed: Callable[[str], None]
+    resource_updated: Callable[[str], None]
+    connected: Callable[[], None]
+
+
+class _Pause(NamedTuple):
+    """How long a server is left alone, and until when."""
+
+    seconds: float
+    ends: float
+
+
+class Backend:
+    """The server of `entry`, or of no valid entry: then `problem` is why. It is told what `declared` has, and
+    `environment` is added to that of its process. `command` names the front in the server's log, `show` is called with
+    what the server writes to stderr, and with `debug` every message is logged.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        entry: ServerEntry | MCPError,
+        heard: Heard,
+        declared: Declared,
+        *,
+        environment: Mapping[str, str] = NOTHING,
+        command: str = "serve",
+        show: Callable[[str, bytes], None] | None = None,
+        debug: bool = False,
+    ) -> None:
+        self.name = name
+        self.requests = ServerRequests(declared)
+        # What was last listed, by its kind; also of a server that has failed since.
+        self.lists: dict[str, list[Wire]] = {}
+        # Why there is no connection, and why there is no list of a kind.
+        self.problem: MCPError | None = None
+        self.list_problems: dict[str, MCPError] = {}
+        self._entry: ServerEntry | None = None
+        self._client: MCPClient | None = None
+        self._heard = heard
+        self._environment = environment
+        self._command = command
+        self._show = show
+        self._debug = debug
+        self._stderr_log: StderrLog | None = None
+        # Held to make the client, and to connect it.
+        self._connecting = threading.Lock()
+        self._is_closed = False
+        self._fresh: set[str] = set()
+        # By the kind of the list; of the connection, by an empty one.
+        self._pauses: dict[str, _Pause] = {}
+        self._log_level: str | None = None
+        if isinstance(entry, MCPError):
+            self.problem = entry
+        else:
+            self._entry = entry
+        self._cache = ServerCache(cache_folder(), self._entry) if self._entry is not None else None
+
+    def __repr__(self) -> str:
+        return f"<Backend {self.name!r}>"
+
+    @property
+    def instructions(self) -> str:
+        """The server's instructions for its use, masked: those of now, or else of when it was last connected."""
+        client = self._client
+        if client is not None and client.peer is not None:
+            return client.masker().text(client.instructions)
+        return self._cache.instructions() if self._cache is not None else ""
+
+    def declares(self, capability: str) -> bool:
+        """Whether the server declares this capability; False while it is not connected."""
+        return self._client is not None and capability in self._client.capabilities
+
+    def uses(self, kind: str, name: str) -> bool:
+        """Whether the entry does not exclude what has this name."""
+        tool_filter = self._entry.tool_filter if self._entry is not None else None
+        return kind != "tools" or tool_filter is None or tool_filter.allows(name)
+
+    def may_try(self, kind: str) -> bool:
+        """Whether it is to be asked for a list of this kind: not soon after that has failed."""
+        now = time.monotonic()
+        return self._entry is not None and all(
+            pause.ends <= now for of in ("", kind) if (pause := self._pauses.get(of)) is not None
+        )
+
+    def problem_of(self, kind: str) -> MCPError | None:
+        """Why there is no list of this kind, None if nothing is wrong."""
+        return self.problem or self.list_problems.get(kind)
+
+    def ready(self) -> MCPClient:
+        """The client, connected. Raises the `MCPError` that tells why there is no connection."""
+        client = self._client
+        if client is not None and client.is_connected():
+            return client
+        with self._connecting:
+            try:
+                client = self._client = self._client or self._made()
+                if not client.is_connected():
+                    self._fresh.clear()
+                    self._log_level = None
+                    client.open(Deadline(client.timeout))
+            except MCPError as error:
+                self.problem = self._failed("", error)
+                raise self.problem from None
+            self.problem = None
+            self._pauses.pop("", None)
+            if self._cache is not None:
+                self._cache.keep_instructions(self.instructions)
+        self._heard.connected()
+        return client
+
+    def fetch(self, kind: str) -> list[Wire]:
+        """The definitions of a kind, of those tools alone that the entry does not exclude; as they were listed before
+        where the server announces their changes and has announced none.
+
+        Raises `MCPError`.
+        """
+        client = self.ready()
+        if kind in self._fresh:
+            return self.lists[kind]
+        # First, so that no change falls in between.
+        if _announces(client.capabilities, ANNOUNCED[kind]):
+            self._fresh.add(kind)
+        try:
+            self.lists[kind] = self._listed(client, kind)
+        except MCPError as error:
+            self._fresh.discard(kind)
+            if not isinstance(error, PeerError) or error.code != METHOD_NOT_FOUND:
+                self.list_problems[kind] = told = self._failed(kind, error)
+                raise told from None
+            self.lists[kind] = []
+        self.list_problems.pop(kind, None)
+        self._pauses.pop(kind, None)
+        return self.lists[kind]
+
+    def subscribe(self, uri: str) -> None:
+        """Have changes of a resource announced. Raises `MCPError` where the server refuses that."""
+        self.ready().subscribe_resource(uri)
+
+    def unsubscribe(self, uri: str) -> None:
+        """Have them announced no more, as far as the server is there."""
+        if self._client is not None and self._client.is_connected():
+            with suppress(MCPError):
+                self._client.unsubscribe_resource(uri)
+
+    def want_logs(self, client: MCPClient, level: str | None) -> None:
+        """Have a server that logs for all its calls alike do so from `level` upwards at least."""
+        known = self._log_level
+        if level is None or (known is not None and LOG_LEVELS.index(known) <= LOG_LEVELS.index(level)):
+            return
+        self._log_level = level
+        with suppress(MCPError):  # The request that follows will tell.
+            client.set_log_level(level)
+
+    def deadline(self) -> Deadline:
+        """That of a request of the client: what the entry allows, or else as long as any request may take. The client
+        cancels what it does not want to wait for.
+        """
+        seconds = LONGEST_REQUEST_SECONDS
+        if self._entry is not None and self.has_timeout:
+            seconds = self._entry.request_seconds(seconds)
+        return Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS)
+
+    @property
+    def has_timeout(self) -> bool:
+        """Whether the entry limits how long a request may take."""
+        return self._entry is not None and self._entry.timeout is not None
+
+    def explained(self, error: MCPError) -> MCPError:
+        """The error without what the server was given."""
+        assert self._entry is not None  # noqa: S101 (nothing else can fail)
+        told = explained(error, self._entry)
+        told.message = one_line(told.message, 1000)
+        if self._client is not None:
+            masker = self._client.masker()
+            told.message, told.hint = masker.text(told.message), masker.text(told.hint)
+            told.args = (told.message,)
+        return told
+
+    def close(self) -> None:
+        """End the server for good. May be called twice."""
+        self._is_closed = True
+        client = self._client
+        if client is not None:
+            client.on_list_changed = None
+            client.close(GRACE_SECONDS)
+            if self._stderr_log is not None:
+                self._stderr_log.end(client.exit_status)
+
+    def _made(self) -> MCPClient:
+        entry = self._entry
+        if entry is None:
+            assert self.problem is not None  # noqa: S101 (it has one or the other)
+            raise self.problem
+        if self._is_closed:
+            raise NotConnectedError(self.name)
+        shown = self._show
+        show = None if shown is None else lambda lines: shown(self.name, lines)
+        log = self._stderr_log = StderrLog(entry, self._command, lambda: client.masker(), show)
+        client = MCPClient.from_entry(
+            self._with_environment(entry),
+            DEFAULT_TIMEOUT_SECONDS,
+            self._debug,
+            host=self.requests.host,
+            era_cache=self._cache,
+            on_stderr=log.hear,
+        )
+        client.on_list_changed = self._changed
+        client.on_resource_updated = self._heard.resource_updated
+        return client
+
+    def _with_environment(self, entry: ServerEntry) -> ServerEntry:
+        if isinstance(entry.target, Remote) or not self._environment:
+            return entry
+        return entry._replace(target=entry.target._replace(env={**entry.target.env, **self._environment}))
+
+    def _listed(self, client: MCPClient, kind: str) -> list[Wire]:
+        deadline = Deadline(client.timeout)
+        if kind == "tools":
+            found = [tool.definition for tool in client.fetch_tools(deadline, refresh=True)]
+        else:
+            ask = {
+                "prompts": client.list_prompts,
+                "resources": client.list_resources,
+                "resourceTemplates": client.list_resource_templates,
+            }[kind]
+            found = ask(deadline)
+        masker = client.masker()
+        return [masker.definition(item) for item in found]
+
+    def _changed(self, kind: str) -> None:
+        self._fresh.difference_update([each for each, announced in ANNOUNCED.items() if announced == kind])
+        self._heard.list_changed(kind)
+
+    def _failed(self, kind: str, error: MCPError) -> MCPError:
+        """The error, in its own words, after which the server is left alone for a while."""
+        if self._entry is None:
+            return error
+        told = self.explained(error)
+        earlier = self._pauses.get(kind)
+        seconds = FIRST_PAUSE_SECONDS if earlier is None else min(earlier.seconds * 2, LONGEST_PAUSE_SECONDS)
+        self._pauses[kind] = _Pause(seconds, time.monotonic() + seconds)
+        return told
+
+
+def _announces(capabilities: Wire, kind: str) -> bool:
+    offer = capabilities.get(kind)
+    return isinstance(offer, dict) and offer.get("listChanged") is True

@@ -1,0 +1,74 @@
+"""What a model reads of a search among many tools: a line for each, the best first, as `gaia mcp search` ranks them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.in_words import signature
+from gaia_mcp.toolspec.search import score, search_words
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.toolspec.search import SearchWord
+
+Wire = dict[str, Any]
+
+# The whole of what is longer is in the tool's definition.
+SIGNATURE_CHARS, DESCRIPTION_CHARS = 200, 120
+
+
+class _Match(NamedTuple):
+    """A tool, how many words it matches, and how well."""
+
+    words: int
+    points: int
+    tool: Wire
+
+
+def found_tools(tools: Iterable[Wire], words: str, limit: int, owners: Owners) -> list[str]:
+    """The lines about those of `tools` that match `words`, at most `limit` of them and one about the rest. If no tool
+    matches all words, those that match some, which a first line tells.
+    """
+    wanted = search_words([words])
+    matches = _matches(tools, wanted, owners)
+    if not matches:
+        return ["No tool matches any of these words. Use others, or no words at all."]
+    lines = [] if matches[0].words == len(wanted) else ["No tool matches all of these words. The closest:"]
+    lines += [_line(match.tool) for match in matches[:limit]]
+    if len(matches) > limit:
+        lines.append(f"… and {len(matches) - limit} more: use more words, or a higher limit.")
+    return lines
+
+
+def counted_tools(tools: Iterable[Wire], owners: Owners) -> list[str]:
+    """A line for each server, with the number of its tools."""
+    counts = Counter(_server_of(tool, owners) for tool in tools)
+    lines = [f"{one_line(server)}: {count} tool{'s' if count > 1 else ''}" for server, count in sorted(counts.items())]
+    return lines or ["There are no tools."]
+
+
+def _matches(tools: Iterable[Wire], wanted: Sequence[SearchWord], owners: Owners) -> list[_Match]:
+    found = []
+    for tool in tools:
+        server = _server_of(tool, owners)
+        points = [score(tool, [word], server) for word in wanted]
+        if any(points):
+            found.append(_Match(sum(map(bool, points)), sum(points), tool))
+    found.sort(key=lambda match: (-match.words, -match.points, match.tool["name"]))
+    return [match for match in found if match.words == len(wanted)] or found
+
+
+def _server_of(tool: Wire, owners: Owners) -> str:
+    owner = owners(tool["name"])
+    return owner.server if owner is not None else ""
+
+
+def _line(tool: Wire) -> str:
+    shown = one_line(signature(tool["name"], tool.get("inputSchema"), SIGNATURE_CHARS), SIGNATURE_CHARS)
+    described = tool.get("description")
+    if not isinstance(described, str) or not described.strip():
+        return shown
+    return f"{shown}  {one_line(described.strip().splitlines()[0], DESCRIPTION_CHARS)}"

@@ -1,0 +1,142 @@
+"""Which tools are offered: those with allowed names, that claim to only read, that are as they were locked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from gaia_mcp.gateway.owners import is_meant
+from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
+from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.naming import Owner
+
+
+class OwnedTool(NamedTuple):
+    """A tool with the name under which a provider lists it, and its owner."""
+
+    definition: dict[str, Any]
+    owner: Owner
+
+
+class Restriction(Protocol):
+    """Some of the tools. Used by one thread at a time."""
+
+    def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
+        """Those that are offered, of all that other restrictions let through. Reports what a person should know."""
+
+
+class NamePatterns:
+    """The tools that match a pattern of `allow`, all if that is empty, without those that match one of `deny`.
+
+    `owners.is_meant` tells what a pattern matches. `report` is called once with each pattern that matches no tool:
+    "allow" or "deny", and the pattern.
+    """
+
+    def __init__(self, allow: Sequence[str], deny: Sequence[str], report: Callable[[str, str], None]) -> None:
+        self._allow = allow
+        self._deny = deny
+        self._report = report
+        self._has_reported = False
+
+    def allows(self, name: str, owner: Owner) -> bool:
+        """Whether the tool of this name and owner is offered."""
+        if any(is_meant(pattern, name, owner) for pattern in self._deny):
+            return False
+        return not self._allow or any(is_meant(pattern, name, owner) for pattern in self._allow)
+
+    def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
+        """Those whose names are allowed."""
+        if not self._has_reported:
+            self._has_reported = True
+            for option, patterns in (("allow", self._allow), ("deny", self._deny)):
+                for pattern in patterns:
+                    if not any(is_meant(pattern, tool.definition["name"], tool.owner) for tool in tools):
+                        self._report(option, pattern)
+        return [tool for tool in tools if self.allows(tool.definition["name"], tool.owner)]
+
+
+class ReadOnly:
+    """The tools that claim to only read. A server that lies is believed: a person may lock what was looked at.
+
+    `report` is called once with the owner of each tool whose name contradicts its claim.
+    """
+
+    def __init__(self, report: Callable[[Owner], None]) -> None:
+        self._report = report
+        self._reported: set[Owner] = set()
+
+    def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
+        """Those whose `readOnlyHint` is true."""
+        selected = [tool for tool in tools if claims_to_only_read(_annotations(tool))]
+        for tool in selected:
+            if tool.owner not in self._reported and not only_reads(tool.owner.name, _annotations(tool)):
+                self._reported.add(tool.owner)
+                self._report(tool.owner)
+        return selected
+
+
+def _annotations(tool: OwnedTool) -> Mapping[str, Any]:
+    annotations = tool.definition.get("annotations")
+    return annotations if isinstance(annotations, Mapping) else {}
+
+
+class Locked:
+    """The tools that are as they were locked: `contracts` are those of the servers, by their names.
+
+    `report` is called once for each change: the server, and how its tools differ; None for a server that was not
+    locked.
+    """
+
+    def __init__(
+        self, contracts: Mapping[str, Contract], report: Callable[[str, Sequence[ToolChange] | None], None]
+    ) -> None:
+        self._contracts = contracts
+        self._report = report
+        # The definitions that were compared last, as text, and whether they were as locked. A comparison takes long.
+        self._compared: dict[Owner, tuple[str, bool]] = {}
+        self._unlocked: set[str] = set()
+
+    def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
+        """Those that are as they were locked."""
+        changes: dict[str, list[ToolChange]] = {}
+        selected = []
+        for tool in tools:
+            server = tool.owner.server
+            if (contract := self._contracts.get(server)) is None:
+                if server not in self._unlocked:
+                    self._unlocked.add(server)
+                    self._report(server, None)
+            elif self._is_locked(tool, contract, changes.setdefault(server, [])):
+                selected.append(tool)
+        for server, found in changes.items():
+            if found:
+                self._report(server, found)
+        return selected
+
+    def _is_locked(self, tool: OwnedTool, contract: Contract, changes: list[ToolChange]) -> bool:
+        """Whether the tool is as in `contract`. How it differs is added to `changes`, once."""
+        # The texts, for Python takes 1, 1.0 and True for the same.
+        try:
+            text = repr(tool.definition)
+        except RecursionError:
+            text = "nested too deeply"
+        compared, is_locked = self._compared.get(tool.owner, ("", False))
+        if compared != text:
+            change = _change_of({**tool.definition, "name": tool.owner.name}, contract)
+            is_locked = change is None
+            self._compared[tool.owner] = text, is_locked
+            if change is not None:
+                changes.append(change)
+        return is_locked
+
+
+def _change_of(definition: Mapping[str, Any], contract: Contract) -> ToolChange | None:
+    """How the tool differs from the contract, None if it does not."""
+    name = definition["name"]
+    try:
+        return tool_difference(name, contract.get(name), canonical_tool(definition))
+    except Undefinable:
+        # Nothing that was locked is nested so deeply.
+        return ToolChange(name, *(("changed", (PartChange("definition", ()),)) if name in contract else ("added",)))

@@ -1,0 +1,189 @@
+"""One request of a client at one server, from its first round trip to its result.
+
+Both kinds of servers meet both kinds of clients here; see the package for the four cases. Raises what the client of the
+server does, and what asking raises.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.errors import PeerError
+from gaia_mcp.gateway.questions import Ask, Passed, asked_of, passed_capabilities
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, with_meta
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, InputRequired, required_urls, retry_params
+from gaia_mcp.protocol.questions import ELICIT, is_asked_by_result
+from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
+from gaia_mcp.toolcall import CallCancelledError
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.gateway.backend import Backend
+    from gaia_mcp.gateway.runs import Run, Runs
+    from gaia_mcp.protocol.events import Progressed
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+
+class Rounds:
+    """The request `method` with `params` at the server of `backend`, for `call`. `runs` are those of the gateway."""
+
+    def __init__(self, backend: Backend, method: str, params: Wire, call: Call, runs: Runs) -> None:
+        self._backend = backend
+        self._method = method
+        self._params = params
+        self._call = call
+        self._runs = runs
+        self._deadline = backend.deadline()
+
+    def result(self) -> Wire:
+        """The result of the last round trip."""
+        client = self._backend.ready()
+        forget = self._call.on_cancel(self._deadline.cancel)
+        try:
+            if is_asked_by_result(str(client.protocol_version)):
+                with self._backend.requests.opened(self._call, asked_of(self._call)):
+                    return self._by_results(client)
+            self._backend.want_logs(client, self._call.log_level)
+            return self._by_requests(client)
+        finally:
+            forget()
+
+    # A server that asks by requests, while its own is open.
+
+    def _by_requests(self, client: MCPClient) -> Wire:
+        if not self._call.asks_by_result:
+            return self._answered(client, asked_of(self._call), self._wanted_reports())
+        reports = self._wanted_reports() is not None
+
+        def work(run: Run) -> Wire:
+            return self._answered(client, run.ask, run.report if reports else None)
+
+        run_id = self._call.once(client.name, lambda: self._runs.start(work, self._deadline))
+        return self._runs.follow(run_id, self._call)
+
+    def _answered(self, client: MCPClient, ask: Ask, on_progress: OnProgress | None) -> Wire:
+        """The result of the request, while `ask` answers what the server asks."""
+        with self._backend.requests.opened(self._call, ask):
+            try:
+                return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+            except PeerError as error:
+                if not self._have_opened(error, ask):
+                    raise
+            return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+
+    def _have_opened(self, error: PeerError, ask: Ask) -> bool:
+        """Whether the person has agreed to open every URL that `error` requires; False also if it requires none."""
+        urls = required_urls(error.code, error.data)
+        questions = [Passed(ELICIT, {"message": error.text, **url, "mode": "url"}) for url in urls]
+        if not urls or not all(map(self._call.can_ask, questions)):
+            return False
+        return all(ask(question).get("action") == "accept" for question in questions)
+
+    # A server that asks by the result of its own request.
+
+    def _by_results(self, client: MCPClient) -> Wire:
+        asking = self._params = with_meta(self._params, meta) if (meta := self._about_client()) else self._params
+        names: set[str] = set()
+        for number in range(1, MAX_ROUND_TRIPS + 1):
+            required = self._required(client, number, asking)
+            if isinstance(required, dict):
+                return required
+            if not required.requests:
+                client.pause_before(number, self._method, self._deadline)
+            # The server's own keys, unless an earlier round trip had the same.
+            prefix = f"{number}." if names & required.requests.keys() else ""
+            names.update(required.requests)
+            asking = retry_params(self._params, required, self._answers(prefix, required.requests))
+        raise client.too_many_round_trips()
+
+    def _about_client(self) -> Wire:
+        """What a stateless request tells of the client that it is for, as far as that is not the same for all."""
+        meta: Wire = {}
+        if self._call.log_level is not None:
+            meta[LOG_LEVEL_KEY] = self._call.log_level
+        own = passed_capabilities(self._call.client.capabilities)
+        if own != self._backend.requests.host.shown:
+            # A task is followed here, whether the client has tasks or not.
+            meta[CAPABILITIES_KEY] = {**own, "extensions": dict(EXTENSIONS)}
+        return meta
+
+    def _required(self, client: MCPClient, number: int, asking: Wire) -> InputRequired | Wire:
+        """What the server requires in this round trip, or the result. What an earlier run of the call has learnt is in
+        its record: no round trip is made twice.
+        """
+        try:
+            kept = self._call.once(f"{client.name} {number}", lambda: _kept(self._round_trip(client, asking)))
+        except _CompleteError as complete:
+            return complete.result
+        if isinstance(kept, str):
+            return self._runs.follow(kept, self._call)
+        return InputRequired(*kept)
+
+    def _round_trip(self, client: MCPClient, asking: Wire) -> InputRequired | Wire | str:
+        """What the server requires, or the result, or the id of the run that will have it."""
+        reports = self._wanted_reports()
+        result, conversation = client.round_trip(self._method, asking, self._deadline, on_progress=reports)
+        if not is_task(result):
+            return client.input_required(result) or result
+        from gaia_mcp.client.tasks import TaskOfCall
+
+        task = TaskOfCall(client.name, str(self._params.get("name")), conversation, result)
+        if self._call.continue_as_task() or not self._call.asks_by_result:
+            return task.result(self._deadline, lambda requests: self._answers("task.", requests), self._report)
+
+        def work(run: Run) -> Wire:
+            return task.result(
+                self._deadline,
+                lambda requests: {key: run.ask(question) for key, question in _questions("task.", requests).items()},
+                run.report if reports is not None else None,
+            )
+
+        return self._runs.start(work, self._deadline)
+
+    def _answers(self, prefix: str, requests: dict[str, Wire]) -> Wire:
+        """The client's answers by the keys of the server's requests."""
+        if not requests:
+            return {}
+        self._deadline.hold()
+        try:
+            answers = self._call.ask_all(*_questions(prefix, requests).values())
+        finally:
+            self._deadline.release()
+        return dict(zip(requests, answers, strict=True))
+
+    def _wanted_reports(self) -> OnProgress | None:
+        """What reports the server's progress, None if that is of no use: to the client, or to extend the time that the
+        entry allows.
+        """
+        return self._report if "progressToken" in self._call.meta or self._backend.has_timeout else None
+
+    def _report(self, report: Progressed) -> None:
+        with suppress(CallCancelledError):  # The deadline knows.
+            self._call.progress(report.progress, report.total, report.text)
+
+
+class _CompleteError(Exception):
+    """The request has its result, which no record has to keep."""
+
+    def __init__(self, result: Wire) -> None:
+        super().__init__()
+        self.result = result
+
+
+def _kept(outcome: InputRequired | Wire | str) -> list[Any] | str:
+    """What the record of a call keeps of a round trip. Raises `_CompleteError` for the last one."""
+    if isinstance(outcome, dict):
+        raise _CompleteError(outcome)
+    return outcome if isinstance(outcome, str) else [outcome.requests, outcome.state]
+
+
+def _questions(prefix: str, requests: dict[str, Wire]) -> dict[str, Passed]:
+    """The questions by the keys of the requests, which with `prefix` are their names."""
+    return {
+        key: Passed(request["method"], request.get("params", {}), name=f"{prefix}{key}")
+        for key, request in requests.items()
+    }

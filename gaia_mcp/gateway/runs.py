@@ -1,0 +1,206 @@
+"""Requests of servers that outlive a run of the client's call.
+
+A server of the handshake era asks while its call is open, and so does a task. A client of the stateless era gets the
+question as the result of its own call: that run ends, and another one, with the answer, goes on with the same request
+of the server. Such a request has a thread of its own, and an id in the record that the client's call carries along. The
+table is of this process: another one does not have it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.served_call import ANSWER_SECONDS
+from gaia_mcp.toolcall import CallCancelledError
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.gateway.questions import Passed
+    from gaia_mcp.protocol.events import Progressed
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+# Each has a thread and an open request; clients may never come back.
+MAX_RUNS = 256
+
+
+class Run:
+    """A request of a server, which `work` makes: it is given what answers its questions. `deadline` is cancelled with
+    the call that follows it.
+    """
+
+    def __init__(self, work: Callable[[Run], Wire], deadline: Deadline) -> None:
+        self.id = secrets.token_urlsafe(16)
+        # When the call that followed it last has ended, None while one follows.
+        self.left_at: float | None = None
+        # Held by the call that follows it.
+        self.following = threading.Lock()
+        self._work = work
+        self._deadline = deadline
+        self._call: Call | None = None
+        self._reported: Progressed | None = None
+        # What comes of it, in order: questions, and at last the result or an exception.
+        self._outcomes: SimpleQueue[_Question | Wire | BaseException] = SimpleQueue()
+        # The question that has been asked, and how many there were.
+        self._asked: _Question | None = None
+        self._count = 0
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        threading.Thread(target=self._run, name="request behind a gateway", daemon=True).start()
+
+    def ask(self, question: Passed) -> Wire:
+        """Have the call ask this that follows now, or the next one. Raises `QuestionError`."""
+        asked = _Question(question)
+        self._outcomes.put(asked)
+        return asked.wait()
+
+    def report(self, report: Progressed) -> None:
+        """Report progress to the call that follows now, and the newest to the next one."""
+        # Before it is looked whether a call follows: one that begins to do so reports what it finds here.
+        self._reported = report
+        if self._call is not None:
+            _tell(self._call, report)
+
+    def follow(self, call: Call) -> Wire:
+        """The result. Raises what the work has raised, and what ends the run of `call` that asks."""
+        self._call, self.left_at = call, None
+        if self._reported is not None:
+            _tell(call, self._reported)
+        forget = call.on_cancel(self._deadline.cancel)
+        try:
+            while True:
+                if self._asked is None:
+                    outcome = self._outcomes.get()
+                    if isinstance(outcome, BaseException):
+                        raise outcome
+                    if not isinstance(outcome, _Question):
+                        return outcome
+                    self._count += 1
+                    self._asked = outcome
+                self._settle(self._asked, call)
+                self._asked = None
+        finally:
+            forget()
+            self.left_at = time.monotonic()
+
+    def end(self) -> None:
+        """Give it up."""
+        self._deadline.cancel()
+        if self._asked is not None:
+            self._asked.settle(None, QuestionError("the client has not come back with an answer"))
+
+    def _settle(self, asked: _Question, call: Call) -> None:
+        # The same name in each run, by which the answer of an earlier one is found.
+        question = replace(asked.question, name=str(self._count))
+        try:
+            answer: Wire = call.ask_all(question)[0]
+        except (QuestionError, CallCancelledError) as problem:
+            asked.settle(None, QuestionError(str(problem)) if isinstance(problem, CallCancelledError) else problem)
+        else:
+            asked.settle(answer, None)
+
+    def _run(self) -> None:
+        try:
+            self._outcomes.put(self._work(self))
+        except BaseException as problem:  # noqa: BLE001 (raised where it is followed)
+            self._outcomes.put(problem)
+
+
+def _tell(call: Call, report: Progressed) -> None:
+    with suppress(CallCancelledError):
+        call.progress(report.progress, report.total, report.text)
+
+
+class Runs:
+    """The requests that are open, by their ids. Safe to use from several threads."""
+
+    def __init__(self, max_runs: int = MAX_RUNS) -> None:
+        self._max_runs = max_runs
+        self._lock = threading.Lock()
+        self._runs: dict[str, Run] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def start(self, work: Callable[[Run], Wire], deadline: Deadline) -> str:
+        """Begin a request; its id. Raises `RequestError` if too many are open."""
+        run = Run(work, deadline)
+        self._drop_left()
+        with self._lock:
+            if len(self._runs) >= self._max_runs:
+                raise RequestError("too many calls wait for answers; repeat this one later", INTERNAL_ERROR)
+            self._runs[run.id] = run
+        run.start()
+        return run.id
+
+    def follow(self, run_id: str, call: Call) -> Wire:
+        """The result of a request, for the call that it is about. Raises as `Run.follow` does, and `RequestError` for
+        one that is not open here.
+        """
+        run = self._runs.get(run_id)
+        if run is None:
+            raise RequestError("the call has ended, and its outcome is not known; call the tool again", INTERNAL_ERROR)
+        if not run.following.acquire(blocking=False):
+            raise RequestError("the same answers have been sent already, and their call is running", INTERNAL_ERROR)
+        is_over = True
+        try:
+            return run.follow(call)
+        except BaseException:
+            is_over = not call.ends_with_question
+            raise
+        finally:
+            run.following.release()
+            if is_over:
+                self._runs.pop(run_id, None)
+
+    def close(self) -> None:
+        """Give up all of them."""
+        with self._lock:
+            runs, self._runs = list(self._runs.values()), {}
+        for run in runs:
+            run.end()
+
+    def _drop_left(self) -> None:
+        """Give up those to which no client has come back in time."""
+        long_ago = time.monotonic() - ANSWER_SECONDS
+        with self._lock:
+            left = [run for run in self._runs.values() if run.left_at is not None and run.left_at < long_ago]
+            for run in left:
+                del self._runs[run.id]
+        for run in left:
+            run.end()
+
+
+class _Question:
+    """A question on its way to the client, and the answer on its way back."""
+
+    def __init__(self, question: Passed) -> None:
+        self.question = question
+        self._answer: Wire | None = None
+        self._problem: QuestionError | None = None
+        self._has_come = threading.Event()
+
+    def settle(self, answer: Wire | None, problem: QuestionError | None) -> None:
+        """It is answered, or will not be."""
+        self._answer, self._problem = answer, problem
+        self._has_come.set()
+
+    def wait(self) -> Wire:
+        """The answer. Raises `QuestionError` if there is none."""
+        if not self._has_come.wait(ANSWER_SECONDS):
+            raise QuestionError(f"the question was not answered within {ANSWER_SECONDS:g} s")
+        if self._answer is None:
+            raise self._problem or QuestionError("the question was not answered")
+        return self._answer

@@ -1,0 +1,48 @@
+"""A provider whose tools need scopes of their callers' access tokens, by rules about their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.gateway.owners import is_meant
+from gaia_mcp.gateway.wrapping import WrappingProvider, all_tools
+from gaia_mcp.server.provider import unknown_tool
+from gaia_mcp.server.scopes import require_scopes
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+
+class ScopeRule(NamedTuple):
+    """The tools of a pattern, as of `--allow`, need `scope`."""
+
+    pattern: str
+    scope: str
+
+
+class ScopedProvider(WrappingProvider):
+    """Shows `provider` with tools that need the scopes of these rules, beside those that it demands itself."""
+
+    def __init__(self, provider: Provider, owners: Owners, rules: Sequence[ScopeRule]) -> None:
+        super().__init__(provider)
+        self._owners = owners
+        self._rules = rules
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """As the provider does, and raises the same, and `InsufficientScopeError`."""
+        if method == "tools/call" and call.scopes is not None and isinstance(name := params.get("name"), str):
+            require_scopes(call.scopes, self._scopes_of(name, call))
+        return self._provider.answer(method, params, call)
+
+    def _scopes_of(self, name: str, call: Call) -> list[str]:
+        if (owner := self._owners(name)) is None:
+            # A name with that of its server may be understood before the tool is known.
+            all_tools(self._provider, call)
+            if (owner := self._owners(name)) is None:
+                raise unknown_tool(name)
+        return [rule.scope for rule in self._rules if is_meant(rule.pattern, name, owner)]

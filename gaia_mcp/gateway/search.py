@@ -1,0 +1,170 @@
+"""Three tools in the place of many, for models with little room: one finds tools, one describes and one calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.checking.checker import Checker
+from gaia_mcp.gateway.finding import counted_tools, found_tools
+from gaia_mcp.gateway.wrapping import ToolList, WrappingProvider, all_tools
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.safetext import cut, one_line
+from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.provider import Change, RequestError, unknown_tool
+from gaia_mcp.server.results import failure
+from gaia_mcp.toolspec.invalid_arguments import report
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.protocol.server import Description
+    from gaia_mcp.server.provider import Listener, Provider
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+# A model reads so many in one look.
+FOUND_TOOLS, MOST_TOOLS = 10, 50
+# Of the name of a tool that there is not.
+NAME_CHARS = 100
+
+FIND: Wire = {
+    "name": "find",
+    "description": (
+        "Find tools by words about what they do; the best match comes first. Without words: the servers, and how many "
+        "tools each has. Then use describe to read about a tool, and call to call it."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "words": {"type": "string", "description": "For example: create issue"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_TOOLS, "default": FOUND_TOOLS},
+        },
+        "additionalProperties": False,
+    },
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+DESCRIBE: Wire = {
+    "name": "describe",
+    "description": "Describe a tool that find has found: what it does, and the JSON Schema of its arguments.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "The tool's name"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+CALL: Wire = {
+    "name": "call",
+    "description": "Call a tool that find has found.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The tool's name"},
+            "arguments": {"type": "object", "description": "Its arguments, as describe shows them"},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+    # It may do whatever one of the tools does.
+    "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
+}
+# Of a definition, what a model needs.
+DESCRIBED = ("name", "title", "description", "inputSchema", "annotations")
+
+
+class SearchProvider(WrappingProvider):
+    """Offers `find`, `describe` and `call` in the place of the tools of `provider`; prompts and resources stay.
+
+    `read_only` tells that all tools of the provider only read, and so does `call` then.
+    """
+
+    def __init__(self, provider: Provider, owners: Owners, *, read_only: bool = False) -> None:
+        super().__init__(provider)
+        self._owners = owners
+        called = {**CALL, "annotations": {"readOnlyHint": True, "openWorldHint": True}} if read_only else CALL
+        functions: tuple[tuple[Wire, Callable[[Wire, Wire, Call], Wire]], ...] = (
+            (FIND, self._find), (DESCRIBE, self._describe), (called, self._call),
+        )  # fmt: skip
+        self._tools = {each["name"]: _Tool(each, Checker(each["inputSchema"]), run) for each, run in functions}
+
+    def describe(self) -> Description:
+        """As the provider does, with a list of tools that never changes."""
+        described = self._provider.describe()
+        return described._replace(capabilities={**described.capabilities, "tools": {}})
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """As the provider does; of the three tools, what they return. Raises what the provider raises."""
+        if method == "tools/list":
+            return page_of("tools", self.all_tools(call).tools, "name", params)
+        if method != "tools/call":
+            return self._provider.answer(method, params, call)
+        name, arguments = params.get("name"), params.get("arguments", {})
+        if not isinstance(arguments, dict):
+            raise RequestError("tools/call needs params.arguments to be an object")
+        if not isinstance(name, str) or (tool := self._tools.get(name)) is None:
+            raise unknown_tool(str(name))
+        if problems := tool.checker.validation_errors(arguments):
+            lines = [f"- {problem}" for problem in problems]
+            return failure(report(name, lines, tool.definition["inputSchema"], arguments))
+        return tool.run(arguments, params, call)
+
+    def all_tools(self, call: Call) -> ToolList:  # noqa: ARG002
+        """The three."""
+        return ToolList([tool.definition for tool in self._tools.values()], {})
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """As the provider does, without the changes of its tools."""
+
+        def without_tools(change: Change) -> None:
+            kept = change._replace(lists=tuple(kind for kind in change.lists if kind != "tools"))
+            if kept != Change():
+                listener(kept)
+
+        return self._provider.on_change(without_tools, wanted)
+
+    def _find(self, arguments: Wire, _: Wire, call: Call) -> Wire:
+        listed = all_tools(self._provider, call)
+        if (words := arguments.get("words", "")).strip():
+            lines = found_tools(listed.tools, words, arguments.get("limit", FOUND_TOOLS), self._owners)
+        else:
+            lines = counted_tools(listed.tools, self._owners)
+        if listed.missing:
+            lines.append(f"Not available now: {one_line(', '.join(listed.missing))}")
+        return _text("\n".join(lines))
+
+    def _describe(self, arguments: Wire, _: Wire, call: Call) -> Wire:
+        name = arguments["name"]
+        tools = all_tools(self._provider, call).tools
+        tool = next((tool for tool in tools if tool["name"] == name), None)
+        if tool is None:
+            return _unknown(name)
+        return _text(json.dumps({key: tool[key] for key in DESCRIBED if key in tool}, ensure_ascii=False))
+
+    def _call(self, arguments: Wire, params: Wire, call: Call) -> Wire:
+        inner = {**params, "name": arguments["name"], "arguments": arguments.get("arguments", {})}
+        try:
+            return self._provider.answer("tools/call", inner, call)
+        except RequestError as error:
+            # What is wrong with the request is wrong with what the model has given to `call`: it has to read that.
+            if error.code == INVALID_PARAMS:
+                return failure(f"{error}. Use find to look for tools, and describe for their arguments.")
+            raise
+
+
+class _Tool(NamedTuple):
+    """One of the three: `run` is called with its arguments, the parameters of the request, and the call."""
+
+    definition: Wire
+    checker: Checker
+    run: Callable[[Wire, Wire, Call], Wire]
+
+
+def _unknown(name: str) -> Wire:
+    return failure(f"There is no tool {cut(name, NAME_CHARS)!r}. Use find to look for tools.")
+
+
+def _text(text: str) -> Wire:
+    return {"content": [{"type": "text", "text": text}], "isError": False}

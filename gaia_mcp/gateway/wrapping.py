@@ -1,0 +1,89 @@
+"""A provider in front of another one, of which it changes some answers, and all tools of a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
+from gaia_mcp.server.provider import RequestError
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.server import Description
+    from gaia_mcp.server.provider import Listener, Provider
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+# A list that changes between two pages is read again from its beginning. One that changes as often as it is read is not
+# worth more attempts.
+MAX_READINGS = 3
+# Far more than any server has; the pages of one that never ends are read no further.
+MAX_PAGES = 10_000
+
+
+class WrappingProvider:
+    """Describes itself, announces changes and answers as `provider`, until a subclass does otherwise."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def describe(self) -> Description:
+        """As the provider does."""
+        return self._provider.describe()
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """As the provider does, and raises the same."""
+        return self._provider.answer(method, params, call)
+
+    def all_tools(self, call: Call) -> ToolList:
+        """The whole of the list of tools. Raises as the function of that name."""
+        return all_tools(self._provider, call)
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """As the provider does."""
+        return self._provider.on_change(listener, wanted)
+
+    def close(self) -> None:
+        """Close the provider."""
+        self._provider.close()
+
+
+class ToolList(NamedTuple):
+    """All tools of a provider, and what else it says of the list, such as how long it may be kept."""
+
+    tools: list[Wire]
+    about: Wire
+
+    @property
+    def missing(self) -> list[str]:
+        """The servers that could not be asked."""
+        meta = self.about.get("_meta")
+        missing = meta.get(UNAVAILABLE_KEY) if isinstance(meta, dict) else None
+        return list(missing) if isinstance(missing, dict) else []
+
+
+def all_tools(provider: Provider, call: Call) -> ToolList:
+    """The tools on all pages. Raises whatever `provider` raises, `RequestError` also for a list that does not end."""
+    if isinstance(provider, WrappingProvider):
+        # Without pages, for each of which it may have to look at all tools.
+        return provider.all_tools(call)
+    first = provider.answer("tools/list", {}, call)
+    for _ in range(MAX_READINGS - 1):
+        try:
+            return _whole(provider, first, call)
+        except RequestError:
+            first = provider.answer("tools/list", {}, call)
+    return _whole(provider, first, call)
+
+
+def _whole(provider: Provider, first: Wire, call: Call) -> ToolList:
+    """The list that begins with this page. Raises `RequestError` for a cursor that has become invalid."""
+    tools, page = list(first["tools"]), first
+    for _ in range(MAX_PAGES):
+        if (cursor := page.get("nextCursor")) is None:
+            about = {key: value for key, value in first.items() if key not in ("tools", "nextCursor")}
+            return ToolList(tools, about)
+        page = provider.answer("tools/list", {"cursor": cursor}, call)
+        tools += page["tools"]
+    raise RequestError(f"the list of tools has more than {MAX_PAGES} pages")

@@ -1,0 +1,349 @@
+"""The ASGI app: one endpoint for each provider, and what a load balancer asks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
+
+from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
+from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.http.bearer import METADATA_PATH, JwtAuthorizer
+from gaia_mcp.server.http.endpoint import Endpoint
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.security import Hosts, StaticToken
+from gaia_mcp.server.http.served import Served
+from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
+from gaia_mcp.server.http.signpost import Signpost
+from gaia_mcp.server.http.store_threads import StoreThreads
+from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.server.threads import report_no_ended_runs
+from gaia_mcp.store import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from gaia_mcp.server.http.metrics import Live, Metrics
+    from gaia_mcp.server.http.security import Authorizer
+    from gaia_mcp.server.provider import Provider
+    from gaia_mcp.store import Store
+
+TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
+
+
+class HttpApp:
+    """An ASGI app that serves providers, by the paths of their endpoints, those of `rpc` in AgentVault's dialect too.
+    See `app_for`.
+
+    It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; where
+    nothing runs that, the first request begins it. The store is its owner's to close: other apps may share it. `calls`
+    has the paths that may run another number of calls at once. With `metrics` they are published at `/metrics`, to
+    those who may use the server.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        hosts: Hosts,
+        authorizer: Authorizer | None,
+        limits: Limits,
+        store: Store,
+        calls: Mapping[str, int] = {},
+        origins: Iterable[str] = (),
+        state_keys: Iterable[str] = (),
+        rpc: Iterable[str] = (),
+        on_failure: OnFailure = note_failure,
+        owned: Iterable[Any] = (),
+        metrics: Metrics | None = None,
+    ) -> None:
+        from gaia_mcp.asking.sealing import Sealer
+
+        self.workers = Workers(limits.calls, limits.waiting_calls, limits.asking_calls)
+        own = {path: Workers(limit, limits.waiting_calls, limits.asking_calls) for path, limit in calls.items()}
+        self._pools = [self.workers, *own.values()]
+        # The providers that were made for this app, to be opened and closed with it.
+        self._owned = list(owned)
+        self._beginning = threading.Lock()
+        self._has_begun = False
+        self._has_ended = False
+        sealer = Sealer(list(state_keys))
+        self._store = store
+        self._threads = StoreThreads(store)
+        self._tasks = Tasks(store)
+        self._metrics = metrics
+        self.endpoints = {
+            path: Endpoint(
+                path,
+                Served(
+                    provider,
+                    own.get(path, self.workers),
+                    limits,
+                    sealer,
+                    self._tasks,
+                    on_failure,
+                    partial(self._measured, path),
+                    store,
+                    path,
+                ),
+                store,
+                self._threads,
+                hosts,
+                authorizer,
+            )
+            for path, provider in providers.items()
+        }
+        apps: dict[str, ASGIApp] = {**self.endpoints}
+        apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
+        # Both spellings, for a redirect would lose the body or the token.
+        routes = [
+            Route(spelling, self._counted(path, _Begun(self, app)))
+            for path, app in apps.items()
+            for spelling in (path, f"{path}/")
+        ]
+        if isinstance(authorizer, JwtAuthorizer):
+            metadata = _metadata(authorizer)
+            routes += [Route(path, metadata) for path in (METADATA_PATH, f"{METADATA_PATH}/{{rest:path}}")]
+        routes += [Route("/healthz", _healthy), Route("/readyz", self._ready)]
+        if metrics is not None:
+            from gaia_mcp.server.http.metrics import MetricsEndpoint
+
+            for path, endpoint in self.endpoints.items():
+                endpoint.on_refusal = partial(metrics.refused, path)
+            published = MetricsEndpoint(metrics, self._live, limits, hosts, authorizer)
+            routes.append(Route("/metrics", published, methods=["GET"]))
+        if len(providers) > 1 and "/mcp" not in providers:
+            signpost = Signpost(list(providers), limits, hosts, authorizer)
+            routes += [Route(spelling, signpost) for spelling in ("/mcp", "/mcp/")]
+        allowed = list(origins)
+        self._app = Starlette(routes=routes, middleware=[_cors(allowed)] if allowed else [], lifespan=self._lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As every ASGI app."""
+        await self._app(scope, receive, send)
+
+    @property
+    def unfinished(self) -> int:
+        """How many calls have not ended."""
+        return sum(pool.unfinished for pool in self._pools)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether `begin` has ended."""
+        return self._has_begun
+
+    def begin(self) -> None:
+        """Open the agents. Raises whatever they raise."""
+        with self._beginning:
+            if not self._has_begun:
+                report_no_ended_runs()
+                for provider in self._owned:
+                    provider.open()
+                for endpoint in self.endpoints.values():
+                    endpoint.served.open()
+                self._has_begun = True
+
+    def end_streams(self) -> None:
+        """In the event loop: refuse what is new, and end the streams that would not end by themselves. Calls that run
+        are not disturbed.
+        """
+        for endpoint in self.endpoints.values():
+            endpoint.end_streams()
+
+    def close(self) -> None:
+        """Cancel what still runs, and close the agents. May be called twice."""
+        with self._beginning:
+            if self._has_ended:
+                return
+            self._has_ended = True
+        for endpoint in self.endpoints.values():
+            endpoint.close()
+        self._tasks.close()
+        for pool in self._pools:
+            pool.close()
+        self._threads.close()
+        for provider in self._owned:
+            provider.close()
+        if self._metrics is not None:
+            self._metrics.close()
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.begin)
+        try:
+            yield
+        finally:
+            self.end_streams()
+            await asyncio.to_thread(self.close)
+
+    def _measured(self, path: str, provider: Provider) -> Provider:
+        if self._metrics is None:
+            return provider
+        from gaia_mcp.server.http.metrics import MeasuredProvider
+
+        return MeasuredProvider(provider, path, self._metrics)
+
+    def _counted(self, path: str, app: ASGIApp) -> ASGIApp:
+        if self._metrics is None:
+            return app
+        from gaia_mcp.server.http.metrics import CountedApp
+
+        return CountedApp(app, path, self._metrics, self._live)
+
+    def _live(self) -> Live:
+        from gaia_mcp.server.http.metrics import Live
+
+        endpoints = self.endpoints.values()
+        sessions, streams = (
+            sum(map(len, (each.sessions for each in endpoints))),
+            sum(each.streams for each in endpoints),
+        )
+        running, waiting = (sum(each.running for each in self._pools), sum(each.waiting for each in self._pools))
+        return Live(running, waiting, sessions, streams)
+
+    async def _ready(self, _: Request) -> Response:
+        if not all(pool.has_room for pool in self._pools) or any(each.is_ending for each in self.endpoints.values()):
+            return PlainTextResponse("busy\n", 503)
+        try:
+            await self._threads.run(self._store.get, "http:ready")
+        except StoreError:
+            return PlainTextResponse("the store does not answer\n", 503)
+        return PlainTextResponse("ready\n")
+
+
+class _Begun:
+    """An endpoint of an app that may not have begun, because nothing runs its lifespan."""
+
+    def __init__(self, app: HttpApp, endpoint: ASGIApp) -> None:
+        self._app = app
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._app.has_begun:
+            await asyncio.to_thread(self._app.begin)
+        await self._endpoint(scope, receive, send)
+
+
+def app_for(
+    target: Any,
+    *,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    token: str | None = None,
+    authorizer: Authorizer | None = None,
+    limits: Limits | None = None,
+    store: Store | None = None,
+    rpc: bool | None = None,
+    metrics: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> HttpApp:
+    """An ASGI app that serves an agent at `/mcp`, in both eras of MCP.
+
+    `target` is what names an agent (`package.module:Class`, `path/to/file.py:Class`, `demo`), an agent, or a provider;
+    a mapping of several, by their names, serves each at `/NAME/mcp`. Beside them are `/healthz` and `/readyz`. With
+    `rpc` each is served at `/rpc`, or `/NAME/rpc`, in AgentVault's dialect too; without the argument those agents are
+    that AgentVault knows, `filesystem` and `code-runner`.
+
+    Requests are taken for this machine alone: `hosts` are further host names that it is known by ("*" for any), and
+    `origins` the sites whose pages may use it, which get CORS headers. With `token`, or the variable GAIA_MCP_TOKEN,
+    every client has to send that bearer token; an `authorizer`, such as `bearer.JwtAuthorizer`, decides in its place.
+    `store` holds sessions and tasks, in the memory of this process by default, or with the variable GAIA_MCP_STORE in
+    the Redis at that URL: any worker with the same store then serves any request. GAIA_MCP_STATE_KEYS has the keys,
+    separated by commas, that seal what clients carry: the first seals, and each opens. Without it, workers with the
+    same store have a key of their own.
+
+    With `metrics`, what is counted is at `/metrics`, as text for Prometheus, for those who may use the server; it needs
+    the package `prometheus-client`. Where several processes serve one address, PROMETHEUS_MULTIPROC_DIR names an empty
+    folder by which each of them answers for all.
+
+    Raises `AgentError` for an agent that cannot be loaded, `ValueError` for keys that are too short or a URL that is
+    not valid, and `StoreError` where a shared store does not answer.
+    """
+    several = dict(target) if isinstance(target, Mapping) else {"": target}
+    providers: dict[str, Provider] = {}
+    owned: list[Any] = []
+    dialect: list[str] = []
+    for name, each in several.items():
+        provider = each if hasattr(each, "answer") and hasattr(each, "describe") else _agent_provider(each)
+        if provider is not each:
+            owned.append(provider)
+        path = f"/{name}/mcp" if name else "/mcp"
+        providers[path] = provider
+        if speaks_rpc(each) if rpc is None else rpc:
+            dialect.append(path)
+    token = token if token is not None else environ.get(TOKEN_VARIABLE) or None
+    store = store_of(environ) if store is None else store
+    sites = list(origins)
+    return HttpApp(
+        providers,
+        hosts=Hosts(hosts, sites),
+        authorizer=authorizer or (StaticToken(token) if token else None),
+        limits=limits or Limits(),
+        store=store,
+        origins=sites,
+        state_keys=state_keys(environ) or shared_keys(store),
+        rpc=dialect,
+        owned=owned,
+        metrics=new_metrics() if metrics else None,
+    )
+
+
+def new_metrics() -> Metrics:
+    """What an app with metrics needs. Raises `ImportError` where `prometheus-client` is not installed."""
+    from gaia_mcp.server.http.metrics import Metrics
+
+    return Metrics()
+
+
+def speaks_rpc(target: Any) -> bool:
+    """Whether what is named like this is served in AgentVault's dialect unless something else is said."""
+    return target in ("code-runner", "filesystem")
+
+
+def _agent_provider(agent: Any) -> Any:
+    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.server.agent import AgentProvider
+
+    if isinstance(agent, str):
+        agent = load_agent(agent)
+    elif isinstance(agent, type):
+        agent = agent()
+    return AgentProvider(agent)
+
+
+def _cors(origins: list[str]) -> Middleware:
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        # Each parameter of a tool may have a header of its own.
+        allow_headers=["*"],
+        expose_headers=[SESSION_HEADER, VERSION_HEADER, LAST_EVENT_HEADER, "WWW-Authenticate", "Retry-After"],
+    )
+
+
+def _metadata(authorizer: JwtAuthorizer) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_: Request) -> Response:
+        # Pages of any site may read it, as they may call once they have a token.
+        return JSONResponse(authorizer.metadata, headers={"access-control-allow-origin": "*"})
+
+    return answer
+
+
+async def _healthy(_: Request) -> Response:
+    return PlainTextResponse("ok\n")

@@ -1,0 +1,256 @@
+"""The handshake era over HTTP: a session begins with `initialize`, and ends with DELETE or by not being used.
+
+A POST carries messages of the client, and is answered by JSON or by a stream of events; GET opens a stream for what
+belongs to no request, or continues one that broke. A client that goes away cancels nothing by that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
+from gaia_mcp.protocol.jsonrpc import Malformed, Request
+from gaia_mcp.protocol.sse import write_event
+from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS
+from gaia_mcp.server.http.answering import OK, Answering, Head, scope_head
+from gaia_mcp.server.http.event_log import EventLog, split_event_id
+from gaia_mcp.server.http.exchange import Exchange
+from gaia_mcp.server.http.following import follow
+from gaia_mcp.server.http.refusals import RefusalError, overloaded, store_failed
+from gaia_mcp.server.http.responses import send_body
+from gaia_mcp.server.http.session import LISTENING, Session
+from gaia_mcp.store import StoreError
+
+if TYPE_CHECKING:
+    from starlette.types import Send
+
+    from gaia_mcp.server.http.caller import Caller
+    from gaia_mcp.server.http.exchange import Sent
+    from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.served import Served
+    from gaia_mcp.server.http.sessions import Sessions
+    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.store import Store
+
+# A call that lasts longer than this can be resumed. Shorter ones are answered by JSON, which is the cheaper way.
+PATIENCE_SECONDS = 0.2
+# How long a client waits before it reconnects.
+RETRY_MS = 1000
+
+
+class HandshakeEndpoint:
+    """Answers the requests of the sessions for one provider. `following` counts the open streams."""
+
+    def __init__(self, served: Served, sessions: Sessions, store: Store, threads: StoreThreads) -> None:
+        self._served = served
+        self._sessions = sessions
+        self._store = store
+        self._threads = threads
+        self._closing = asyncio.Event()
+        self.following = 0
+
+    async def post(self, request: Received, message: Any, send: Send) -> None:
+        """Answer what a POST carries. Raises `RefusalError`."""
+        if isinstance(message, dict) and message.get("method") == "initialize":
+            await self._begin(request, message, send)
+            return
+        reads = [jsonrpc.classify(part) for part in _parts(message)]
+        exchange = Exchange(read.id for read in reads if isinstance(read, Request))
+        session, log = await self._threads.run(self._take, request, message, reads, exchange)
+        if log is None:
+            await send_body(send, 202, b"")
+        else:
+            await self._answer(session, exchange, log, request, send)
+
+    async def get(self, request: Received, send: Send) -> None:
+        """Open the stream for what belongs to no request, or continue a stream. Raises `RefusalError`."""
+        if not request.accepts("text/event-stream"):
+            raise RefusalError(406, "a GET must accept text/event-stream")
+        session, log, after, opening = await self._threads.run(self._opened, request)
+        if self.following >= self._served.limits.streams:
+            raise overloaded("too many streams are open already")
+        is_listening = log.key == LISTENING
+        session.listeners += is_listening
+        self.following += 1
+        try:
+            await follow(
+                log,
+                after,
+                request,
+                send,
+                opening=opening,
+                threads=self._threads,
+                closing=self._closing,
+                keep_alive_seconds=self._served.limits.keep_alive_seconds,
+                on_silence=lambda: self._renew(session, log),
+            )
+        except StoreError as problem:
+            raise store_failed(problem) from problem
+        finally:
+            session.listeners -= is_listening
+            self.following -= 1
+
+    async def delete(self, request: Received, send: Send) -> None:
+        """End a session. Raises `RefusalError`."""
+        await self._threads.run(lambda: self._sessions.remove(self._session(request)))
+        await send_body(send, 204, b"")
+
+    def end_streams(self) -> None:
+        """End the streams that were opened with GET."""
+        self._closing.set()
+
+    async def _begin(self, request: Received, message: dict[str, Any], send: Send) -> None:
+        if not isinstance(read := _checked(jsonrpc.classify(message)), Request):
+            raise RefusalError(400, "initialize is a request, and needs an id")
+        exchange = Exchange((read.id,))
+        session_id = await self._threads.run(self._created, request, message, exchange)
+        sent = await exchange.next(0.0)
+        assert sent is not None  # noqa: S101 (the connection answers this by itself)
+        headers = ((SESSION_HEADER.lower().encode(), session_id.encode()),) if session_id else ()
+        await send_body(send, 200 if session_id else 400, sent.data, headers)
+
+    def _session(self, request: Received) -> Session:
+        version = request.headers.get(VERSION_HEADER.lower())
+        if version is not None and version not in HANDSHAKE_VERSIONS:
+            known = ", ".join(HANDSHAKE_VERSIONS)
+            raise RefusalError(400, f"{VERSION_HEADER} is {version!r}, and of a session one of {known}")
+        if (session_id := request.headers.get(SESSION_HEADER.lower())) is None:
+            raise RefusalError(400, f"{SESSION_HEADER} is missing: send initialize first")
+        return self._sessions.find(session_id, request.caller.principal)
+
+    async def _answer(self, session: Session, exchange: Exchange, log: EventLog, request: Received, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+
+        @asynccontextmanager
+        async def streaming() -> AsyncIterator[bytes]:
+            taken_over = partial(loop.call_soon_threadsafe, exchange.close)
+            opening, leave = await self._threads.run(_begin_stream, session, log, taken_over)
+            try:
+                yield opening
+            finally:
+                leave()
+
+        patience = PATIENCE_SECONDS
+        if request.caller.scopes is not None and self._served.workers.waiting:
+            # A call that waits for a thread may yet lack scopes, which the status of a stream cannot tell.
+            patience = self._served.limits.keep_alive_seconds
+        answering = Answering(
+            head_of=partial(_head_of, request.caller),
+            # The session's log goes on with what it is sent.
+            gone=lambda: None,
+            streaming=streaming,
+            patience_seconds=patience,
+            keep_alive_seconds=self._served.limits.keep_alive_seconds,
+        )
+        await answering.answer(exchange, request, send)
+
+    # What asks the store.
+
+    def _take(
+        self, request: Received, message: Any, reads: list[Classified], exchange: Exchange
+    ) -> tuple[Session, EventLog | None]:
+        """Take in what a POST carries: its session, and the log of its requests, if it has any."""
+        session = self._session(request)
+        if isinstance(message, list) and not (message and session.version == BATCH_VERSION):
+            _checked(jsonrpc.classify(message))
+        requests = []
+        for part, read in zip(_parts(message), list(map(_checked, reads)), strict=True):
+            if isinstance(read, Request):
+                requests.append(part)
+            else:
+                self._sessions.deliver(session, part)
+        if not requests:
+            return session, None
+        if len(exchange.open) < len(requests):
+            raise RefusalError(400, "two requests have the same id")
+        if not self._served.workers.has_room:
+            raise overloaded("too many calls are waiting already", requests[0]["id"])
+        log = session.open(exchange)
+        try:
+            for job in session.receive(requests if isinstance(message, list) else message):
+                session.start(job, request)
+            self._sessions.save(session)
+        except BaseException:
+            session.drop(exchange)
+            raise
+        return session, log
+
+    def _created(self, request: Received, message: dict[str, Any], exchange: Exchange) -> str:
+        """The id of the session that a message has begun, "" if it was refused."""
+        session = self._sessions.create(request.caller.principal)
+        is_open = False
+        try:
+            session.open(exchange)
+            session.receive(message)
+            if session.version is not None:
+                self._sessions.save(session)
+                is_open = True
+        finally:
+            if not is_open:
+                self._sessions.discard(session)
+        return session.id if is_open else ""
+
+    def _opened(self, request: Received) -> tuple[Session, EventLog, int, bytes]:
+        """The session of a GET, the log that it follows, after which position, and what it begins with."""
+        session = self._session(request)
+        log, after = session.listening, 0
+        try:
+            if (given := request.headers.get(LAST_EVENT_HEADER.lower())) is not None:
+                found = split_event_id(given)
+                log = EventLog(self._store, session.id, found[0]) if found else log
+                after = found[1] if found else 0
+                if found is None or not log.is_open:
+                    raise RefusalError(400, f"there is no event {given!r} to continue after, or it has expired")
+            if log.key == LISTENING:
+                session.take_listening()
+            opening = (
+                write_event(b"", id=log.open() if not after else "", retry_ms=RETRY_MS) if session.can_resume else b""
+            )
+        except StoreError as problem:
+            raise store_failed(problem) from problem
+        return session, log, after, opening
+
+    def _renew(self, session: Session, log: EventLog) -> None:
+        """Keep what is listened to from expiring."""
+        with suppress(StoreError, RefusalError):
+            if log.is_open and (log.key != LISTENING or session.keep_listening()):
+                self._sessions.renew(session)
+
+
+# What a message is, or is not.
+Classified: TypeAlias = jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error | Malformed
+
+
+def _parts(message: Any) -> list[Any]:
+    return message if isinstance(message, list) else [message]
+
+
+def _begin_stream(
+    session: Session, log: EventLog, taken_over: Callable[[], object]
+) -> tuple[bytes, Callable[[], object]]:
+    """What a stream begins with that can be resumed; and what ends the watch for another stream that resumes it.
+
+    One whose events cannot be kept is a stream all the same.
+    """
+    try:
+        opening = write_event(b"", id=log.open(), retry_ms=RETRY_MS) if session.can_resume else b""
+        return opening, log.watch(taken_over)
+    except StoreError:
+        return b"", lambda: None
+
+
+def _checked(read: Classified) -> jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error:
+    """The message. Raises `RefusalError` for what is not one."""
+    if isinstance(read, Malformed):
+        raise RefusalError(400, f"Invalid request: {read.problem}", request_id=read.id)
+    return read
+
+
+def _head_of(caller: Caller, sent: Sent) -> Head:
+    """Other errors are told by the body alone."""
+    return scope_head(caller, sent) or OK

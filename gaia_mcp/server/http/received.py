@@ -1,0 +1,119 @@
+"""One HTTP request as it was received: its headers, and its body within limits. Knows nothing of MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, parse
+from gaia_mcp.server.http.caller import Caller
+from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.served_call import Transport
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope
+
+    from gaia_mcp.server.http.limits import Limits
+
+JSON_TYPE = "application/json"
+STREAM_TYPE = "text/event-stream"
+# What follows on this connection cannot be told from what belongs to the request.
+_CLOSE = ((b"connection", b"close"),)
+
+
+_HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
+# The headers that tell about a trace; the others mean nothing without the first.
+_TRACE = ("traceparent", "tracestate", "baggage")
+
+
+class Received:
+    """A request. `headers` have their names in lower case, and of a repeated one all values, joined by commas."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.headers: dict[str, str] = {}
+        self._header_bytes = 0
+        self._receive = receive
+        self.caller = Caller()
+        for raw_name, raw_value in scope["headers"]:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+            self._header_bytes += len(raw_name) + len(raw_value)
+
+    @property
+    def transport(self) -> Transport:
+        """How it came, for those who follow a trace."""
+        if _TRACE[0] not in self.headers:
+            return _HTTP
+        return _HTTP._replace(trace={name: self.headers[name] for name in _TRACE if name in self.headers})
+
+    def check_head(self, limits: Limits) -> None:
+        """Raises `RefusalError` for headers that are too large, or give the body two lengths (RFC 9112, section 6.3):
+        what lies between may have believed the other.
+        """
+        if self._header_bytes > limits.header_bytes:
+            raise RefusalError(431, f"the headers have more than {limits.header_bytes} bytes", headers=_CLOSE)
+        if "content-length" in self.headers and "transfer-encoding" in self.headers:
+            raise RefusalError(400, "the request has both a length and a transfer encoding", headers=_CLOSE)
+
+    def check_type(self) -> None:
+        """Raises `RefusalError` for a body that is not JSON."""
+        given = self.headers.get("content-type", "")
+        if given.partition(";")[0].strip().lower() != JSON_TYPE:
+            raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
+
+    def accepts(self, *types: str) -> bool:
+        """Whether the client reads every one of these types."""
+        given = self.headers.get("accept", "")
+        ranges = {part.partition(";")[0].strip().lower() for part in given.split(",")}
+        return all(kind in ranges or "*/*" in ranges or f"{kind.partition('/')[0]}/*" in ranges for kind in types)
+
+    async def message(self, limits: Limits) -> Any:
+        """The JSON of the body. Raises `RefusalError`, and `ClientDisconnectedError` if the client goes away before."""
+        body = await self._body(limits)
+        try:
+            return parse(body)
+        except ValueError as problem:
+            raise RefusalError(400, "Parse error", PARSE_ERROR) from problem
+
+    async def _body(self, limits: Limits) -> bytes:
+        length = self.headers.get("content-length", "")
+        if length.isdigit() and int(length[:20]) > limits.body_bytes:
+            raise _too_large(limits.body_bytes)
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                data, has_more = await self._piece()
+                if not has_more and len(data) <= limits.body_bytes:
+                    return data
+                pieces, size = [data], len(data)
+                while has_more and size <= limits.body_bytes:
+                    data, has_more = await self._piece()
+                    pieces.append(data)
+                    size += len(data)
+        except TimeoutError as cause:
+            problem = f"the body did not end within {limits.body_seconds:g} s"
+            raise RefusalError(408, problem, headers=_CLOSE) from cause
+        if size > limits.body_bytes:
+            raise _too_large(limits.body_bytes)
+        return b"".join(pieces)
+
+    async def _piece(self) -> tuple[bytes, bool]:
+        event = await self._receive()
+        if event["type"] == "http.disconnect":
+            raise ClientDisconnectedError
+        return event.get("body", b""), event.get("more_body", False)
+
+    async def disconnected(self) -> None:
+        """Return when the client has gone away. To be used after the body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+class ClientDisconnectedError(Exception):
+    """The client has gone away. Nothing is to be sent."""
+
+
+def _too_large(limit: int) -> RefusalError:
+    # What is left of the body is not read, so that the connection cannot be used for more.
+    return RefusalError(413, f"the body has more than {limit} bytes", headers=_CLOSE)

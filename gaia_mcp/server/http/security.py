@@ -1,0 +1,129 @@
+"""Who may use a server: the hosts and origins that requests may come for and from, and the token that they carry.
+
+A page of any site can send requests to this machine, and with a name that it makes resolve to 127.0.0.1 read the
+responses too (DNS rebinding). So the name that a client used, and the site that a browser names, are checked.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from gaia_mcp.server.http.caller import Caller, challenge
+from gaia_mcp.server.http.refusals import RefusalError
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.received import Received
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+# Stands for every host.
+ANY = "*"
+
+
+class Authorizer(Protocol):
+    """Decides about the credentials of a request."""
+
+    async def authorize(self, request: Received) -> Caller:
+        """The caller. Raises `RefusalError`."""
+
+
+async def admit(request: Received, limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
+    """Let a request in, with its caller. Raises `RefusalError`."""
+    request.check_head(limits)
+    hosts.check(request)
+    if authorizer is not None:
+        request.caller = await authorizer.authorize(request)
+
+
+class Hosts:
+    """The names that clients may use for this server, and the sites whose pages may.
+
+    `names` are host names without a port, beside those of loopback; "*" allows every name. With `addresses` every IP
+    address is allowed, which no name server can redirect. `origins` are sites, such as `https://example.com`; "*" lets
+    every one in. A page of the host itself may always.
+    """
+
+    def __init__(self, names: Iterable[str] = (), origins: Iterable[str] = (), *, addresses: bool = False) -> None:
+        self._names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in names}
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
+        self._addresses = addresses
+        # Those that were allowed once: most clients use one and the same.
+        self._known: set[tuple[str | None, str | None]] = set()
+
+    def check(self, request: Received) -> None:
+        """Raises `RefusalError` for a request for another host, or from another site."""
+        host, origin = request.headers.get("host"), request.headers.get("origin")
+        if (host, origin) in self._known:
+            return
+        if not self._allows_host(_host_of(f"//{host}")):
+            told = f"the host {host!r} is not one of this server's" if host else "the request names no host"
+            raise RefusalError(403, told)
+        if origin is not None and not self._allows_origin(origin.lower(), host or ""):
+            raise RefusalError(403, f"the origin {origin!r} may not use this server")
+        if len(self._known) < 1000:
+            self._known.add((host, origin))
+
+    def _allows_host(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        return ANY in self._names or name in self._names or (self._addresses and _is_address(name))
+
+    def _allows_origin(self, origin: str, host: str) -> bool:
+        if ANY in self._origins or origin in self._origins:
+            return True
+        site = _host_of(origin)
+        return site is not None and (site in LOOPBACK_NAMES or urlsplit(origin).netloc == host.lower())
+
+
+class StaticToken:
+    """One bearer token, which every client carries."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode("utf-8", "surrogateescape")
+
+    async def authorize(self, request: Received) -> Caller:
+        """Raises `RefusalError` for a request without the token."""
+        given = request.headers.get("authorization")
+        if given is None:
+            raise unauthorized("a bearer token is required")
+        scheme, _, rest = given.partition(" ")
+        if not hmac.compare_digest(f"{scheme.capitalize()} {rest.strip()}".encode("latin-1"), self._expected):
+            raise unauthorized("the bearer token is not valid", 'error="invalid_token"')
+        return Caller()
+
+
+def unauthorized(text: str, *parameters: str) -> RefusalError:
+    """The refusal of a request without valid credentials, with these parameters of its challenge."""
+    return RefusalError(401, text, headers=challenge(*parameters))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs of this machine reach this address, or name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _host_of(url: str) -> str | None:
+    """The host of a URL, without its port; None if it has none or is not valid."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.username is not None or parts.password is not None or (parts.netloc == "" and parts.path):
+        return None
+    return parts.hostname
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,180 @@
+"""What one app serves at one endpoint: a provider, and what all of its calls share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_parameters, parameter_problem
+from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
+from gaia_mcp.server.calls import Calls
+from gaia_mcp.server.failures import OnFailure, note_failure, raised
+from gaia_mcp.server.http.fan_out import Everything, FanOut
+from gaia_mcp.server.http.refusals import overloaded
+from gaia_mcp.toolcall import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.asking.sealing import Sealer
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.server import Description, ServerConnection
+    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.workers import Workers
+    from gaia_mcp.server.outcomes import Job
+    from gaia_mcp.server.provider import Change, Listener, Provider
+    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.tasks import Tasks
+    from gaia_mcp.store import Store
+
+
+class Served:
+    """A provider, and for its calls a provider that describes itself without asking it each time. `shown` makes of this
+    one what the calls of clients get.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        workers: Workers,
+        limits: Limits,
+        sealer: Sealer,
+        tasks: Tasks,
+        on_failure: OnFailure = note_failure,
+        shown: Callable[[Provider], Provider] = lambda provider: provider,
+        store: Store | None = None,
+        path: str = "",
+    ) -> None:
+        self._provider = provider
+        self._shown = shown(self)
+        self.workers = workers
+        self.limits = limits
+        self._sealer = sealer
+        self._tasks = tasks
+        self.on_failure = on_failure
+        self._reading = threading.Lock()
+        # The parameters of tools that headers repeat; None until they have been looked for since the last change.
+        self._parameters: dict[str, tuple[Parameter, ...]] | None = None
+        self._changes = 0
+        self._description = provider.describe()
+        # Before any of its calls listens: they get the new description. Where there are other workers, they are told.
+        self._fan_out = None if store is None or not store.is_shared else FanOut(store, path, self._change)
+        self._stop = provider.on_change(self._change_here, Everything() if self._fan_out else ())
+
+    def describe(self) -> Description:
+        """As the provider did when it last changed."""
+        return self._description
+
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
+        """As the provider does."""
+        return self._provider.answer(method, params, call)
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """As the provider does, here and at other workers."""
+        if self._fan_out is None:
+            return self._provider.on_change(listener, wanted)
+        # First, for the provider is to know of what is wanted.
+        ends = [self._fan_out.add(listener, wanted), self._provider.on_change(listener, wanted)]
+
+        def end() -> None:
+            for each in reversed(ends):
+                each()
+
+        return end
+
+    def open(self) -> None:
+        """Hear of the changes at other workers. Raises `StoreError`."""
+        if self._fan_out is not None:
+            self._fan_out.open()
+
+    def calls(
+        self,
+        connection: ServerConnection,
+        send: Callable[[Outgoing], None],
+        pace: Callable[[ServedCall], None],
+        close_stream: Callable[[ServedCall], None] = lambda _: None,
+    ) -> Calls:
+        """The calls of a connection, to be closed."""
+        return Calls(
+            connection,
+            self._shown,
+            send,
+            self.on_failure,
+            self._sealer,
+            waiting=self.workers.asking,
+            pace=pace,
+            close_stream=close_stream,
+            tasks=self._tasks,
+        )
+
+    def start(self, calls: Calls, job: Job, headers: Mapping[str, str] | None = None) -> None:
+        """Run a job in a thread, after checking the headers that repeat its arguments.
+
+        Raises `RefusalError` when there is no place for it.
+        """
+
+        def run() -> None:
+            if headers is not None and (problem := self._header_problem(job, headers)) is not None:
+                calls.refuse(job, problem, HEADER_MISMATCH)
+            else:
+                calls.run(job)
+
+        if not self.workers.submit(run):
+            raise overloaded("too many calls are waiting already", job.request.id)
+
+    def close(self) -> None:
+        """Stop following the provider, which is its owner's to close."""
+        self._stop()
+        if self._fan_out is not None:
+            self._fan_out.close()
+
+    def _header_problem(self, job: Job, headers: Mapping[str, str]) -> str | None:
+        if job.request.method != "tools/call":
+            return None
+        name, arguments = job.request.params.get("name"), job.request.params.get("arguments")
+        parameters = self._annotated().get(name) if isinstance(name, str) else None
+        return parameter_problem(headers, parameters, arguments) if parameters else None
+
+    def _annotated(self) -> dict[str, tuple[Parameter, ...]]:
+        """The parameters that headers repeat, by the names of their tools; most have none."""
+        found = self._parameters
+        if found is None:
+            with self._reading:
+                changes = self._changes
+                found = {name: parameters for name, parameters in self._read_parameters() if parameters}
+                if changes == self._changes:
+                    self._parameters = found
+        return found
+
+    def _read_parameters(self) -> list[tuple[str, tuple[Parameter, ...]]]:
+        found: list[tuple[str, tuple[Parameter, ...]]] = []
+        params: dict[str, Any] = {}
+        while True:
+            try:
+                page = self._provider.answer("tools/list", params, Call())
+            except Exception:  # noqa: BLE001 (an agent's own code: its client learns of it when it asks for the list)
+                return found
+            for tool in page["tools"]:
+                try:
+                    found.append((str(tool["name"]), annotated_parameters(tool.get("inputSchema"))))
+                except AnnotationError:
+                    continue  # Clients leave the tool out.
+            if page.get("nextCursor") is None:
+                return found
+            params = {"cursor": page["nextCursor"]}
+
+    def _change_here(self, change: Change) -> None:
+        self._change(change)
+        if self._fan_out is not None:
+            self._fan_out.send(change)
+
+    def _change(self, change: Change) -> None:
+        if change.lists or change.description:
+            try:
+                self._description = self._provider.describe()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (an agent's own code: its earlier description stays)
+                self.on_failure(f"describing the server after a change raised {raised(error)}", error)
+        if "tools" in change.lists:
+            self._changes += 1
+            self._parameters = None

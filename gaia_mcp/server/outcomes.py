@@ -1,0 +1,60 @@
+"""What comes of running a request: a result, or the error that stands for what was raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
+from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
+from gaia_mcp.server.failures import raised
+from gaia_mcp.server.provider import RequestError, ResultError
+from gaia_mcp.server.served_call import InputRequired, ServedCall
+from gaia_mcp.toolcall import CallCancelledError
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.events import RequestReceived
+
+Wire = dict[str, Any]
+# A JSON-RPC error: code, text, data.
+Error = tuple[int, str, Any]
+
+
+class Job(NamedTuple):
+    """A request that the provider has to answer, for `Calls.run`."""
+
+    request: RequestReceived
+    call: ServedCall
+
+
+# The response to a request that was not cancelled, and yet ended as if it had been.
+CANCELLED: Error = (INTERNAL_ERROR, "cancelled", None)
+
+
+# A result, or else an error; then what is for the server's log, and what the client does not declare. A plain tuple,
+# since one is made for each call.
+Outcome: TypeAlias = "tuple[Wire | None, Error, BaseException | None, MissingCapabilityError | None]"
+
+
+def outcome_of(answer: Callable[[Job], Wire | None], job: Job) -> Outcome:
+    """What comes of `answer`, which may raise anything."""
+    try:
+        return answer(job), CANCELLED, None, None
+    except (CallCancelledError, InputRequired):
+        return None, CANCELLED, None, None
+    except MissingCapabilityError as problem:
+        error = (MISSING_CAPABILITY, str(problem), {"requiredCapabilities": problem.required})
+        return None, error, None, problem
+    except QuestionError as problem:
+        return None, (INVALID_REQUEST, str(problem), None), problem, None
+    except RequestError as problem:
+        return None, (problem.code, str(problem), problem.data), None, None
+    except ResultError as problem:
+        return None, invalid(job.request.method, problem), problem, None
+    except BaseException as problem:  # noqa: BLE001 (an agent's own code, which may even try to exit)
+        return None, (INTERNAL_ERROR, f"{job.request.method} raised {raised(problem)}", None), problem, None
+
+
+def invalid(method: str, problem: ResultError) -> Error:
+    """The error for a result that may not be sent."""
+    return INTERNAL_ERROR, f"{method} returned {problem}", None

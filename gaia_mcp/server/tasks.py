@@ -1,0 +1,187 @@
+"""The tasks of a server: calls that go on after their request has been answered, until their clients have the results.
+
+Their states are kept in a store, so any worker that uses the same store answers requests about them. The worker that
+runs a task learns of these by the store.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.envelope import declares_tasks, may_declare_tasks
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
+from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
+from gaia_mcp.protocol.tasks import EXTENSIONS
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.task_leases import TaskLeases
+from gaia_mcp.server.task_run import TaskRun
+from gaia_mcp.server.task_states import BY_CLIENT, Change, TaskStates
+from gaia_mcp.store import StoreError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.store import Store
+
+Wire = dict[str, Any]
+
+# Each task has a thread while it runs. Most of them wait for something, but a client must not take the machine.
+MAX_RUNNING = 256
+# Where callers are not told apart, the id is all that a task is protected by.
+_ID_BYTES = 24
+
+
+class Tasks:
+    """The tasks of one server, of which at most `max_running` run in this process. Safe to use from several threads.
+
+    `clock` returns seconds since 1970.
+    """
+
+    def __init__(self, store: Store, max_running: int = MAX_RUNNING, clock: Callable[[], float] = time.time) -> None:
+        self._states = TaskStates(store, clock)
+        self._leases = TaskLeases(store, self._states, lambda: bool(self._running))
+        self._max_running = max_running
+        # Held to touch what follows.
+        self._lock = threading.Lock()
+        self._running: set[TaskRun] = set()
+        self._is_closed = False
+
+    @property
+    def running(self) -> int:
+        """How many run in this process."""
+        return len(self._running)
+
+    def begin(self, call: ServedCall, place: AbstractContextManager[None], *, required: bool) -> TaskRun | None:
+        """A task for a call, which can be asked for from now on; None if its client does not accept one, or there is no
+        room for one. `place` is entered now, and left when the call has ended: its thread takes no call's place
+        meanwhile.
+
+        Raises `MissingCapabilityError` or `RequestError` instead if one is `required`, unless the client is of a
+        revision without tasks.
+        """
+        context = call.request.context
+        if not declares_tasks(context):
+            if required and may_declare_tasks(context):
+                raise MissingCapabilityError({"extensions": dict(EXTENSIONS)}, needed_by="this call")
+            return None
+        if (run := self._begun(call, place)) is None and required:
+            raise RequestError("too many tasks are running; repeat this call later", INTERNAL_ERROR)
+        return run
+
+    def _begun(self, call: ServedCall, place: AbstractContextManager[None]) -> TaskRun | None:
+        task_id, now = secrets.token_urlsafe(_ID_BYTES), self._states.clock()
+        state = TaskState.begun(task_id, call.principal or "", now, self._leases.worker)
+        run = TaskRun(self._states, state, call, place, self._forget)
+        with self._lock:
+            if self._is_closed or len(self._running) >= self._max_running:
+                return None
+            self._running.add(run)
+        try:
+            self._leases.take()
+            run.begin()
+        except StoreError:
+            self._forget(run)
+            return None
+        return run
+
+    def answer(self, method: str, params: Wire, call: ServedCall) -> Wire:
+        """The result of `tasks/get`, `tasks/update` or `tasks/cancel`.
+
+        Raises `RequestError`, with the same text for every task that the caller does not have, and where the store
+        fails; and `MissingCapabilityError` for a client that does not declare the extension.
+        """
+        _check_declared(call)
+        try:
+            return self._answer(method, params, call)
+        except StoreError as problem:
+            raise _store_failed() from problem
+
+    def _answer(self, method: str, params: Wire, call: ServedCall) -> Wire:
+        task_id, owner = params.get("taskId"), call.principal or ""
+        if not isinstance(task_id, str):
+            raise RequestError(f"{method} needs params.taskId, a string")
+        if method == "tasks/update":
+            responses = params.get("inputResponses")
+            if not isinstance(responses, dict):
+                raise RequestError("tasks/update needs params.inputResponses, an object")
+            self._change(task_id, owner, lambda state, now: state.answered(responses, now))
+            return {}
+        if method == "tasks/cancel":
+            self._change(task_id, owner, lambda state, now: state.cancelled("cancelled by the client", now))
+            return {}
+        state = _owned(self._states.get(task_id), owner)
+        if not state.is_final:
+            self._states.keep(task_id, RUNNING_SECONDS)
+            self._leases.check(state)
+        now = self._states.clock()
+        return state.seen(now).as_detailed(now)
+
+    def subscribed(self, call: ServedCall) -> list[str]:
+        """Those of the tasks that a request for a subscription names which its client has. Raises as `answer` does."""
+        _check_declared(call)
+        try:
+            named = tasks_in(call.request.params)
+        except SubscriptionError as refusal:
+            raise RequestError(str(refusal), refusal.code) from refusal
+        owner = call.principal or ""
+        try:
+            return [each for each in named if (state := self._states.get(each)) is not None and state.owner == owner]
+        except StoreError as problem:
+            raise _store_failed() from problem
+
+    def described(self, task_id: str) -> Wire | None:
+        """A task as `tasks/get` has it, None if there is no such task. Raises `StoreError`."""
+        state = self._states.get(task_id)
+        return None if state is None else state.as_detailed(self._states.clock())
+
+    def on_change(self, task_id: str, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each change of a task; it must not block. Returns a function that ends this. Raises
+        `StoreError`.
+        """
+        stop = self._states.on_change(task_id, lambda _: listener())
+        stop_following = self._leases.follow(task_id)
+
+        def end() -> None:
+            stop()
+            stop_following()
+
+        return end
+
+    def close(self) -> None:
+        """Cancel what runs in this process, and begin nothing more."""
+        with self._lock:
+            self._is_closed = True
+            running = list(self._running)
+        for run in running:
+            run.cancel("the server has ended")
+        self._leases.close()
+
+    def _change(self, task_id: str, owner: str, change: Change) -> None:
+        _owned(self._states.change(task_id, lambda state, now: change(_owned(state, owner), now), BY_CLIENT), owner)
+
+    def _forget(self, run: TaskRun) -> None:
+        with self._lock:
+            self._running.discard(run)
+
+
+def _store_failed() -> RequestError:
+    # Where the store is does not concern a client.
+    return RequestError("the store of tasks does not answer; repeat this later", INTERNAL_ERROR)
+
+
+def _check_declared(call: ServedCall) -> None:
+    if not declares_tasks(call.request.context):
+        raise MissingCapabilityError({"extensions": dict(EXTENSIONS)}, needed_by="this request")
+
+
+def _owned(state: TaskState | None, owner: str) -> TaskState:
+    if state is None or state.owner != owner:
+        raise RequestError("unknown task: it does not exist, or has expired")
+    return state

@@ -1,0 +1,42 @@
+"""Answering a request in the trace that it belongs to, as its `_meta` or its transport tells.
+
+Imported only for a request that has one, or where spans may be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.server.outcomes import CANCELLED, Job, Outcome, outcome_of
+from gaia_mcp.tracing import carrying, has_spans, trace_in
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.served_call import ServedCall
+
+
+def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -> Outcome:
+    """As `outcome_of`: what `answer` sends meanwhile belongs to the same trace."""
+    received, ambient = _traces_of(job.call)
+    if not has_spans():
+        with carrying(received):
+            return outcome_of(answer, job)
+    from gaia_mcp.spans import server_span
+
+    request = job.request
+    attributes = {**job.call.transport.attributes, "mcp.protocol.version": request.context.version}
+    with server_span(request.method, request.params, attributes, received, ambient) as span:
+        span.identify(request.id)
+        outcome = outcome_of(answer, job)
+        result, error, _, _ = outcome
+        if result is not None:
+            span.returned(result)
+        elif error is not CANCELLED:
+            span.refused(error[0], error[1])
+    return outcome
+
+
+def _traces_of(call: ServedCall) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The trace of a request, and that of its transport, if it has another one."""
+    received, of_transport = trace_in(call.meta), trace_in(call.transport.trace)
+    return (received, of_transport) if received else (of_transport, {})

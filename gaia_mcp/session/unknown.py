@@ -1,0 +1,24 @@
+"""The error for a tool that is not among those which a server offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import ToolUnknownError
+from gaia_mcp.names import did_you_mean
+
+if TYPE_CHECKING:
+    from gaia_mcp.session.session import Session
+
+
+def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnknownError:
+    """The error for the tool `name`, where `known` are the names of those that `session` has listed last: with why, if
+    the server has it and it cannot be called, else with the name that may have been meant.
+    """
+    server, tool = session.entry.name, f"tool {name!r} "
+    for problem in session.problems:
+        if problem.startswith(f"{tool}is left out"):
+            reason = f"it {problem.removeprefix(tool)}"
+            return ToolUnknownError(server, name, reason=reason, suggestion="its author has to change that")
+    return ToolUnknownError(server, name, suggestion=did_you_mean(name, known))

@@ -1,0 +1,119 @@
+"""Requests as spans of OpenTelemetry, by its semantic conventions for the Model Context Protocol.
+
+To be imported where `tracing.has_spans` is true: it loads the API of OpenTelemetry. Without a tracer that a program has
+configured, nothing is recorded, and traces are passed on all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from opentelemetry import context, propagate, trace
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
+
+from gaia_mcp._version import __version__
+
+# What a method is about, in its `params`, and the attribute for that. Those that are few enough are in the span's name.
+_TARGETS = {
+    "tools/call": ("name", "gen_ai.tool.name"),
+    "prompts/get": ("name", "gen_ai.prompt.name"),
+    "resources/read": ("uri", "mcp.resource.uri"),
+    "resources/subscribe": ("uri", "mcp.resource.uri"),
+    "resources/unsubscribe": ("uri", "mcp.resource.uri"),
+}
+_URI = "mcp.resource.uri"
+_ERROR_TYPE = "error.type"
+
+
+class RequestSpan:
+    """The span of one request."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def identify(self, request_id: object) -> None:
+        """Note the id of the request."""
+        self._span.set_attribute("jsonrpc.request.id", str(request_id))
+
+    def returned(self, result: Any) -> None:
+        """It has a result, perhaps one of a tool that failed, or one that is invalid."""
+        if not isinstance(result, Mapping) or result.get("isError") is True:
+            self._failed("tool_error", "")
+
+    def refused(self, code: int, text: str) -> None:
+        """It has an error for a response."""
+        self._span.set_attribute("rpc.response.status_code", str(code))
+        self._failed(str(code), text)
+
+    def raised(self, error: BaseException) -> None:
+        """It has no response."""
+        self._failed(type(error).__qualname__, str(error))
+
+    def _failed(self, kind: str, text: str) -> None:
+        self._span.set_attribute(_ERROR_TYPE, kind)
+        self._span.set_status(Status(StatusCode.ERROR, text or None))
+
+
+@contextmanager
+def client_span(method: str, params: Mapping[str, Any], attributes: Mapping[str, str | int]) -> Iterator[RequestSpan]:
+    """The span of a request that is sent."""
+    with _span(SpanKind.CLIENT, method, params, attributes) as span:
+        request = RequestSpan(span)
+        try:
+            yield request
+        except BaseException as error:
+            request.raised(error)
+            raise
+
+
+@contextmanager
+def server_span(
+    method: str,
+    params: Mapping[str, Any],
+    attributes: Mapping[str, str | int],
+    received: Mapping[str, str],
+    ambient: Mapping[str, str],
+) -> Iterator[RequestSpan]:
+    """The span of a request that is answered, in the trace that was `received`. That of its transport is linked."""
+    of_transport = trace.get_current_span(propagate.extract(ambient)).get_span_context()
+    links = (Link(of_transport),) if ambient and of_transport.is_valid else ()
+    # With its baggage, which the code that answers may read and passes on.
+    token = context.attach(propagate.extract(received))
+    try:
+        with _span(SpanKind.SERVER, method, params, attributes, links) as span:
+            yield RequestSpan(span)
+    finally:
+        context.detach(token)
+
+
+def current_trace() -> Mapping[str, str]:
+    """The trace of the current span, and the baggage; empty if there is neither."""
+    found: dict[str, str] = {}
+    propagate.inject(found)
+    return found
+
+
+@contextmanager
+def _span(
+    kind: SpanKind,
+    method: str,
+    params: Mapping[str, Any],
+    attributes: Mapping[str, str | int],
+    links: tuple[Link, ...] = (),
+) -> Iterator[Span]:
+    described: dict[str, str | int] = {"mcp.method.name": method, **attributes}
+    name = method
+    if method in _TARGETS:
+        member, attribute = _TARGETS[method]
+        described[attribute] = target = str(params.get(member))
+        name = method if attribute == _URI else f"{method} {target}"
+    if method == "tools/call":
+        described["gen_ai.operation.name"] = "execute_tool"
+    # Where OpenTelemetry is configured later than this is loaded, the tracer of then is used.
+    tracer = trace.get_tracer("gaia_mcp", __version__)
+    with tracer.start_as_current_span(
+        name, None, kind, described, links, record_exception=False, set_status_on_exception=False
+    ) as span:
+        yield span

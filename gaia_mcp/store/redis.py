@@ -1,0 +1,187 @@
+"""A store in Redis, for several workers and machines: Redis 6.2 or newer, or a server that is compatible with it.
+
+A value is a string, and a log is a stream, in which the positions of the events are their ids. What takes more than one
+command is a script, which Redis runs as one. The messages of channels are the part of `redis_channels`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from gaia_mcp.store import MAX_EVENTS, Event, Listener, StoreError, StoreFullError
+from gaia_mcp.store.redis_channels import RedisChannels
+
+T = TypeVar("T")
+
+SCHEMES = ("redis", "rediss", "unix")
+# Before the names of all entries, unless the URL has another in `?prefix=`.
+PREFIX = "gaia-mcp"
+# Between machines of one network a connection takes milliseconds, and so does a command.
+CONNECT_SECONDS = 1.0
+COMMAND_SECONDS = 2.0
+# A store that was not reached is not asked again for this time: requests fail at once then, and do not pile up.
+REST_SECONDS = 0.5
+
+# Each raises an error for an entry of the other kind before it changes anything.
+_REPLACE = """
+local present = redis.call('GET', KEYS[1])
+if present ~= (ARGV[1] == '1' and ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+return 1
+"""
+_APPEND = """
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+local position = 1
+if last[1] then position = tonumber(string.match(last[1][1], '%d+')) + 1 end
+redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[3], position .. '-0', 'd', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return position
+"""
+
+
+class RedisStore:
+    """A `Store` at a URL: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://` for TLS, or
+    `unix://PATH`. Servers that are to know nothing of each other need different prefixes.
+
+    It connects when it is first asked for something. Raises `ValueError` for a URL that is not valid.
+    """
+
+    def __init__(self, url: str) -> None:
+        # For people: the URL without user, password and parameters.
+        self.shown, address, prefix = _read(url)
+        try:
+            pool = redis.ConnectionPool.from_url(
+                address,
+                protocol=2,
+                socket_connect_timeout=CONNECT_SECONDS,
+                socket_timeout=COMMAND_SECONDS,
+                # A command that may have been carried out is not sent again.
+                retry=Retry(NoBackoff(), 0),
+            )
+            # Connects to nothing, and finds parameters that are unknown.
+            pool.connection_class(**pool.connection_kwargs)
+        except (TypeError, ValueError):
+            raise ValueError(f"the URL of the store {self.shown} has a parameter that is unknown or invalid") from None
+        self._prefix = f"{prefix}:"
+        self._client = redis.Redis(connection_pool=pool)
+        self._replace = self._client.register_script(_REPLACE)
+        self._append = self._client.register_script(_APPEND)
+        self._channels = RedisChannels(pool)
+        # Until when it is not asked, and why.
+        self._rests_until = 0.0
+        self._problem = ""
+
+    @property
+    def is_shared(self) -> bool:
+        """As in `Store`."""
+        return True
+
+    def get(self, name: str, seconds: float | None = None) -> bytes | None:
+        """As in `Store`."""
+        key = self._key(name)
+        if seconds is None:
+            found = self._ask(lambda: self._client.get(key))
+        else:
+            found = self._ask(lambda: self._client.getex(key, px=_ms(seconds)))
+        return None if found is None else _bytes(found)
+
+    def put(self, name: str, value: bytes, seconds: float) -> None:
+        """As in `Store`."""
+        # With GET, it refuses to replace a log.
+        self._ask(lambda: self._client.set(self._key(name), value, px=_ms(seconds), get=True))
+
+    def replace(self, name: str, earlier: bytes | None, value: bytes, seconds: float) -> bool:
+        """As in `Store`."""
+        given: list[int | bytes] = [int(earlier is not None), earlier or b"", value, _ms(seconds)]
+        return bool(self._ask(lambda: self._replace([self._key(name)], given)))
+
+    def renew(self, name: str, seconds: float) -> bool:
+        """As in `Store`."""
+        return bool(self._ask(lambda: self._client.pexpire(self._key(name), _ms(seconds))))
+
+    def remove(self, name: str) -> bool:
+        """As in `Store`."""
+        return bool(self._ask(lambda: self._client.unlink(self._key(name))))
+
+    def append(self, name: str, data: bytes, seconds: float, keep: int = MAX_EVENTS) -> int:
+        """As in `Store`."""
+        position: Any = self._ask(lambda: self._append([self._key(name)], [data, _ms(seconds), keep]))
+        return int(position)
+
+    def read(self, name: str, after: int = 0) -> list[Event]:
+        """As in `Store`."""
+        events: Any = self._ask(lambda: self._client.xrange(self._key(name), min=f"({after}"))
+        return [Event(int(position.partition(b"-")[0]), fields[b"d"]) for position, fields in events]
+
+    def publish(self, channel: str, message: bytes) -> None:
+        """As in `Store`."""
+        self._ask(lambda: self._client.publish(self._key(channel), message))
+
+    def subscribe(self, channel: str, listener: Listener) -> Callable[[], None]:
+        """As in `Store`."""
+        return self._ask(lambda: self._channels.subscribe(self._key(channel), listener))
+
+    def close(self) -> None:
+        """As in `Store`."""
+        self._channels.close()
+        self._client.close()
+        self._client.connection_pool.disconnect()
+
+    def _key(self, name: str) -> str:
+        return self._prefix + name
+
+    def _ask(self, command: Callable[[], T]) -> T:
+        if time.monotonic() < self._rests_until:
+            raise StoreError(self._problem)
+        try:
+            return command()
+        except (redis.ConnectionError, redis.TimeoutError) as problem:
+            self._problem = f"the store {self.shown} does not answer: {problem}"
+            self._rests_until = time.monotonic() + REST_SECONDS
+            raise StoreError(self._problem) from problem
+        except RedisError as problem:
+            text = str(problem)
+            if "WRONGTYPE" in text:
+                raise ValueError("a log, where a value was expected, or a value for a log") from problem
+            if "maxmemory" in text:
+                raise StoreFullError(f"the store {self.shown} is full: {text}") from problem
+            raise StoreError(f"the store {self.shown} refuses: {text}") from problem
+
+
+def _read(url: str) -> tuple[str, str, str]:
+    """The URL as it is shown; as redis-py reads it, without our own parameter; and that. Raises `ValueError`, in whose
+    text nothing of a password is.
+    """
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in SCHEMES and (parts.port is None or bool(parts.hostname))
+    except ValueError:
+        is_valid = False
+    # A password that is not percent-encoded seems to end at its first special character.
+    if not is_valid or "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        raise ValueError(
+            "the URL of a store is redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], rediss:// for TLS, or unix://PATH,"
+            " with a password that is percent-encoded"
+        )
+    if parts.scheme != "unix" and not (parts.path in ("", "/") or parts.path[1:].isdigit()):
+        raise ValueError(f"the database of a store is a number, and not {parts.path[1:]!r}")
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    query = urlencode([(name, value) for name, value in given if name != "prefix"])
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return shown, urlunsplit(parts._replace(query=query)), dict(given).get("prefix") or PREFIX
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
+
+
+def _bytes(found: Any) -> bytes:
+    return bytes(found)

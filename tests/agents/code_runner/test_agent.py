@@ -1,0 +1,181 @@
+"""The built-in agent `code-runner`: real code, in real processes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp import MCPClient
+from gaia_mcp.agents.code_runner.agent import CodeRunner
+from gaia_mcp.agents.code_runner.runner import Limits, is_cut_off, run
+from gaia_mcp.errors import CancelledError
+from gaia_mcp.testing import client_for
+from gaia_mcp.toolcall import Call
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.story
+
+# Long enough for every run that is to end by itself, on a machine that is busy.
+LIMITS = Limits(PATIENCE_SECONDS)
+
+
+def running_in(folder: Path) -> list[str]:
+    """The processes that work below a folder, which may be gone."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((process / "cwd").readlink()).startswith(str(folder)):
+                found.append(process.name)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the runs have their folders. Of a run that has ended there is no folder and no process."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield tmp_path
+    wait_until(lambda: not [*tmp_path.iterdir(), *running_in(tmp_path)])
+
+
+def test_code_is_run_and_what_it_writes_is_the_result() -> None:
+    """Spec, C5."""
+    with client_for(CodeRunner(PATIENCE_SECONDS)) as client:
+        assert [tool.name for tool in client.list_tools()] == ["code.runPython"]
+        code = "import sys\nprint('ü', 2 + 2)\nprint('oh', file=sys.stderr)\nsys.exit(3)"
+        result = client.call("code.runPython", {"code": code})
+
+    assert result["structuredContent"] == {"stdout": "ü 4\n", "stderr": "oh\n", "exit_status": 3}
+    assert "isError" not in result or result["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "stderr"),
+    [
+        ("1 / 0", 1, 'File "<code>", line 1, in <module>\n    1 / 0'),
+        ("def f(:", 1, "SyntaxError"),
+        ("import os; os.kill(os.getpid(), 9)", 137, ""),
+        ("raise KeyboardInterrupt", 1, "KeyboardInterrupt"),
+        ("x = bytearray(2 << 30)", 1, "MemoryError"),
+        ("open('/dev/full', 'w').write('x' * 10000)", 1, "No space left on device"),
+        ("open('big', 'wb').write(bytes(65 << 20))", 1, "File too large"),
+        ("input()", 1, "EOFError"),
+    ],
+)
+def test_code_that_fails_says_why(code: str, status: int, stderr: str) -> None:
+    """Ours: as Python itself would."""
+    ran = run(code, LIMITS, Call())
+
+    assert (ran.exit_status, ran.problem) == (status, "")
+    assert stderr in ran.stderr
+    assert "confined.py" not in ran.stderr
+
+
+def test_code_has_an_empty_folder_and_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
+    """Spec, C5: a key of the server's user is not for the code; nor is what an earlier run has left."""
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    code = "import os\nprint(sorted(os.environ), os.listdir('.'), os.getcwd())\nopen('left', 'w').write('x')"
+
+    first, second = (run(code, LIMITS, Call()).stdout for _ in range(2))
+
+    assert "SECRET_TOKEN" not in first
+    assert f" [] {folders}/gaia-code-" in first
+    assert f" [] {folders}/gaia-code-" in second
+
+
+CATCHING = "import signal, time\nfor n in {*signal.valid_signals()} - {9, 19}: signal.signal(n, signal.SIG_IGN)"
+# What does not end by itself, or takes too much; and why it is ended.
+ENDED = {
+    "sleeps": ("import time\nprint('begun')\ntime.sleep(600)", "it took longer than 1 s"),
+    "is busy": ("while True: pass", "it took longer than 1 s"),
+    "catches every signal": (f"{CATCHING}\nwhile True: time.sleep(1)", "it took longer than 1 s"),
+    "floods": ("while True: print('x' * 10000)", "it wrote more than 1024 KiB"),
+    "floods its errors": ("import os\nwhile True: os.write(2, bytes(10000))", "it wrote more than 1024 KiB"),
+    "forks": ("import os\nwhile True: os.fork()", "it started more than 64 processes"),
+    "fills its folder": (
+        "for n in range(10 ** 6): open(str(n), 'wb').write(bytes(20 << 20))",
+        "it wrote files of more than 64 MiB",
+    ),
+    "makes files": ("for n in range(10 ** 7): open(str(n), 'wb')", "it made more than 10000 files"),
+}
+
+
+@pytest.mark.parametrize("what", ENDED)
+def test_code_that_takes_too_much_is_ended_with_all_that_it_started(what: str, folders: Path) -> None:
+    """Spec, C5: limits on time, memory, processes and output."""
+    code, reason = ENDED[what]
+    seconds = 1 if "took longer" in reason else PATIENCE_SECONDS
+
+    ran = run(f"# {what}\n{code}", LIMITS._replace(seconds=seconds), Call())
+
+    assert (ran.exit_status, ran.problem) == (None, reason)
+    assert not running_in(folders)
+
+
+def test_what_it_leaves_behind_is_ended_too(folders: Path) -> None:
+    """Spec, C5: also a process in a session of its own, without a variable of ours."""
+    code = "import os\nif os.fork() == 0:\n    os.setsid()\n    os.execve('/bin/sleep', ['sleep', '98765.4'], {})"
+
+    assert run(code, LIMITS, Call()).exit_status == 0
+
+    assert not running_in(folders)
+
+
+def test_a_run_that_is_cancelled_is_ended() -> None:
+    """Ours: the client has gone."""
+    with client_for(CodeRunner(PATIENCE_SECONDS)) as client:
+        deadline = client.deadline()
+        threading.Timer(0.5, deadline.cancel).start()
+        with pytest.raises(CancelledError):
+            client.call("code.runPython", {"code": "import time\ntime.sleep(600)"}, deadline)
+
+
+def test_code_has_no_network_where_the_system_lets_us_say_so() -> None:
+    """Spec, C5: and the server says which of both it is."""
+    reached = run("import socket; print([name for _, name in socket.if_nameindex()])\n"
+                  "socket.create_connection(('127.0.0.1', 9))", LIMITS, Call())  # fmt: skip
+    said = CodeRunner().get_mcp_server_info()["instructions"]
+
+    expected = "has no network" if is_cut_off() else "can use the network"
+    assert expected in said
+    assert "no sandbox" in said
+    assert ("Network is unreachable" in reached.stderr) is is_cut_off()
+
+
+def test_a_failure_shows_what_was_written_and_no_more_than_can_be_read() -> None:
+    """Ours."""
+    with client_for(CodeRunner(1)) as client:
+        slow = "print('y' * 10000)\nimport time\ntime.sleep(600)"
+        (block,) = client.call_tool("code.runPython", {"code": slow})["content"]
+
+    assert re.match(r"the code was ended: it took longer than 1 s\nstdout:\ny+…y+", block["text"])
+    assert len(block["text"]) < 2200
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error"), [("5", TypeError), (True, TypeError), (0, ValueError), (601, ValueError)]
+)
+def test_another_timeout_is_refused(timeout: Any, error: type[Exception]) -> None:
+    """Ours."""
+    with pytest.raises(error):
+        CodeRunner(timeout)
+
+
+def test_a_long_program_arrives_whole() -> None:
+    """Ours: 5 MB of code is more than a pipe or a command line takes."""
+    assert run(f"x = '{'z' * (5 << 20)}'\nprint(len(x))", LIMITS, Call()).stdout == f"{5 << 20}\n"
+
+
+def test_it_is_served_by_its_name() -> None:
+    """Spec, C5: as a user types it."""
+    words = ["-m", "gaia_mcp", "mcp", "serve", "code-runner", "--kwarg", "timeout=30"]
+    with MCPClient.from_config("code", {"command": sys.executable, "args": words}) as client:
+        assert client.call("code.runPython", {"code": "print(1)"})["structuredContent"]["stdout"] == "1\n"

@@ -1,0 +1,129 @@
+"""The built-in agent `filesystem`, as its clients see it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp import MCPClient
+from gaia_mcp.agents.filesystem import agent
+from gaia_mcp.agents.filesystem.agent import FilesystemAgent
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.testing import client_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").write_text("first\nsecond ☃\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def client(root: Path) -> Iterator[MCPClient]:
+    with client_for(FilesystemAgent(str(root))) as client:
+        yield client
+
+
+def text_of(result: dict[str, Any]) -> str:
+    text: str = result["content"][0]["text"]
+    return text
+
+
+def test_its_tools_are_those_of_agentvault(client: MCPClient, root: Path) -> None:
+    """Spec, C5."""
+    assert [tool.name for tool in client.list_tools()] == [
+        "filesystem.readFile", "filesystem.writeFile", "filesystem.listDirectory",
+    ]  # fmt: skip
+
+    assert text_of(client.call_tool("filesystem.readFile", {"path": "a.txt"})) == "first\nsecond ☃\n"
+    written = client.call_tool("filesystem.writeFile", {"path": "sub/b.txt", "content": "ü\r\n"})
+    assert text_of(written) == "wrote 4 bytes to 'sub/b.txt'"
+    assert (root / "sub" / "b.txt").read_bytes() == "ü\r\n".encode()
+    assert text_of(client.call_tool("filesystem.listDirectory", {"path": "."})) == "[FILE] a.txt\n[DIR] sub"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "text"),
+    [
+        ("readFile", {"path": "b.txt"}, "'b.txt': it does not exist"),
+        ("readFile", {"path": "../x"}, "'../x': with '..' it could lead out of the root folder"),
+        ("readFile", {"path": "bytes"}, "'bytes': it is not text in UTF-8: byte 3 does not fit"),
+        ("writeFile", {"path": "no/x", "content": ""}, "'no/x': there is no folder 'no'"),
+        ("writeFile", {"path": "x", "content": "\ud800"}, "'x': half of a surrogate pair is no text"),
+        ("listDirectory", {"path": "a.txt"}, "'a.txt': 'a.txt' is no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_a_failure_in_words(root: Path, tool: str, arguments: dict[str, Any], text: str) -> None:
+    """Spec, C5, and the document: a failure of a tool is a result with `isError`."""
+    (root / "bytes").write_bytes(b"ab\xff")
+
+    result = FilesystemAgent(str(root)).execute_mcp_tool(f"filesystem.{tool}", arguments)
+
+    assert result == {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def test_each_name_has_one_line(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a file may be called as another entry, and not be text at all."""
+    (root / "sub" / "x\n[DIR] y").write_text("")
+    (root / "sub" / "\udcff\x1b[1m").write_text("")
+    served = FilesystemAgent(str(root))
+
+    lines = served.execute_mcp_tool("filesystem.listDirectory", {"path": "sub"})
+    assert lines == "[FILE] x\\n[DIR] y\n[FILE] \ufffd\\x1b[1m"
+    assert served.execute_mcp_tool("filesystem.listDirectory", {}) == "[FILE] a.txt\n[DIR] sub"
+
+    monkeypatch.setattr("gaia_mcp.agents.filesystem.tree.MAX_ENTRIES", 1)
+    monkeypatch.setattr(agent, "MAX_ENTRIES", 1)
+    few = served.execute_mcp_tool("filesystem.listDirectory", {"path": "."})
+    assert few.splitlines()[1] == "(more than 1; the others are left out)"
+
+
+def test_an_empty_folder_is_called_empty(root: Path) -> None:
+    """Ours: no text at all would read like a failure."""
+    served = FilesystemAgent(str(root))
+
+    assert served.execute_mcp_tool("filesystem.listDirectory", {"path": "sub"}) == "'sub' is empty"
+
+
+def test_an_agent_that_only_reads_has_no_tool_to_write(root: Path) -> None:
+    """Spec, C5: the option."""
+    with client_for(FilesystemAgent(str(root), read_only=True)) as client:
+        assert [tool.name for tool in client.list_tools()] == ["filesystem.readFile", "filesystem.listDirectory"]
+        refused = client.call_tool("filesystem.writeFile", {"path": "a.txt", "content": ""})
+
+    assert "Unknown tool: filesystem.writeFile" in refused["error"]
+    assert (root / "a.txt").read_text(encoding="utf-8").startswith("first")
+
+
+@pytest.mark.parametrize("options", [{}, {"root": ""}, {"root": 3}, {"root": ".", "read_only": "yes"}])
+def test_other_options_are_refused(options: dict[str, Any]) -> None:
+    """Ours."""
+    with pytest.raises(TypeError):
+        FilesystemAgent(**options)
+
+
+def test_a_root_that_is_no_folder_is_refused_and_one_behind_a_link_is_served(root: Path) -> None:
+    """Ours: whoever starts the server may mean a link; whoever uses it may not."""
+    with pytest.raises(ConfigFileError):
+        FilesystemAgent(str(root / "a.txt"))
+    (root / "link").symlink_to(root / "sub")
+
+    served = FilesystemAgent(str(root / "link"))
+
+    assert served.execute_mcp_tool("filesystem.listDirectory", {"path": "."}) == "'.' is empty"
+
+
+@pytest.mark.story
+def test_it_is_served_by_its_name(root: Path) -> None:
+    """Spec, C5: as a user types it."""
+    words = ["-m", "gaia_mcp", "mcp", "serve", "filesystem", "--kwarg", f'root="{root}"', "--kwarg", "read_only=true"]
+    with MCPClient.from_config("files", {"command": sys.executable, "args": words}) as client:
+        assert client.server_info["name"] == "filesystem"
+        assert text_of(client.call_tool("filesystem.readFile", {"path": "a.txt"})).startswith("first")

@@ -1,0 +1,329 @@
+"""The entries that are made of packages and remotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.catalog.documents import DocumentError, read_document
+from gaia_mcp.catalog.inputs import InputError
+from gaia_mcp.catalog.packages import entry_of, unusable, ways_of
+from tests.registry_support import document, package
+
+Given = dict[str, str]
+
+
+def _entry(held: dict[str, Any], given: Given | None = None) -> dict[str, Any]:
+    member = "packages" if "registryType" in held else "remotes"
+    (way,) = ways_of(read_document(document("a.b/c", **{member: [held]})))
+    return entry_of(way, given or {})
+
+
+def _line(held: dict[str, Any], given: Given | None = None) -> str:
+    entry = _entry(held, given)
+    return " ".join([entry["command"], *entry["args"]])
+
+
+def _positional(*values: str) -> list[dict[str, Any]]:
+    return [{"type": "positional", "value": value} for value in values]
+
+
+def _flags(*options: str) -> list[dict[str, Any]]:
+    return [{"type": "named", "name": option, "description": "What it is for"} for option in options]
+
+
+def _mount(value: str, option: str = "-v") -> dict[str, Any]:
+    variables = {"folder": {"isRequired": True}}
+    return {"type": "named", "name": option, "value": value, "isRequired": True, "variables": variables}
+
+
+@pytest.mark.parametrize(
+    ("held", "line"),
+    [
+        (package("npm", "@a/b", "1.2.3"), "npx -y @a/b@1.2.3"),
+        (package("npm", "b", ""), "npx -y b"),
+        (package("npm", "b", runtimeHint="bunx"), "bunx -y b@1.0.0"),
+        # Arguments for another program would mean something else to this one.
+        (package("npm", "b", runtimeHint="node", runtimeArguments=_positional("--inspect")), "npx -y b@1.0.0"),
+        (package("npm", "b", runtimeArguments=_positional("-y", "-q")), "npx -y -q b@1.0.0"),
+        (package("pypi", "mcp-b[x]", "2.0"), "uvx mcp-b[x]==2.0"),
+        (package("pypi", "b", runtimeArguments=_positional("--python", "3.12")), "uvx --python 3.12 b==1.0.0"),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "b[mcp]==1.0.0"),
+                    packageArguments=_positional("b-mcp")),
+            "uvx --from b[mcp]==1.0.0 b-mcp",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from"), packageArguments=_positional("b-mcp")),
+            "uvx --from b==1.0.0 b-mcp",
+        ),
+        (package("nuget", "A.B", packageArguments=_positional("mcp", "start")), "dnx --yes A.B@1.0.0 -- mcp start"),
+        (package("nuget", "A.B"), "dnx --yes A.B@1.0.0"),
+        (package("oci", "docker.example/a/b", "1.0"), "docker run -i --rm docker.example/a/b:1.0"),
+        (package("oci", "a/b:3", "1.0", runtimeHint="podman"), "podman run -i --rm a/b:3"),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("run", "-i", "--name", "run", "--network=host")),
+            "docker run -i --rm --name run --network=host a/b:1.0.0",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("-v", "data:/data")),
+            "docker run -i --rm -v data:/data a/b:1.0.0",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("--mount", "type=volume,src=data,dst=/data")),
+            "docker run -i --rm --mount type=volume,src=data,dst=/data a/b:1.0.0",
+        ),
+        # Many write down the whole line that their users type.
+        (
+            package("oci", "ghcr.io/a/b:0.7.0", "", runtimeArguments=[
+                *_positional("run"), *_flags("-i", "--rm", "-e"), *_positional("KEY"),
+                *_flags("-e"), *_positional("MODE", "ghcr.io/a/b", "stdio")]),
+            "docker run -i --rm -e KEY -e MODE ghcr.io/a/b:0.7.0 stdio",
+        ),
+        (
+            package("oci", "docker.io/a/b:2@sha256:" + "0" * 64, "", runtimeArguments=_positional("a/b:2")),
+            "docker run -i --rm docker.io/a/b:2@sha256:" + "0" * 64,
+        ),
+        (
+            package("npm", "@a/b", "1.2.3", runtimeArguments=[
+                {"type": "named", "name": "-y", "value": "@a/b@latest", "isRequired": True}]),
+            "npx -y @a/b@1.2.3",
+        ),
+        (
+            package("npm", "b", "1.2", runtimeArguments=_positional("--yes", "b@1.1", "--stdio")),
+            "npx -y --yes b@1.2 --stdio",
+        ),
+        (
+            package("pypi", "a-b", "2", runtimeArguments=_positional("A_b[x]@1"), packageArguments=_positional("mcp")),
+            "uvx a-b[x]==2 mcp",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "b", "b-mcp", "--log"),
+                    packageArguments=_positional("x")),
+            "uvx --from b==1.0.0 b-mcp --log x",
+        ),
+        (package("nuget", "A.B", runtimeArguments=_positional("a.b@1", "mcp")), "dnx --yes A.B@1.0.0 -- mcp"),
+        # An option that is not for this program is optional, as all are that are not required.
+        (package("npm", "b", runtimeArguments=_flags("--verbose")), "npx -y b@1.0.0"),
+        (package("oci", "a/b", runtimeArguments=_flags("--network", "-i")), "docker run -i --rm a/b:1.0.0"),
+    ],
+)  # fmt: skip
+def test_a_package_is_run_by_the_program_of_its_registry(held: dict[str, Any], line: str) -> None:
+    """server.json: npx, uvx, dnx and docker."""
+    assert _line(held) == line
+
+
+def test_arguments_and_variables_are_filled_in() -> None:
+    """Ours: an option and its value are two words; a container gets a variable only if its program is told to."""
+    arguments = [
+        {"type": "named", "name": "--port", "isRequired": True, "default": "80"},
+        {"type": "named", "name": "--verbose", "format": "boolean", "isRequired": True, "default": "true"},
+        {"type": "named", "name": "--quiet", "format": "boolean", "isRequired": True, "default": "false"},
+        {"type": "named", "name": "--log"},
+        {"type": "positional", "valueHint": "folder", "isRequired": True},
+    ]
+    variables = [
+        {"name": "KEY", "isRequired": True, "isSecret": True},
+        {"name": "LEVEL"},
+        {"name": "MODE", "value": "x"},
+    ]
+    held = package("oci", "a/b", packageArguments=arguments, environmentVariables=variables)
+
+    entry = _entry(held, {"folder": "; rm -rf ~", "KEY": "${KEY}", "MODE": "y"})
+
+    assert entry == {
+        "command": "docker",
+        "args": [
+            "run",
+            "-i",
+            "--rm",
+            "-e",
+            "KEY",
+            "-e",
+            "MODE",
+            "a/b:1.0.0",
+            "--port",
+            "80",
+            "--verbose",
+            "; rm -rf ~",
+        ],
+        "env": {"KEY": "${KEY}", "MODE": "y"},
+    }
+    with pytest.raises(InputError) as caught:
+        _entry(held, {"folder": "x"})
+    assert caught.value.name == "KEY"
+
+
+@pytest.mark.parametrize(
+    ("kind", "advised", "installed", "program"),
+    [
+        ("oci", "docker", {"podman"}, "podman"),
+        ("oci", "docker", {"docker", "podman"}, "docker"),
+        ("oci", "podman", {"docker", "podman"}, "podman"),
+        ("oci", "", set(), "docker"),
+        ("npm", "", {"bunx"}, "bunx"),
+        ("npm", "node", {"npx", "bunx"}, "npx"),
+        ("npm", "bunx", set(), "bunx"),
+    ],
+)
+def test_of_several_programs_one_that_is_installed_is_taken(
+    kind: str, advised: str, installed: set[str], program: str
+) -> None:
+    """Ours: podman takes what is written for docker."""
+    options = _positional("--network=none") if kind == "oci" else []
+    held = package(kind, "b", runtimeHint=advised, runtimeArguments=options)
+    (way,) = ways_of(read_document(document("a.b/c", packages=[held])), installed.__contains__)
+
+    entry = entry_of(way, {})
+
+    assert entry["command"] == way.program == program
+    assert ("--network=none" in entry["args"]) is (kind == "oci")
+
+
+def test_a_container_gets_the_variables_that_the_user_adds() -> None:
+    """Ours: also those that the document does not name, each once."""
+    held = package("oci", "a/b", runtimeArguments=_positional("-e", "A"), environmentVariables=[{"name": "B"}])
+    (way,) = ways_of(read_document(document("a.b/c", packages=[held])))
+
+    entry = entry_of(way, {"A": "1", "B": "2", "C": "3"}, ["A", "B", "C"])
+
+    assert entry["args"] == ["run", "-i", "--rm", "-e", "A", "-e", "B", "-e", "C", "a/b:1.0.0"]
+    assert entry["env"] == {"B": "2"}  # The command adds the others.
+
+
+def test_a_container_sees_a_folder_that_the_user_names() -> None:
+    """Ours."""
+    held = package("oci", "a/b", runtimeArguments=[_mount("type=bind,src={folder},dst=/data", "--mount")])
+
+    assert "type=bind,src=/home/ada,dst=/data" in _line(held, {"folder": "/home/ada"})
+
+
+@pytest.mark.parametrize(
+    ("held", "problem"),
+    [
+        (package("npm", "--call=x"), "'--call=x' is not the name of a package of npm"),
+        (package("npm", "-c", ""), "'-c' is not the name of a package of npm"),
+        (package("npm", "git+https://x/y"), "'git+https://x/y' is not the name of a package of npm"),
+        (package("pypi", "b @ file:///x"), "'b @ file:///x' is not the name of a package of pypi"),
+        (package("npm", "b", "1 --call x"), "'1 --call x' is not a version of a package"),
+        (
+            package("npm", "b", runtimeArguments=_positional("-c", "x")),
+            "it gives npx '-c', which could have it do anything else",
+        ),
+        (
+            package("npm", "b", runtimeArguments=_positional("other")),
+            "it gives npx 'other', which could have it do anything else",
+        ),
+        (
+            package("npm", "b", runtimeArguments=_positional("b[x]")),
+            "it gives npx 'b[x]', which could have it do anything else",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("serve"), packageArguments=_positional("--mcp")),
+            "it gives uvx 'serve', which could have it do anything else",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=[*_flags("-v"), *_positional("/:/host", "a/b")]),
+            "it gives the container a folder of this machine: '/:/host'",
+        ),
+        (package("npm", "b", runtimeArguments=_positional("-q=1")), "it gives npx '-q' with the value '1'"),
+        (package("pypi", "b", runtimeArguments=_positional("--python")), "it gives uvx '--python' with the value ''"),
+        (
+            package("pypi", "b", runtimeArguments=_positional("-p", "/tmp/x")),
+            "it gives uvx '-p' with the value '/tmp/x'",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "evil")),
+            "it has uvx take its program from 'evil', which is not the package",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "b==0.1")),
+            "it has uvx take its program from 'b==0.1', which is not the version '1.0.0'",
+        ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "b"),
+                    packageArguments=_positional("--index-url", "https://x", "b")),
+            "it gives uvx '--index-url', which could have it do anything else",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("--privileged")),
+            "it gives docker '--privileged', which could have it do anything else",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("-v", "/:/host")),
+            "it gives the container a folder of this machine: '/:/host'",
+        ),
+        (
+            package("oci", "a/b", runtimeArguments=_positional("--mount=type=bind,source=~/.ssh,dst=/s")),
+            "it gives the container a folder of this machine: 'type=bind,source=~/.ssh,dst=/s'",
+        ),
+        (
+            package("npm", "b", packageArguments=[{"type": "named", "name": "--k=${HOME}", "value": "x"}]),
+            "the option '--k=${HOME}' refers to a variable of the environment",
+        ),
+        ({"type": "sse", "url": "file:///etc/passwd"}, "the URL 'file:///etc/passwd' does not begin with https:// or http://"),
+        (
+            {"type": "sse", "url": "https://x", "headers": [{"name": "X", "value": "a\r\nHost: b"}]},
+            "the header 'X' cannot be sent",
+        ),
+        (
+            {"type": "sse", "url": "https://x", "headers": [{"name": "X:", "value": "a"}]},
+            "the header 'X:' cannot be sent",
+        ),
+        (
+            {"type": "sse", "url": "https://x", "headers": [{"name": "Host", "value": "internal"}]},
+            "the header 'Host' cannot be sent",
+        ),
+    ],
+)  # fmt: skip
+def test_a_document_cannot_have_anything_else_run(held: dict[str, Any], problem: str) -> None:
+    """Ours: it was written by a stranger."""
+    with pytest.raises(DocumentError) as caught:
+        _entry(held)
+
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "program"),
+    [
+        ("npm", "PATH", "npx"),
+        ("npm", "NPM_CONFIG_REGISTRY", "npx"),
+        ("npm", "npm_config_registry", "npx"),
+        ("pypi", "UV_INDEX_URL", "uvx"),
+        ("pypi", "LD_PRELOAD", "uvx"),
+        ("nuget", "NUGET_PACKAGES", "dnx"),
+        ("oci", "DOCKER_HOST", "docker"),
+    ],
+)
+def test_a_document_sets_no_variable_of_the_program(kind: str, name: str, program: str) -> None:
+    """Ours: it would be an option in another place. The user may set it."""
+    held = package(kind, "b", environmentVariables=[{"name": name, "value": "x"}])
+
+    with pytest.raises(DocumentError, match=f"it sets {name} to 'x', which could have {program} do anything else"):
+        _entry(held)
+    assert _entry(held, {name: "y"})["env"] == {name: "y"}
+
+
+def test_a_remote_is_a_url_with_headers() -> None:
+    """Ours: as our entries have them."""
+    key = {"name": "X-Key", "isRequired": True}
+    held = {"type": "streamable-http", "url": "https://{t}.example.com", "variables": {"t": {}}, "headers": [key]}
+
+    assert _entry(held, {"t": "a", "X-Key": "1"}) == {"url": "https://a.example.com", "headers": {"X-Key": "1"}}
+    assert _entry({"type": "sse", "url": "https://x/sse"}) == {"url": "https://x/sse", "type": "sse"}
+
+
+def test_what_cannot_be_used_here_is_named() -> None:
+    """Ours: a package that listens on a port would have to be started beside its URL."""
+    packages = [
+        package("mcpb", "https://x/y.mcpb"),
+        package("npm", "b", transport={"type": "streamable-http", "url": "http://localhost:1/mcp"}),
+        package("pypi", "b"),
+    ]
+    read = read_document(document("a.b/c", packages=packages, remotes=[{"type": "sse", "url": "https://x"}]))
+
+    assert [(way.name, way.program) for way in ways_of(read)] == [("pypi", "uvx"), ("sse", "")]
+    assert [one.name for one in ways_of(read)[0].variables + ways_of(read)[1].variables] == []
+    assert unusable(read) == ["mcpb", "npm (streamable-http)"]

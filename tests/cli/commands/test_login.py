@@ -1,0 +1,249 @@
+"""`gaia mcp login` and `logout`, with a browser and without one, at a loopback authorization server."""
+
+from __future__ import annotations
+
+import signal
+import stat
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import entry_of
+from tests.client.transports.http.auth.world import Answer, Paster, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+# Opens a URL as a browser does: every redirect is followed at once.
+BROWSER = """#!{python}
+import sys, urllib.request
+urllib.request.urlopen(sys.argv[1], timeout=20).read()
+"""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A protected server and its authorization server."""
+    made = World()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser(gaia: Gaia, tmp_path: Path) -> Gaia:
+    """The program on a desktop."""
+    script = tmp_path / "browser"
+    script.write_text(BROWSER.format(python=sys.executable))
+    script.chmod(0o755)
+    gaia.environ["BROWSER"] = str(script)
+    return gaia
+
+
+def use(gaia: Gaia, world: World, **members: Any) -> None:
+    gaia.write({"web": {"url": world.url, **members}, "local": entry_of("good-stateless")})
+
+
+def url_in(printed: str) -> str:
+    (line,) = [line for line in printed.splitlines() if line.startswith("  http")]
+    return line.strip()
+
+
+def secrets_of(world: World) -> list[str]:
+    return [*world.tokens, *world.refresh_tokens]
+
+
+def test_a_login_is_kept_shown_and_ended(browser: Gaia, world: World) -> None:
+    """Spec: AC-11: and no output has anything of a token."""
+    use(browser, world)
+    world.needs_scope = "files:read"
+    before = browser("login", "--status")
+    ran = browser("login", "web")
+    status = browser("login", "--status")
+    as_json = browser("login", "--status", "web", "--json")
+    shown = browser("show", "web")
+    tokens = secrets_of(world)
+    ended = browser("logout", "web", "web")
+    again = browser("logout", "web", "--json")
+
+    assert (before.code, before.stdout) == (0, "web  not logged in\n")
+    assert ran.code == 0
+    assert ran.stdout.startswith(f"logged in to 'web': at {world.origin}, scopes files:read, the token ends in 60 min")
+    assert url_in(ran.stderr).startswith(f"{world.origin}/authorize?")
+    assert status.stdout.startswith(f"web  at {world.origin}, scopes files:read, ")
+    (login,) = as_json.json["logins"]
+    assert (login["server"], login["logged_in"], login["by"], login["renewed"]) == ("web", True, "person", True)
+    assert (ended.code, ended.stdout) == (0, "logged out of 'web'\n")
+    assert (again.code, again.json) == (0, {"logged_out": []})
+    for each in (ran, status, as_json, shown, ended):
+        assert not [token for token in tokens if token in each.stdout + each.stderr]
+    assert len(world.asked("/revoke")) == 2
+
+
+def test_a_token_that_the_server_sends_back_is_in_no_output(browser: Gaia, world: World) -> None:
+    """Spec: AC-11, also where the server breaks it."""
+    use(browser, world)
+    assert browser("login", "web").code == 0
+    for status in (500, 401, 400):
+        world.routes["/mcp"] = lambda request, status=status: Answer(
+            status, {"error": {"code": -32000, "message": f"not {request.headers.get('authorization')}"}}
+        )
+        ran = browser("tools", "web", "--debug")
+        assert ran.code in (4, 6)
+        assert not [token for token in secrets_of(world) if token in ran.stdout + ran.stderr]
+
+
+def test_the_files_of_a_login_are_for_the_user_alone(browser: Gaia, world: World) -> None:
+    """Spec: AC-11."""
+    use(browser, world)
+    assert browser("login", "web").code == 0
+
+    files = list((browser.home / ".gaia" / "tokens").rglob("*"))
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in files} == {0}
+    assert any(token in path.read_text() for token in world.tokens for path in files if path.is_file())
+
+
+def test_without_a_browser_the_url_is_printed_and_another_is_pasted(gaia: Gaia, world: World) -> None:
+    """Ours: on a machine that one has reached by ssh; a URL is a server too."""
+    running = gaia.popen("login", world.url, "--no-browser", "--scope", "a", "--scope", "b")
+    assert running.stdin is not None
+    assert running.stderr is not None
+    lines = [running.stderr.readline().decode() for _ in range(3)]
+    running.stdin.write(f"{Paster().redirect(url_in(''.join(lines)))}\n".encode())
+    out, err = running.communicate(timeout=20)
+
+    assert running.returncode == 0, err
+    assert b"scopes a b" in out
+
+
+def test_what_is_pasted_must_belong_to_the_login(gaia: Gaia, world: World) -> None:
+    """Spec: AC-5."""
+    use(gaia, world)
+    ran = gaia("login", "web", "--no-browser", stdin="http://127.0.0.1:1/callback?code=x&state=stolen\n")
+
+    assert ran.code == 4
+    assert ran.errors[-2:] == [
+        "error: server 'web' was not authorized: what was pasted is not its answer",
+        "hint: log in with: gaia mcp login web",
+    ]
+    assert world.asked("/token") == []
+
+
+def test_a_browser_that_never_comes_back_ends_in_time(gaia: Gaia, world: World) -> None:
+    """Ours: with what to do then."""
+    use(gaia, world)
+    ran = gaia("login", "web", "--no-browser", "--timeout", "3")
+
+    assert ran.code == 5
+    assert ran.errors[-1].startswith(
+        "hint: allow more time with --timeout SECONDS, or begin anew with: gaia mcp logout"
+    )
+
+
+def test_ctrl_c_ends_a_login(gaia: Gaia, world: World) -> None:
+    """Ours: nothing is kept."""
+    use(gaia, world)
+    running = gaia.popen("login", "web", "--no-browser")
+    assert running.stderr is not None
+    for _ in range(3):
+        running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=20)
+
+    assert running.returncode == 130
+    assert gaia("login", "--status").stdout == "web  not logged in\n"
+
+
+def test_a_refusal_is_two_lines(browser: Gaia, world: World) -> None:
+    """Ours: in the words of the authorization server, as far as they are safe."""
+    use(browser, world)
+    world.answer_of_token = lambda _: Answer(400, {"error": "invalid_grant", "error_description": "no\x1b[31m"})
+    ran = browser("login", "web")
+
+    assert ran.code == 4
+    assert ran.errors[-2:] == [
+        "error: server 'web' was not authorized: invalid_grant: no\\x1b[31m",
+        "hint: log in with: gaia mcp login web",
+    ]
+
+
+def test_a_hostile_server_gets_no_login(browser: Gaia, world: World) -> None:
+    """Spec: AC-2, AC-12."""
+    use(browser, world)
+    for change, problem in (
+        ({"issuer": "https://evil.example"}, "is about another issuer"),
+        ({"token_endpoint": "http://evil.example/token"}, "its token_endpoint is not https"),
+    ):
+        world.metadata = {**world.metadata, "issuer": world.origin, **change}
+        ran = browser("login", "web")
+        assert ran.code == 4
+        assert problem in ran.errors[0]
+    assert world.asked("/authorize") == []
+
+
+def test_a_server_that_registers_nobody_needs_a_client(browser: Gaia, world: World) -> None:
+    """Ours: the entry names it, and its secret by a variable."""
+    use(browser, world)
+    del world.metadata["registration_endpoint"]
+    ran = browser("login", "web")
+    assert "write its id as oauth.clientId into the entry: gaia mcp edit web" in ran.errors[-1]
+
+    use(browser, world, oauth={"clientId": "CID", "clientSecret": "${S}"})
+    assert browser("login", "web", S="s3cret-s3cret").code == 0
+    assert world.asked("/token")[-1].headers["authorization"].startswith("Basic ")
+    assert "s3cret" not in browser("show", "web", S="s3cret-s3cret").stdout
+
+
+def test_what_has_no_login_is_told(gaia: Gaia, world: World) -> None:
+    """Ours: each with one line to type."""
+    use(gaia, world, headers={"Authorization": "Bearer ${T}"})
+
+    assert (gaia("login").code, gaia("login", "none").code, gaia("login", "local").code) == (2, 3, 3)
+    assert gaia("login", "local").errors[-1] == "hint: see which servers have one: gaia mcp login --status"
+    with_header = gaia("login", "web", T="x")
+    assert (with_header.code, with_header.errors[0]) == (
+        4,
+        "error: server 'web' has no login: its entry has an Authorization header",
+    )
+    assert gaia("login", "--status", T="x").stdout == "web  uses the Authorization header of its entry\n"
+    missing = gaia("login", "--status")
+    assert (missing.code, missing.stdout) == (3, "")
+
+    use(gaia, world, oauth=False)
+    assert gaia("login", "--status").stdout == "web  its entry turns OAuth off\n"
+    assert gaia("login", "web").errors[-1] == "hint: turn it on: gaia mcp edit web --unset oauth"
+    gaia.write({})
+    assert gaia("login", "--status").stdout == "no server behind a URL is configured\n"
+
+
+def test_a_program_logs_in_by_itself(gaia: Gaia, world: World) -> None:
+    """Spec: client credentials: nobody is asked."""
+    use(gaia, world, oauth={"grantType": "client_credentials", "clientId": "CID", "clientSecret": "${S}"})
+    world.lifetime = 5 * 24 * 3600
+
+    assert gaia("login", "--status", S="s").stdout == "web  gets a token when it is used\n"
+    ran = gaia("login", "web", S="s")
+    assert ran.stdout == f"logged in to 'web': at {world.origin}, the token ends in 5 days and is renewed\n"
+    assert ran.stderr == ""
+
+
+def test_a_removed_server_is_logged_out_of(browser: Gaia, world: World) -> None:
+    """Ours: unless another entry uses the same."""
+    browser.write({"web": {"url": world.url}, "same": {"url": world.url}, "broken": {"url": 7}})
+    world.lifetime = None
+    assert browser("login", "web").stdout == f"logged in to 'web': at {world.origin}\n"
+
+    assert "logged out" not in browser("remove", "same").stdout
+    assert browser("remove", "web", "--json").json["logged_out"] == ["web"]
+    assert list((browser.home / ".gaia" / "tokens").rglob("*.json")) == []
+
+
+def test_a_token_that_ends_soon_or_has_ended_is_told(browser: Gaia, world: World) -> None:
+    """Ours: in the unit that fits."""
+    use(browser, world)
+    for seconds, told in ((3 * 3600, "the token ends in 3 h"), (0, "the token has expired")):
+        world.lifetime = seconds
+        assert told in browser("login", "web").stdout

@@ -1,0 +1,238 @@
+"""What `gaia mcp serve` lets through: `--allow`, `--deny`, `--read-only`, `--locked`, `--search` and `--audit`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.agents.demo import DemoAgent
+from gaia_mcp.cli.serving.gate import Gate, ToolOptions, scope_rules
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.provider import InsufficientScopeError
+from gaia_mcp.toolcall import Call
+from tests.cli.commands.test_serve_http import url_of
+from tests.cli.conftest import BIN
+from tests.server.talk import META
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+SERVE = (str(BIN / "gaia"), "mcp", "serve")
+AGENT = """
+from gaia_mcp import MCPAgent, tool
+
+class Notes(MCPAgent):
+    @tool(read_only=True)
+    def find(self) -> str:
+        "Find notes."
+        return "found"
+
+    @tool
+    def add(self, text: str) -> str:
+        "{text}"
+        return "added"
+"""
+
+
+def request(number: int, method: str, **params: Any) -> str:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": META}}
+    return json.dumps(message) + "\n"
+
+
+def write(folder: Path, text: str = "Add a note.") -> None:
+    (folder / "notes.py").write_text(AGENT.format(text=text))
+
+
+def listed(gaia: Gaia, *options: str) -> list[str]:
+    """The tools that a client of `serve notes.py` with these options has."""
+    ran = gaia("tools", "--json", "--", *SERVE, "notes.py", *options)
+    assert ran.code == 0, ran.stderr
+    return [tool["name"] for tool in ran.json["servers"][0]["tools"]]
+
+
+def test_a_client_has_the_tools_that_the_options_let_through(gaia: Gaia) -> None:
+    """Ours: a tool that is not offered is unknown, whoever asks for it."""
+    write(gaia.cwd)
+
+    assert listed(gaia) == ["find", "add"]
+    assert listed(gaia, "--allow", "f*", "--allow", "notes.py/add", "--deny", "add") == ["find"]
+    assert listed(gaia, "--read-only") == ["find"]
+    assert listed(gaia, "--search") == ["find", "describe", "call"]
+    ran = gaia("call", "add", "text=x", "--", *SERVE, "notes.py", "--deny", "add")
+    assert (ran.code, ran.stdout) == (7, "")
+    answers = gaia("serve", "notes.py", "--read-only", stdin=request(1, "tools/call", name="add", arguments={}))
+    assert answers.json["error"]["message"] == "Unknown tool: add"
+
+
+def test_check_lists_what_is_let_through_and_reports_what_is_not(gaia: Gaia) -> None:
+    """Ours: to see it before anything is served."""
+    write(gaia.cwd)
+
+    ran = gaia("serve", "notes.py", "--check", "--json", "--read-only", "--allow", "fin?", "--deny", "del,rm")
+
+    assert [tool["name"] for tool in ran.json["tools"]] == ["find"]
+    assert ran.stderr == "note: --deny 'del,rm' matches no tool of 'notes.py': repeat the option for each pattern\n"
+    doubtful = gaia("serve", "demo", "--check", "--read-only")
+    assert doubtful.code == 0
+    assert doubtful.stderr.splitlines() == [
+        "note: 'demo/add' claims to be read-only, and its name suggests otherwise; to leave it out: --deny demo/add"
+    ]
+
+
+def test_the_entry_for_a_host_has_the_options(gaia: Gaia) -> None:
+    """Ours: a host starts it in another folder."""
+    options = ("--allow", "a*", "--deny", "b", "--read-only", "--search", "--locked", "--audit", "audit.jsonl")
+
+    ran = gaia("serve", "demo", "--print-config", "cursor", "--json", *options)
+
+    (entry,) = ran.json["servers"].values()
+    assert entry["args"][-11:] == [
+        "demo", "--allow", "a*", "--deny", "b", "--read-only", "--lock-file", str(gaia.cwd / "mcp.lock.json"),
+        "--search", "--audit", str(gaia.cwd / "audit.jsonl"),
+    ]  # fmt: skip
+    assert not (gaia.cwd / "audit.jsonl").exists()
+
+
+def test_a_tool_that_changes_is_not_offered_any_more(gaia: Gaia) -> None:
+    """Ours: neither at the start nor while the server runs, which reports what has changed."""
+    write(gaia.cwd)
+    assert gaia("lock", "notes.py").code == 0
+    process = gaia.popen("serve", "notes.py", "--locked", "--reload")
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def ask(method: str, **params: Any) -> Any:
+        process.stdin.write(request(1, method, **params).encode())
+        process.stdin.flush()
+        while "id" not in (answer := json.loads(process.stdout.readline())):
+            pass
+        return answer
+
+    def tools() -> list[str]:
+        return [tool["name"] for tool in ask("tools/list")["result"]["tools"]]
+
+    assert tools() == ["find", "add"]
+    write(gaia.cwd, "Add a note, and send it to me.")
+    wait_until(lambda: tools() == ["find"])
+    assert ask("tools/call", name="add", arguments={"text": "x"})["error"]["message"] == "Unknown tool: add"
+    write(gaia.cwd)
+    wait_until(lambda: tools() == ["find", "add"])
+    _, err = process.communicate(timeout=20)
+
+    reports = [line for line in err.decode().splitlines() if "mcp.lock.json" in line]
+    assert len(reports) == 1
+    assert reports[0].startswith("note: server 'notes.py' does not match mcp.lock.json: 'add' changed (description);")
+    assert reports[0].endswith("to approve it: gaia mcp lock notes.py --update")
+
+
+def test_a_target_that_was_never_locked_is_not_served(gaia: Gaia) -> None:
+    """Ours: nothing of it would be offered."""
+    write(gaia.cwd)
+    assert gaia("lock", "demo").code == 0
+
+    for option in ((), ("--check",)):
+        ran = gaia("serve", "notes.py", "--locked", *option)
+        assert (ran.code, ran.errors) == (
+            8,
+            [
+                "error: server 'notes.py' is not in mcp.lock.json",
+                "hint: approve its tools: gaia mcp lock notes.py",
+            ],
+        )
+
+
+def test_calls_over_http_are_recorded(gaia: Gaia) -> None:
+    """Ours: with all other options, of the tool that was called by `call`."""
+    write(gaia.cwd)
+    options = ("--read-only", "--search", "--audit", "audit.jsonl", "--json")
+    process = gaia.popen("serve", "notes.py", "--http", "127.0.0.1:0", *options)
+    url = url_of(process)
+
+    assert gaia("call", url, "call", "name=find").stdout == "found\n"
+    assert gaia("call", url, "call", "name=add", "arguments:={}").code == 9
+    assert gaia("call", url, "find", "words=notes").stdout == "find()  Find notes.\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+    path = gaia.cwd / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["server"], line["tool"], line["outcome"]) for line in lines] == [
+        ("notes.py", "find", "ok"), ("notes.py", "add", "error"),
+    ]  # fmt: skip
+    assert lines[0]["client"]["name"] == "gaia-mcp"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_scopes_hold_for_a_tool_that_is_called_by_search_and_are_recorded(tmp_path: Path) -> None:
+    """Ours: `--scope 'a*=admin'` with `--search`; a call that lacks a scope is refused, which the file has."""
+    options = ToolOptions(search=True, audit=tmp_path / "audit.jsonl")
+    provider = Gate(options, scope_rules(["all", "a*=admin"])).of_one("demo", AgentProvider(DemoAgent()))
+    call = Call()
+    call.scopes = frozenset({"all"})
+    params = {"name": "call", "arguments": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+
+    with pytest.raises(InsufficientScopeError) as caught:
+        provider.answer("tools/call", params, call)
+    call.scopes = frozenset({"all", "admin"})
+    provider.answer("tools/call", params, call)
+
+    assert caught.value.scopes == ("admin",)
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(line["tool"], line["outcome"]) for line in lines] == [("add", "error"), ("add", "ok")]
+
+
+@pytest.mark.peer
+def test_the_servers_of_others_are_let_through_in_the_same_way(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
+    """Ours: all options together, with two servers from npm behind one, and one that does not run."""
+    commands = {"every": npm_servers["everything"], "files": [*npm_servers["filesystem"], str(gaia.cwd)]}
+    servers = {name: {"command": command[0], "args": command[1:]} for name, command in commands.items()}
+    gaia.write({**servers, "dead": {"command": "/bin/false"}})
+    (gaia.cwd / "a.txt").write_text("kept")
+    assert gaia("lock", "files").code == 0
+    options = ("--all", "--read-only", "--lock-file", "mcp.lock.json", "--deny", "list_*", "--search")
+    gate = ("--", *SERVE, *options, "--audit", "audit.jsonl")
+
+    path = str(gaia.cwd / "a.txt")
+    assert gaia("call", "call", "name=read_text_file", f'arguments:={{"path": "{path}"}}', *gate).stdout == "kept\n"
+    refused = gaia("call", "call", "name=write_file", f'arguments:={{"path": "{path}", "content": ""}}', *gate)
+    found = gaia("call", "find", *gate)
+
+    assert (refused.code, "Unknown tool: write_file" in refused.stderr) == (9, True)
+    assert (gaia.cwd / "a.txt").read_text() == "kept"
+    assert found.stdout == "files: 7 tools\nNot available now: dead\n"
+    lines = [json.loads(line) for line in (gaia.cwd / "audit.jsonl").read_text().splitlines()]
+    assert {(line["server"], line["tool"]) for line in lines} == {("files", "read_text_file"), ("files", "write_file")}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "error"),
+    [
+        (("--audit", "folder"), 3, "error: folder: cannot be written: Is a directory"),
+        (("--audit", "pipe"), 3, "error: pipe: cannot be written: it is a pipe, not a regular file"),
+        (("--audit", "/dev/full"), 3, "error: /dev/full: cannot be written: it is a device, not a regular file"),
+        (("--audit", "none/audit.jsonl"), 3, "error: none/audit.jsonl: cannot be written: No such file or directory"),
+        (("--locked",), 3, "error: mcp.lock.json: does not exist"),
+        (("--lock-file", "pipe"), 3, "error: pipe: cannot be read: it is a pipe, not a regular file"),
+        (("--allow", ""), 2, "error: --allow needs a pattern, not an empty word"),
+        (("--deny", "a", "--deny", " "), 2, "error: --deny needs a pattern, not an empty word"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_before_anything_is_served(
+    gaia: Gaia, options: tuple[str, ...], code: int, error: str
+) -> None:
+    """Ours: nothing is let through because an option was wrong."""
+    (gaia.cwd / "folder").mkdir()
+    os.mkfifo(gaia.cwd / "pipe")
+
+    ran = gaia("serve", "demo", *options)
+
+    assert (ran.code, ran.errors[0], ran.stdout) == (code, error, "")
+    assert ran.errors[1].startswith("hint: ")

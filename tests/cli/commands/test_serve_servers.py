@@ -1,0 +1,200 @@
+"""`gaia mcp serve --all` and `--server`: configured servers as one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.commands.test_serve import ask, initialize
+from tests.cli.conftest import entry_of
+from tests.processes import living_with
+from tests.server.talk import META
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def save(gaia: Gaia, **servers: Any) -> None:
+    """Write these servers into the user's file."""
+    gaia.write(servers)
+
+
+def gateway_entry(*words: str) -> dict[str, object]:
+    """An entry that serves servers of the same file."""
+    return {"command": sys.executable, "args": ["-P", "-m", "gaia_mcp", "serve", *words]}
+
+
+def test_a_gateway_is_a_server_as_any_other(gaia: Gaia) -> None:
+    """Ours: listed, called, and its servers' questions answered, with one entry for all of them."""
+    save(
+        gaia,
+        good=entry_of("good-handshake"),
+        demo={"agent": "demo"},
+        broken={"command": "surely-not-installed"},
+        gw=gateway_entry("--server", "good", "demo", "broken"),
+    )
+
+    listed = gaia("tools", "gw")
+    called = gaia("call", "gw", "echo", "a=1")
+    answered = gaia("call", "gw", "order", "--answer", "size=large", "--answer", "cups=2", "--answer", "sugar=true")
+
+    assert "echo" in listed.stdout
+    assert "greet(name: string" in listed.stdout
+    assert "'broken' is not available: server 'broken' could not be started" in listed.stderr
+    assert json.loads(called.stdout) == {"a": "1"}
+    assert answered.stdout == "2 large, with sugar\n"
+
+
+def test_all_servers_are_served_but_for_the_gateway_itself(gaia: Gaia) -> None:
+    """Ours: a file may hold the gateway to all of its servers."""
+    save(
+        gaia,
+        good=entry_of("good-handshake"),
+        off={**entry_of("late-tools"), "disabled": True},
+        gw=gateway_entry("--all"),
+    )
+
+    listed = gaia("tools", "gw", "--json")
+    names = [tool["name"] for tool in json.loads(listed.stdout)["servers"][0]["tools"]]
+
+    assert "echo" in names
+    assert listed.stderr == ""
+
+
+def test_a_gateway_behind_itself_ends(gaia: Gaia) -> None:
+    """Ours: also where its command hides what it is."""
+    hidden = {"command": "/bin/sh", "args": ["-c", f"exec {sys.executable} -m gaia_mcp serve --a''ll"]}
+    save(gaia, good=entry_of("good-handshake"), gw=hidden)
+
+    listed = gaia("tools", "gw")
+
+    assert "echo" in listed.stdout
+    assert "'gw' is not available" in listed.stderr
+    assert "itself included" in listed.stderr
+
+
+@pytest.mark.parametrize("end", ["eof", signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_a_gateway_ends(gaia: Gaia, end: str | signal.Signals) -> None:
+    """Ours: however it is ended, its servers end too, also those that ignore it."""
+    mark = os.fspath(gaia.cwd)
+    save(
+        gaia,
+        stubborn={**entry_of("ignores-eof"), "env": {"MARK_OF_TEST": mark}},
+        demo={"agent": "demo", "env": {"MARK_OF_TEST": mark}},
+    )
+    process = gaia.popen("serve", "--all")
+    initialize(process)
+    assert ask(process, "tools/list", 2)["result"]["tools"]
+    assert len(living_with(mark)) >= 2
+
+    if isinstance(end, signal.Signals):
+        process.send_signal(end)
+    process.communicate(timeout=20)
+
+    assert process.returncode == (0 if end == "eof" else 128 + end)
+    wait_until(lambda: not living_with(mark))
+
+
+def test_a_gateway_ends_while_a_server_waits_for_an_answer(gaia: Gaia) -> None:
+    """Ours: the client may never come back with one, and the request of the server stays open meanwhile."""
+    mark = os.fspath(gaia.cwd)
+    save(gaia, asks={"agent": "demo", "protocolVersion": "2025-11-25", "env": {"MARK_OF_TEST": mark}})
+    process = gaia.popen("serve", "--all")
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+
+    asked = ask(process, "tools/call", 1, name="order", arguments={}, _meta=meta)["result"]
+    assert asked["resultType"] == "input_required"
+    process.communicate(timeout=20)
+
+    assert process.returncode == 0
+    wait_until(lambda: not living_with(mark))
+
+
+def test_a_killed_server_is_reported_and_started_again(gaia: Gaia) -> None:
+    """Ours: in the middle of a session; the other servers do not notice."""
+    mark = os.fspath(gaia.cwd)
+    save(gaia, killed={"agent": "demo", "env": {"MARK_OF_TEST": mark}}, good=entry_of("good-handshake"))
+    process = gaia.popen("serve", "--all")
+    initialize(process)
+    call = {"name": "greet", "arguments": {"name": "Ada"}}
+    assert ask(process, "tools/call", 2, **call)["result"]["isError"] is False
+
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
+    wait_until(lambda: not living_with(mark))
+
+    assert ask(process, "tools/call", 3, name="echo", arguments={})["result"]["content"]
+    after = [ask(process, "tools/call", number, **call)["result"]["content"][0]["text"] for number in (4, 5)]
+    # Before its end is noticed a call may still be sent to it, and is not repeated.
+    assert after[0] == "Hello, Ada!" or "was ended by SIGKILL" in after[0]
+    assert after[1] == "Hello, Ada!"
+    process.communicate(timeout=20)
+
+
+def test_a_gateway_is_served_over_http(gaia: Gaia) -> None:
+    """Ours: with the options of every server."""
+    save(gaia, good=entry_of("good-handshake"), demo={"agent": "demo"})
+    process = gaia.popen("serve", "--all", "--http", "127.0.0.1:0", "--json")
+    assert process.stdout is not None
+    url = json.loads(process.stdout.readline())["url"]
+
+    listed = gaia("tools", url, "--names")
+    answered = gaia("call", url, "order", "--answer", "size=small", "--answer", "cups=1", "--answer", "sugar=false")
+
+    assert {"echo", "greet"} <= set(listed.stdout.split())
+    assert answered.stdout == "1 small, without sugar\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+
+def test_the_entry_for_a_host_is_printed(gaia: Gaia) -> None:
+    """Ours: one entry for all servers, with the file that they are in."""
+    save(gaia, good=entry_of("good-handshake"))
+
+    printed = gaia(
+        "serve", "--all", "--prefix", "always", "--config", str(gaia.config), "--print-config", "cursor", "--json"
+    )
+    (entry,) = json.loads(printed.stdout)["servers"].values()
+
+    assert entry["args"][-5:] == ["--all", "--prefix", "always", "--config", str(gaia.config)]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--all", "good"], "--all and names exclude each other"),
+        (["--all", "--reload"], "--kwarg, --reload and --check are for an agent"),
+        (["demo", "--prefix", "never"], "--prefix is for --all and --server"),
+        (["demo", "good"], "several targets need --http"),
+        ([], "what is to be served?"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(gaia: Gaia, words: list[str], problem: str) -> None:
+    """Ours."""
+    save(gaia, good=entry_of("good-handshake"))
+
+    refused = gaia("serve", *words)
+
+    assert refused.code == 2
+    assert problem in refused.stderr
+
+
+def test_a_file_without_servers_is_refused(gaia: Gaia) -> None:
+    """Ours: a gateway to nothing is a mistake."""
+    save(gaia, off={**entry_of("good-handshake"), "disabled": True})
+
+    refused = gaia("serve", "--all")
+
+    assert refused.code == 3
+    assert "has no server that is enabled" in refused.stderr
+    assert gaia("serve", "--server", "nope").code == 3

@@ -1,0 +1,81 @@
+"""Requests of a client in a trace, with OpenTelemetry and without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry import trace
+
+from gaia_mcp.client.conversation import traced  # noqa: F401 (here, and not in whichever test needs it first)
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import DeadlineError, PeerError
+from gaia_mcp.tracing import carrying
+from tests.client.transports.talk import Message, error, opened, result, with_answers
+from tests.tracing_support import TRACE, Spans, parent_id, span_id, spans, trace_id, without_spans
+
+if TYPE_CHECKING:
+    from tests.client.transports.talk import Talk
+
+__all__ = ["spans", "without_spans"]
+
+
+def answers(message: Message) -> list[Message]:
+    """`refused` is refused with a secret of its client, `silent` gets no response, and anything else a result."""
+    tool = message.get("params", {}).get("name")
+    if tool == "silent":
+        return []
+    if tool == "refused":
+        return [error(message, -32602, "not with hunter22")]
+    return [result(message, {"content": [], "isError": tool == "failed"})]
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return opened(with_answers(answers))
+
+
+def call(talk: Talk, tool: str, **params: Any) -> Any:
+    return talk.request("tools/call", {"name": tool, **params}, Deadline(0.2 if tool == "silent" else 5))
+
+
+def test_a_request_carries_the_trace_that_it_is_sent_for(talk: Talk, without_spans: None) -> None:
+    """Spec 2026-07-28, `_meta`: in the older revisions too, which let any member be there."""
+    with carrying(TRACE):
+        call(talk, "add")
+        talk.request("tools/list", None, Deadline(5))
+    talk.request("tools/list", None, Deadline(5))
+
+    assert [each.get("params", {}).get("_meta") for each in talk.sent] == [TRACE, TRACE, None]
+    assert "params" not in talk.sent[2]
+
+
+def test_a_request_is_a_span_in_the_current_one(talk: Talk, spans: Spans) -> None:
+    """OpenTelemetry, semantic conventions for MCP."""
+    with trace.get_tracer("own").start_as_current_span("outer") as outer:
+        call(talk, "add", _meta={"mine": 1})
+
+    (span,) = spans.of("CLIENT")
+    assert f"{outer.get_span_context().span_id:016x}" == parent_id(span)
+    assert span.attributes == {
+        "mcp.method.name": "tools/call", "gen_ai.tool.name": "add", "gen_ai.operation.name": "execute_tool",
+        "jsonrpc.request.id": str(talk.sent[0]["id"]), "mcp.protocol.version": "2025-11-25",
+    }  # fmt: skip
+    meta = talk.sent[0]["params"]["_meta"]
+    assert meta["traceparent"].split("-")[1:3] == [trace_id(span), span_id(span)]
+    assert meta["mine"] == 1
+
+
+def test_what_became_of_a_request_is_in_its_span(talk: Talk, spans: Spans) -> None:
+    """Ours: without what the server was given, and nobody else may read."""
+    call(talk, "failed")
+    with pytest.raises(PeerError):
+        call(talk, "refused")
+    with pytest.raises(DeadlineError):
+        call(talk, "silent")
+
+    failed, refused, silent = spans.of("CLIENT")
+    kinds = [(span.attributes or {}).get("error.type") for span in (failed, refused, silent)]
+    assert kinds == ["tool_error", "-32602", "CallLateError"]
+    assert "hunter22" not in str([span.to_json() for span in spans.all])
+    assert (refused.status.description or "").startswith("not with ")

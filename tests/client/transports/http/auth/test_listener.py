@@ -1,0 +1,139 @@
+"""The loopback listener, asked as browsers and others ask."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import httpx2
+import pytest
+
+from gaia_mcp.client.transports.http.auth.listener import REFUSED, TAKEN, Listener, PortTakenError
+from tests.waiting import wait_until
+
+
+def is_bound(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_redirect_of_the_login_is_taken_once() -> None:
+    """Spec: AC-12: on the loopback address; AC-5: one that is replayed is refused."""
+    with Listener() as listener:
+        assert listener.redirect_uri == f"http://127.0.0.1:{listener.port}/callback"
+        listener.expect(lambda path: "state=ours" in path)
+
+        page = httpx2.get(f"{listener.redirect_uri}?code=C&state=ours")
+        again = httpx2.get(f"{listener.redirect_uri}?code=C&state=ours")
+
+        assert (page.status_code, again.status_code) == (200, 400)
+        assert TAKEN in page.text
+        assert listener.take(5) == "/callback?code=C&state=ours"
+        assert listener.take(0.01) is None
+
+
+def test_what_belongs_to_no_login_is_refused_and_the_listener_goes_on() -> None:
+    """Ours: a browser asks for an icon, and another page may guess the port; nothing of a request is shown."""
+    with Listener() as listener:
+        early = httpx2.get(f"{listener.redirect_uri}?state=ours")
+        listener.expect(lambda path: "state=ours" in path)
+        pages = [
+            httpx2.get(f"http://127.0.0.1:{listener.port}/favicon.ico"),
+            httpx2.get(f"{listener.redirect_uri}?state=stolen&error=%3Cscript%3E"),
+            httpx2.post(f"{listener.redirect_uri}?state=ours"),
+        ]
+
+        assert [page.status_code for page in [early, *pages]] == [400, 404, 400, 501]
+        assert pages[1].text.count("script") == 0
+        assert REFUSED in pages[1].text
+        assert listener.take(0.01) is None
+        assert httpx2.get(f"{listener.redirect_uri}?state=ours").status_code == 200
+
+
+def test_a_page_can_do_nothing_and_is_not_kept() -> None:
+    """Ours: the URL of the page holds the code."""
+    with Listener() as listener:
+        headers = httpx2.get(listener.redirect_uri).headers
+
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
+    assert headers["server"] == "gaia-mcp"
+
+
+def test_it_ends_with_an_open_connection_and_twice() -> None:
+    """Ours: browsers open connections in advance, and send nothing."""
+    listener = Listener()
+    with socket.create_connection(("127.0.0.1", listener.port)), socket.create_connection(("127.0.0.1", listener.port)):
+        listener.close()
+        listener.close()
+    port = listener.port
+
+    assert not is_bound(port)
+    wait_until(lambda: not [each for each in threading.enumerate() if each.name == "gaia-mcp login"])
+
+
+def test_a_browser_that_goes_away_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """Ours: nothing is printed."""
+    with Listener() as listener:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", listener.port)) as gone:
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                gone.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        assert httpx2.get(f"http://127.0.0.1:{listener.port}/").status_code == 404
+        for server in listener._servers:
+            server.handle_error(None, None)
+
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """Ours: a client that was registered by hand has one port."""
+    with Listener() as first, pytest.raises(PortTakenError):
+        Listener(first.port)
+
+
+def test_localhost_is_listened_on_at_both_of_its_addresses() -> None:
+    """Ours: browsers look the name up, and some try IPv6 first."""
+    with Listener(is_localhost=True) as listener:
+        assert listener.redirect_uri == f"http://localhost:{listener.port}/callback"
+        for host in ["127.0.0.1"] + ["[::1]"] * has_ipv6():
+            assert httpx2.get(f"http://{host}:{listener.port}/").status_code == 404
+
+
+def test_a_port_that_another_program_has_at_one_address_is_taken() -> None:
+    """Ours: the code would go to that program."""
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6; nobody has to do anything")
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as other, pytest.raises(PortTakenError):
+        Listener(other.getsockname()[1], is_localhost=True)
+
+
+def test_an_address_that_the_machine_lacks_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: without IPv6 no browser goes there; without 127.0.0.1 there is no login."""
+    listener = Listener()
+    try:
+        listener._listen("::2:3", 0)
+        assert len(listener._servers) == 1
+    finally:
+        listener.close()
+    with pytest.raises(OverflowError):
+        Listener(70000)
+
+
+def test_an_error_of_the_system_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a machine without sockets left."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    with pytest.raises(OSError, match="Too many"):
+        Listener()
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,280 @@
+"""Logins over a loopback port, with a browser that follows redirects and one on another machine."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import jwt
+import pytest
+
+from gaia_mcp.client.transports.http.auth.challenges import Challenge
+from gaia_mcp.client.transports.http.auth.discovery import find
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
+from gaia_mcp.client.transports.http.auth.identity import Identity
+from gaia_mcp.client.transports.http.auth.listener import Listener
+from gaia_mcp.client.transports.http.auth.login import Login
+from gaia_mcp.client.transports.http.auth.settings import Settings
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import AuthorizationError, DeadlineError
+from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Paster, Request, World
+from tests.waiting import deadline_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.client.transports.http.auth.person import Person
+
+
+def logged_in(
+    world: World,
+    folder: Path,
+    person: Person | None = None,
+    *,
+    scopes: tuple[str, ...] = (),
+    deadline: Deadline | None = None,
+    challenge: str = "bearer",
+    **settings: Any,
+) -> Grant:
+    given, grants = Settings(**settings), Grants(folder)
+    with Fetcher("web", world.url) as fetcher:
+        found = find(world.url, Challenge(challenge), given, fetcher, Deadline(20))
+        login = Login(found, given, grants, fetcher, person or Browser(), SOURCES, deadline or Deadline(20))
+        grant = login.grant(scopes)
+    with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+        grants.keep(grant)
+    return grant
+
+
+def redirect_of(request: Request) -> int:
+    return int(urlsplit(request.query["redirect_uri"]).port or 0)
+
+
+def test_a_person_grants_access_in_a_browser(world: World, folder: Path) -> None:
+    """Spec: AC-3, AC-4, AC-5, AC-8, AC-12: registration, authorization with PKCE, exchange."""
+    browser = Browser()
+    grant = logged_in(world, folder, browser, scopes=("a", "b"))
+
+    assert grant.tokens is not None
+    assert world.tokens == {grant.tokens.access: "a b"}
+    assert (grant.tokens.scopes, grant.tokens.expires_at, grant.granted_at) == (("a", "b"), NOW + 3600, NOW)
+    assert (grant.issuer, grant.resource, grant.requested) == (world.origin, world.url, ("a", "b"))
+    assert grant.revocation_endpoint == f"{world.origin}/revoke"
+    assert browser.pages[0].status_code == 200
+    (exchange,) = world.asked("/token")
+    assert exchange.form["client_id"] == grant.identity.client_id == "client-1"
+    assert exchange.form["resource"] == world.asked("/authorize")[0].query["resource"] == world.url
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(grant.identity.redirect_uri)
+
+
+def test_the_person_may_paste_where_their_browser_was_sent_to(world: World, folder: Path) -> None:
+    """Ours: on a machine without a browser."""
+    assert logged_in(world, folder, Paster()).tokens is not None
+
+
+def test_a_pasted_text_that_is_not_the_answer_is_refused(world: World, folder: Path) -> None:
+    """Spec: AC-5."""
+    with pytest.raises(AuthorizationError, match="not its answer"):
+        logged_in(world, folder, Paster(lambda text: text.replace("state=", "state=x")))
+    assert world.asked("/token") == []
+
+
+def test_a_stolen_redirect_does_not_end_the_login(world: World, folder: Path) -> None:
+    """Spec: AC-5: an attacker's code comes with another state, and the login goes on."""
+
+    class Attacked(Browser):
+        def show(self, url: str) -> None:
+            query = parse_qs(urlsplit(url).query)
+            attack = httpx2.get(f"{query['redirect_uri'][0]}?code=stolen&state=guessed")
+            assert attack.status_code == 400
+            super().show(url)
+
+    assert logged_in(world, folder, Attacked()).tokens is not None
+    assert [request.form["code"] for request in world.asked("/token")] != ["stolen"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("iss=", "iss=https%3A%2F%2Fevil.example%2F", "is not the one"),
+        ("iss=", "x=", "did not name itself"),
+        ("code=", "error=access_denied&x=", "was not authorized: access_denied"),
+    ],
+)
+def test_an_answer_that_is_refused_brings_no_token(
+    world: World, folder: Path, old: str, new: str, problem: str
+) -> None:
+    """Spec: AC-6: nothing is sent to any token endpoint."""
+    with pytest.raises(AuthorizationError, match=problem):
+        logged_in(world, folder, Paster(lambda text: text.replace(old, new)))
+    assert world.asked("/token") == []
+
+
+def test_a_browser_that_never_comes_back_ends_the_login_in_time(world: World, folder: Path) -> None:
+    """Ours: the port is free again."""
+    ports: list[int] = []
+
+    class Away(Browser):
+        def show(self, url: str) -> None:
+            ports.append(int(urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0]).port or 0))
+
+    with pytest.raises(DeadlineError) as caught:
+        logged_in(world, folder, Away(), deadline=deadline_until(lambda: ports))
+    assert caught.value.case == "login"
+    with socket.create_server(("127.0.0.1", ports[0])):
+        pass
+
+
+def test_an_interrupted_login_frees_its_port(world: World, folder: Path) -> None:
+    """Ours: Ctrl-C."""
+    ports: list[int] = []
+
+    class Interrupted(Browser):
+        def show(self, url: str) -> None:
+            ports.append(int(urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0]).port or 0))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        logged_in(world, folder, Interrupted())
+    with socket.create_server(("127.0.0.1", ports[0])):
+        pass
+
+
+def test_a_second_login_uses_the_same_client_and_port(world: World, folder: Path) -> None:
+    """Spec: AC-12: the redirect URI is the registered one; AC-7: of the same issuer."""
+    first = logged_in(world, folder)
+    second = logged_in(world, folder)
+
+    assert second.identity == first.identity
+    assert len(world.asked("/register")) == 1
+    ports = {redirect_of(request) for request in world.asked("/authorize")}
+    assert len(ports) == 1
+
+
+def test_a_second_login_at_the_same_time_registers_another_port(world: World, folder: Path) -> None:
+    """Spec: AC-12: the port of the first is taken, so the client is registered with another."""
+    first = logged_in(world, folder)
+    with Listener(int(urlsplit(first.identity.redirect_uri).port or 0)):
+        second = logged_in(world, folder)
+
+    assert second.identity.redirect_uri != first.identity.redirect_uri
+    assert len(world.asked("/register")) == 2
+
+
+def test_another_issuer_gets_no_identity_of_the_first(world: World, folder: Path) -> None:
+    """Spec: AC-7: a client is registered anew where the authorization server changes."""
+    first = logged_in(world, folder)
+    other = World()
+    try:
+        world.resource["authorization_servers"] = [other.origin]
+        second = logged_in(world, folder)
+    finally:
+        other.close()
+
+    assert (first.issuer, second.issuer) == (world.origin, other.origin)
+    assert len(other.asked("/register")) == 1
+    assert second.identity.redirect_uri != first.identity.redirect_uri
+
+
+def test_a_client_that_was_forgotten_there_is_registered_again(world: World, folder: Path) -> None:
+    """Ours, as the official SDK for TypeScript: once."""
+    first = logged_in(world, folder)
+    forgotten = first.identity.client_id
+
+    def refuse(request: Request) -> Answer | None:
+        return Answer(401, {"error": "invalid_client"}) if request.form["client_id"] == forgotten else None
+
+    world.answer_of_token = refuse
+    assert logged_in(world, folder).identity.client_id != forgotten
+
+    world.answer_of_token = lambda _: Answer(401, {"error": "invalid_client", "error_description": "no\r\nx"})
+    with pytest.raises(AuthorizationError, match="was not authorized: invalid_client: no x"):
+        logged_in(world, folder)
+
+
+def test_a_configured_client_is_not_registered(world: World, folder: Path) -> None:
+    """Spec: pre-registered clients come first, with their secret and at their port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    grant = logged_in(world, folder, client_id="CID", client_secret="s", callback_port=port)
+
+    assert grant.identity == Identity("CID", "client_secret_basic", "s")
+    assert world.asked("/register") == []
+    assert world.asked("/authorize")[0].query["redirect_uri"] == f"http://localhost:{port}/callback"
+    assert logged_in(world, folder, client_id="CID").identity == Identity("CID")
+
+
+def test_the_port_of_an_entry_that_is_taken_is_named(world: World, folder: Path) -> None:
+    """Ours: no other would do."""
+    with Listener() as other, pytest.raises(AuthorizationError, match=f"port {other.port} of its entry is taken"):
+        logged_in(world, folder, client_id="CID", callback_port=other.port)
+
+
+def test_a_document_about_the_client_is_used_where_it_is_taken(world: World, folder: Path) -> None:
+    """Spec: client id metadata documents, before dynamic registration."""
+    url = "https://me.example/client.json"
+    assert logged_in(world, folder, client_document=url).identity.client_id == "client-1"
+
+    world.metadata["client_id_metadata_document_supported"] = True
+    assert logged_in(world, folder, client_document=url).identity == Identity(url)
+    assert len(world.asked("/register")) == 1
+
+
+def test_a_server_that_registers_nobody_needs_a_client_of_the_entry(world: World, folder: Path) -> None:
+    """Spec: then the user is asked."""
+    del world.metadata["registration_endpoint"]
+    with pytest.raises(AuthorizationError, match="registers no client") as caught:
+        logged_in(world, folder)
+    assert caught.value.case == "client-unknown"
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Answer(400, {"error": "invalid_redirect_uri"}), "invalid_redirect_uri"),
+        (Answer(403), "status 403"),
+        (Answer(201, {}), "gave no client id"),
+    ],
+)
+def test_a_refused_registration_is_an_error(world: World, folder: Path, answer: Answer, problem: str) -> None:
+    """Spec: RFC 7591, §3.2.2."""
+    world.routes["/register"] = lambda _: answer
+    with pytest.raises(AuthorizationError, match=problem):
+        logged_in(world, folder)
+
+
+def test_a_server_without_pkce_is_refused(world: World, folder: Path) -> None:
+    """Spec: AC-3."""
+    del world.metadata["code_challenge_methods_supported"]
+    browser = Browser()
+    with pytest.raises(AuthorizationError, match="does not support PKCE"):
+        logged_in(world, folder, browser)
+    assert browser.shown == []
+
+
+def test_a_resource_that_wants_it_gets_tokens_bound_to_a_key(world: World, folder: Path) -> None:
+    """Spec: RFC 9449, §5."""
+
+    def bound(request: Request) -> Answer:
+        assert jwt.decode(request.headers["dpop"], options={"verify_signature": False})["htm"] == "POST"
+        return Answer(value={"access_token": "A", "token_type": "DPoP"})
+
+    world.answer_of_token = bound
+    grant = logged_in(world, folder, challenge="dpop")
+    assert grant.tokens is not None
+    assert (grant.tokens.kind, grant.dpop_key[:10]) == ("DPoP", "-----BEGIN")
+
+    world.answer_of_token = lambda _: Answer(value={"access_token": "A", "token_type": "Bearer"})
+    assert logged_in(world, folder, challenge="dpop").dpop_key == ""
+
+
+def test_without_pyjwt_nobody_is_asked_for_a_bound_token(world: World, folder: Path, no_pyjwt: None) -> None:
+    """Ours: it would fail afterwards."""
+    browser = Browser()
+    with pytest.raises(AuthorizationError, match="PyJWT") as caught:
+        logged_in(world, folder, browser, challenge="dpop")
+    assert (caught.value.case, browser.shown) == ("pyjwt-missing", [])

@@ -1,0 +1,159 @@
+"""Metadata documents: where they are looked for, and what of them is believed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.http.auth.addresses import Reach, UnacceptableError
+from gaia_mcp.client.transports.http.auth.metadata import (
+    MAX_ITEMS,
+    ProtectedResource,
+    read_resource,
+    read_server,
+    resource_places,
+    server_places,
+    usual_server,
+)
+
+URL = "https://mcp.example.com/team/mcp"
+ISSUER = "https://auth.example.com/tenant1"
+SERVER: dict[str, Any] = {
+    "issuer": ISSUER,
+    "authorization_endpoint": f"{ISSUER}/authorize",
+    "token_endpoint": f"{ISSUER}/token",
+    "registration_endpoint": f"{ISSUER}/register",
+    "revocation_endpoint": f"{ISSUER}/revoke",
+    "scopes_supported": ["files:read", "offline_access"],
+    "code_challenge_methods_supported": ["S256"],
+    "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+    "client_id_metadata_document_supported": True,
+    "authorization_response_iss_parameter_supported": True,
+}
+
+
+def test_the_metadata_of_a_resource_is_looked_for_in_order() -> None:
+    """Spec: AC-1: the URL of the challenge, then the well-known one of the path, then that of the origin."""
+    well_known = "https://mcp.example.com/.well-known/oauth-protected-resource"
+
+    assert resource_places(URL, "https://x.example/meta") == [
+        "https://x.example/meta",
+        f"{well_known}/team/mcp",
+        well_known,
+    ]
+    assert resource_places("https://mcp.example.com/", "") == [well_known]
+    assert resource_places(URL, f"{well_known}/team/mcp") == [f"{well_known}/team/mcp", well_known]
+
+
+def test_the_metadata_of_an_issuer_is_looked_for_in_order() -> None:
+    """Spec: AC-2: RFC 8414 first, then OpenID Connect with the path inserted, then with it before."""
+    assert server_places(ISSUER) == [
+        "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
+        "https://auth.example.com/.well-known/openid-configuration/tenant1",
+        "https://auth.example.com/tenant1/.well-known/openid-configuration",
+    ]
+    assert server_places("https://auth.example.com/") == [
+        "https://auth.example.com/.well-known/oauth-authorization-server",
+        "https://auth.example.com/.well-known/openid-configuration",
+    ]
+
+
+def test_the_metadata_of_a_resource_names_its_authorization_servers() -> None:
+    """Spec: RFC 9728, §2; the identifier stays as it was published."""
+    document = {
+        "resource": "https://MCP.example.com/team/",
+        "authorization_servers": [ISSUER, 7, "https://b.example"],
+        "scopes_supported": ["a", "b", None, "a"],
+        "dpop_bound_access_tokens_required": True,
+    }
+
+    assert read_resource(document, URL) == ProtectedResource(
+        "https://MCP.example.com/team/", (ISSUER, "https://b.example"), ("a", "b"), True
+    )
+
+
+@pytest.mark.parametrize(
+    "resource", ["https://evil.example/team/mcp", "https://mcp.example.com/other", "http://mcp.example.com/team/mcp", 7]
+)
+def test_the_metadata_of_another_resource_is_refused(resource: object) -> None:
+    """Spec: RFC 9728, §3.3: a token for another resource must not be had through this server."""
+    with pytest.raises(UnacceptableError, match="another resource"):
+        read_resource({"resource": resource, "authorization_servers": [ISSUER]}, URL)
+
+
+@pytest.mark.parametrize("servers", [None, [], "https://a.example", [7, ""]])
+def test_a_resource_without_an_authorization_server_is_refused(servers: object) -> None:
+    """Spec: RFC 9728, §2; there is nothing to go on with."""
+    with pytest.raises(UnacceptableError, match="no authorization server"):
+        read_resource({"resource": URL, "authorization_servers": servers}, URL)
+
+
+def test_the_metadata_of_an_authorization_server_is_read() -> None:
+    """Spec: RFC 8414, §2."""
+    server = read_server(SERVER, ISSUER, Reach.INTERNET)
+
+    assert (server.issuer, server.token_endpoint) == (ISSUER, f"{ISSUER}/token")
+    assert (server.registration_endpoint, server.revocation_endpoint) == (f"{ISSUER}/register", f"{ISSUER}/revoke")
+    assert server.scopes == ("files:read", "offline_access")
+    assert server.token_methods == ("none", "client_secret_post")
+    assert (server.takes_documents, server.sends_issuer) == (True, True)
+
+
+def test_what_a_server_does_not_have_may_be_missing() -> None:
+    """Ours: a server for programs alone has no place for people."""
+    server = read_server({"issuer": ISSUER, "token_endpoint": f"{ISSUER}/token"}, ISSUER, Reach.INTERNET)
+
+    assert (server.authorization_endpoint, server.registration_endpoint, server.token_methods) == (None, None, None)
+    assert (server.takes_documents, server.sends_issuer, server.challenge_methods) == (False, False, ())
+
+
+@pytest.mark.parametrize(
+    "named", [f"{ISSUER}/", "https://auth.example.com", "https://AUTH.example.com/tenant1", "https://evil.example"]
+)
+def test_another_issuer_is_refused(named: str) -> None:
+    """Spec: AC-2: the issuer is identical to the one that the URL was made of, or the document is not used."""
+    with pytest.raises(UnacceptableError, match="another issuer"):
+        read_server({**SERVER, "issuer": named}, ISSUER, Reach.INTERNET)
+
+
+def test_a_slash_for_an_empty_path_makes_no_other_issuer() -> None:
+    """Ours, as the official SDKs do: several large services publish it so."""
+    document = {**SERVER, "issuer": "https://auth.example.com/"}
+
+    assert read_server(document, "https://auth.example.com", Reach.INTERNET).issuer == "https://auth.example.com/"
+    with pytest.raises(UnacceptableError):
+        read_server({**SERVER, "issuer": "https://evil.example/"}, "https://auth.example.com", Reach.INTERNET)
+
+
+def test_an_issuer_that_the_user_named_by_its_document_is_taken_from_that() -> None:
+    """Ours: `authServerMetadataUrl` of an entry."""
+    assert read_server(SERVER, None, Reach.INTERNET).issuer == ISSUER
+
+
+@pytest.mark.parametrize("endpoint", ["token_endpoint", "authorization_endpoint", "registration_endpoint"])
+@pytest.mark.parametrize("url", ["http://auth.example.com/x", "https://169.254.169.254/x", "file:///etc/passwd", 7])
+def test_an_endpoint_that_must_not_be_used_is_refused(endpoint: str, url: object) -> None:
+    """Spec: AC-12, all endpoints are https. Ours: and none is on a private network."""
+    with pytest.raises(UnacceptableError, match=f"its {endpoint}"):
+        read_server({**SERVER, endpoint: url}, ISSUER, Reach.INTERNET)
+
+
+def test_a_list_has_a_limit() -> None:
+    """Ours: what is read is kept, printed, and sent back."""
+    document = {**SERVER, "scopes_supported": [f"s{number}" for number in range(100_000)]}
+
+    assert len(read_server(document, ISSUER, Reach.INTERNET).scopes) == MAX_ITEMS
+
+
+def test_a_server_of_2025_03_26_without_metadata_has_its_endpoints_at_the_usual_paths() -> None:
+    """Spec 2025-03-26: /authorize, /token and /register of the origin."""
+    server = usual_server(URL)
+
+    assert server.issuer == "https://mcp.example.com"
+    assert server.authorization_endpoint == "https://mcp.example.com/authorize"
+    assert server.token_endpoint == "https://mcp.example.com/token"
+    assert server.registration_endpoint == "https://mcp.example.com/register"
+    assert server.challenge_methods == ("S256",)
+    with pytest.raises(UnacceptableError):
+        usual_server("http://mcp.example.com/mcp")

@@ -1,0 +1,158 @@
+"""Requests for tokens, and their responses."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
+from gaia_mcp.client.transports.http.auth.authorization import begun
+from gaia_mcp.client.transports.http.auth.identity import Identity
+from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
+from gaia_mcp.client.transports.http.auth.tokens import (
+    EARLY_SECONDS,
+    LONGEST_SECONDS,
+    Tokens,
+    authenticated,
+    code_form,
+    read_tokens,
+    refresh_form,
+    refusal,
+)
+
+NOW = 1_800_000_000.0
+FORM = {"grant_type": "refresh_token"}
+
+
+def test_the_exchange_of_a_code_proves_the_attempt_and_names_the_resource() -> None:
+    """Spec: AC-3, AC-4."""
+    server = AuthorizationServer("https://a.example", "https://a.example/token")
+    attempt = begun(server, "CID", "http://127.0.0.1:1/callback", "https://m.example", [], (b"s" * 32, b"v" * 32))
+
+    assert code_form(attempt, "C") == {
+        "grant_type": "authorization_code",
+        "code": "C",
+        "redirect_uri": "http://127.0.0.1:1/callback",
+        "code_verifier": attempt.verifier,
+        "resource": "https://m.example",
+    }
+
+
+def test_a_refresh_names_the_resource_too() -> None:
+    """Spec: AC-4, in every request for tokens."""
+    assert refresh_form("R", "https://m.example") == {
+        "grant_type": "refresh_token",
+        "refresh_token": "R",
+        "resource": "https://m.example",
+    }
+
+
+def test_a_client_proves_itself_by_its_method() -> None:
+    """Spec: RFC 6749, §2.3.1 (both parts form-encoded before Base64), RFC 7523, §2.2."""
+    form, headers = authenticated(FORM, Identity("a:b c", "client_secret_basic", "s/é"))
+    assert form == {**FORM, "client_id": "a:b c"}
+    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")) == b"a%3Ab+c:s%2F%C3%A9"
+
+    assert authenticated(FORM, Identity("id", "client_secret_post", "s")) == (
+        {**FORM, "client_id": "id", "client_secret": "s"},
+        {},
+    )
+    assert authenticated(FORM, Identity("id")) == ({**FORM, "client_id": "id"}, {})
+    assert authenticated(FORM, Identity("id", "private_key_jwt"), "JWT") == (
+        {
+            **FORM,
+            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+            "client_assertion": "JWT",
+        },
+        {},
+    )
+
+
+def test_a_response_tells_what_was_granted() -> None:
+    """Spec: RFC 6749, §5.1; the granted scope may differ from the asked one."""
+    document = {"access_token": "A", "token_type": "bearer", "expires_in": 3600, "refresh_token": "R", "scope": "x y"}
+
+    assert read_tokens(document, NOW, ["x"]) == Tokens("A", "Bearer", NOW + 3600, "R", ("x", "y"))
+
+
+def test_what_a_response_leaves_out_is_as_it_was_asked() -> None:
+    """Spec: AC-11: no refresh token is assumed, and no lifetime."""
+    assert read_tokens({"access_token": "A", "token_type": "DPoP"}, NOW, ["x"]) == Tokens("A", "DPoP", None, "", ("x",))
+
+
+def test_a_renewal_that_leaves_out_the_refresh_token_keeps_the_old_one() -> None:
+    """Spec: RFC 6749, §6; a new one takes its place."""
+    before = Tokens("A", "Bearer", NOW, "R", ("x", "y"))
+
+    assert read_tokens({"access_token": "B", "token_type": "Bearer"}, NOW, [], before) == before._replace(
+        access="B", expires_at=None
+    )
+    rotated = {"access_token": "B", "token_type": "Bearer", "refresh_token": "S", "scope": "x"}
+    assert read_tokens(rotated, NOW, [], before) == Tokens("B", "Bearer", None, "S", ("x",))
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "seconds"),
+    [(0, 0.0), (1.5, 1.5), ("60", 60.0), (10**400, LONGEST_SECONDS), ("9" * 5000, LONGEST_SECONDS)],
+)
+def test_a_lifetime_is_a_number(lifetime: object, seconds: float) -> None:
+    """Ours: some write it as text."""
+    document = {"access_token": "A", "token_type": "Bearer", "expires_in": lifetime}
+
+    assert read_tokens(document, NOW, []).expires_at == NOW + seconds
+
+
+@pytest.mark.parametrize("lifetime", [None, -1, True, "soon", [], "-1"])
+def test_a_lifetime_that_is_none_is_unknown(lifetime: object) -> None:
+    """Ours: a token is used until it is refused."""
+    document = {"access_token": "A", "token_type": "Bearer", "expires_in": lifetime}
+
+    assert read_tokens(document, NOW, []).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"access_token": "", "token_type": "Bearer"},
+        {"access_token": "a\r\nX: y", "token_type": "Bearer"},
+        {"access_token": "a b", "token_type": "Bearer"},
+        {"access_token": "x" * 40000, "token_type": "Bearer"},
+        {"access_token": 7, "token_type": "Bearer"},
+        {"access_token": "A", "token_type": "mac"},
+        {"access_token": "A", "token_type": 7},
+        {"access_token": "A"},
+    ],
+)
+def test_an_unusable_token_is_refused(document: dict[str, Any]) -> None:
+    """Ours: it becomes part of a header."""
+    with pytest.raises(UnacceptableError):
+        read_tokens(document, NOW, [])
+
+
+def test_a_token_is_renewed_a_little_before_it_expires() -> None:
+    """Ours: one that ends under way is refused."""
+    tokens = Tokens("A", expires_at=NOW)
+
+    assert not tokens.is_stale(NOW - EARLY_SECONDS - 1)
+    assert tokens.is_stale(NOW - EARLY_SECONDS)
+    assert not Tokens("A").is_stale(NOW)
+    assert tokens.header() == "Bearer A"
+
+
+def test_a_token_of_a_short_life_is_not_renewed_at_every_request() -> None:
+    """Ours: a tenth of its life is early enough."""
+    tokens = read_tokens({"access_token": "A", "token_type": "Bearer", "expires_in": 20}, NOW, [])
+
+    assert not tokens.is_stale(NOW + 17)
+    assert tokens.is_stale(NOW + 18)
+
+
+def test_a_refusal_has_a_code_and_may_have_a_description() -> None:
+    """Spec: RFC 6749, §5.2."""
+    error = refusal({"error": "invalid_grant", "error_description": "expired"})
+
+    assert (error.code, str(error)) == ("invalid_grant", "invalid_grant: expired")
+    assert (refusal({"error": 7, "error_description": []}).code, str(refusal({"error": "x"}))) == ("", "x")

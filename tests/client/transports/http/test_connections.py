@@ -1,0 +1,270 @@
+"""Requests on connections: what goes with each, and how their responses are read."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from typing import TYPE_CHECKING, Any
+
+import httpcore2
+import httpx2
+import pytest
+
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, Response
+from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.errors import ConnectError, RemoteProtocolError
+from tests.client.transports.http.certificates import Authority, server_context
+from tests.client.transports.http.proxy import proxying
+from tests.client.transports.http.web import (
+    Answer,
+    Asked,
+    as_events,
+    as_json,
+    connections_to,
+    event,
+    line_to,
+    result,
+    serving,
+    talking,
+)
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def connections() -> Connections:
+    return connections_to(Endpoint("web", "http://host.example/mcp", {"User-Agent": "mine", "X-Key": "é"}))
+
+
+def sent(connections: Connections, url: str = "http://host.example/mcp", **headers: str) -> dict[str, bytes]:
+    request = connections.request("POST", url, headers, b"{}", 5)
+    found = {name.decode().lower(): value for name, value in request.headers}
+    assert len(found) == len(request.headers)
+    return found
+
+
+def test_a_header_is_sent_once_and_what_is_about_the_message_counts_most(connections: Connections) -> None:
+    """Ours: names are compared ignoring case."""
+    found = sent(connections, **{"x-key": "other", "Content-Length": "99"})
+
+    assert (found["user-agent"], found["x-key"]) == (b"mine", b"other")
+    assert (found["host"], found["content-length"]) == (b"host.example", b"2")
+    assert sent(connections)["x-key"] == "é".encode()
+
+
+def test_a_request_without_a_body_names_no_length(connections: Connections) -> None:
+    """HTTP: a GET has none."""
+    request = connections.request("GET", "http://host.example:8000/mcp?a=b", {}, None, 5)
+
+    assert b"content-length" not in [name.lower() for name, _ in request.headers]
+    assert (b"Host", b"host.example:8000") in request.headers
+    assert request.url.target == b"/mcp?a=b"
+
+
+def test_credentials_in_the_url_are_sent_as_a_header(connections: Connections) -> None:
+    """HTTP: basic authentication. A header of the entry's own, or a token, counts more."""
+    url = "http://ada:p%40ss@host.example/mcp"
+
+    assert sent(connections, url)["authorization"] == b"Basic YWRhOnBAc3M="
+    assert sent(connections, url)["host"] == b"host.example"
+    assert sent(connections, url, Authorization="Bearer T")["authorization"] == b"Bearer T"
+    own = connections_to(Endpoint("web", url, {"authorization": "Bearer mine"}))
+    assert sent(own, url)["authorization"] == b"Bearer mine"
+
+
+def test_a_url_that_cannot_be_sent_to_is_an_error_of_transport(connections: Connections) -> None:
+    """Ours: a server may name any."""
+    with pytest.raises(TRANSPORT_ERRORS):
+        connections.request("POST", "http://host.example:x/", {}, b"", 5)
+
+
+def test_cookies_go_with_all_later_requests_on_any_connection() -> None:
+    """Ours: balancers find the server of a session by a cookie of theirs."""
+    goes_on = threading.Event()
+
+    def answer(asked: Asked) -> Answer:
+        first = as_json({"jsonrpc": "2.0", "id": 1, "result": {}}, **{"Set-Cookie": "node=a; Path=/mcp"})
+        if asked.message["id"] == 1:
+            return first
+        return as_events(goes_on, event({"jsonrpc": "2.0", "id": asked.message["id"], "result": {}}))
+
+    with talking(answer) as (web, line):
+        line.ask("tools/list", 1)
+        line.kept.wait(1)
+        line.ask("tools/list", 2)
+        line.ask("tools/list", 3)
+        wait_until(lambda: len(web.asked) == 3)
+        goes_on.set()
+        line.kept.wait(3)
+        assert [asked.headers.get("cookie") for asked in web.asked] == [None, "node=a", "node=a"]
+    with talking(answer, headers={"Cookie": "mine=1"}) as (web, line):
+        line.ask("tools/list", 1)
+        line.kept.wait(1)
+        line.ask("tools/list", 2)
+        line.kept.wait(2)
+        assert [asked.headers.get("cookie") for asked in web.asked] == ["mine=1", "mine=1"]
+
+
+def test_a_cookie_for_another_path_stays_here() -> None:
+    """HTTP: RFC 6265."""
+
+    def answer(asked: Asked) -> Answer:
+        return as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": {}}, **{"Set-Cookie": "a=b; Path=/x"})
+
+    with talking(answer) as (web, line):
+        for number in (1, 2):
+            line.ask("tools/list", number)
+            line.kept.wait(number)
+        assert "cookie" not in web.asked[1].headers
+
+
+def test_a_silent_body_can_be_limited() -> None:
+    """Ours: what is only an excerpt is not waited for."""
+    with serving(lambda _: as_events(threading.Event())) as web:
+        connections = connections_to(Endpoint("web", web.url))
+        request = connections.request("GET", web.url, {}, None, 5)
+        connection = connections.connect(request)
+        response = connections.response(web.url, request, connection.handle_request(request), connection)
+        response.limit_silence(0.01)
+        with pytest.raises(TRANSPORT_ERRORS):
+            next(response.iter_bytes())
+        response.close()
+
+
+def test_headers_that_are_not_ascii_break_no_request() -> None:
+    """Ours: HTTP allows them, and no cookie or encoding that counts has them."""
+    odd = {"Set-Cookie": "a=\xe9; Path=/", "Content-Encoding": "\xe9"}
+
+    with talking(lambda asked: as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": {}}, **odd)) as (
+        web,
+        line,
+    ):
+        for number in (1, 2):
+            line.ask("tools/list", number)
+            line.kept.wait(number)
+    assert line.kept.failures == []
+    assert "cookie" not in web.asked[1].headers
+
+
+def test_a_compressed_body_is_decompressed() -> None:
+    """HTTP: it is announced in the request. One that is not what its header tells is the server's mistake."""
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    bodies = [b"not gzip", gzip.compress(b'{"jsonrpc":"2.0","id":1,"result":{}}')]
+
+    with serving(lambda _: Answer(200, headers, bodies.pop())) as web:
+        with line_to(web) as line:
+            assert line.ask("tools/list").message()["result"] == {}
+            assert web.asked[0].headers["accept-encoding"] == "gzip, deflate"
+        with line_to(web) as line:
+            assert type(line.ask("tools/list").failure()) is RemoteProtocolError
+
+
+def received(pieces: list[bytes], **headers: str | bytes) -> tuple[Response, list[str]]:
+    """A response, and what happens to the connection that it comes by."""
+    done: list[str] = []
+
+    class Stream:
+        def __iter__(self) -> Iterator[bytes]:
+            yield from pieces
+
+        def close(self) -> None:
+            done.append("free")
+
+    class Noted(httpcore2.ConnectionInterface):
+        def close(self) -> None:
+            done.append("closed")
+
+    fields = [(name.encode(), value.encode() if isinstance(value, str) else value) for name, value in headers.items()]
+    url = "http://host.example/mcp"
+    request = httpcore2.Request("POST", url, headers={"X-Key": "k"})
+    answer: Any = httpcore2.Response(200, headers=fields, content=Stream())
+    return Response(url, request, answer, Noted()), done
+
+
+def test_a_connection_is_free_once_the_body_has_been_read() -> None:
+    """HTTP: what is left of a body would be taken for the next response. HTTP/2 has the server go on sending it."""
+    response, done = received([b"a", b"b"])
+    assert b"".join(response.iter_bytes()) == b"ab"
+    response.close()
+    assert set(done) == {"free"}
+
+    response, done = received([b"a", b"b"])
+    assert next(iter(response.iter_bytes())) == b"a"
+    response.close()
+    assert "closed" in done
+
+
+def test_headers_are_read_by_their_names_in_lower_case() -> None:
+    """HTTP: several of one name are one list; what is not UTF-8 is Latin-1."""
+    response, _ = received(
+        [], **{"X-A": "é", "X-B": "é".encode("latin-1"), "WWW-Authenticate": "a", "Www-Authenticate": "b"}
+    )
+
+    assert response.headers == {"x-a": "é", "x-b": "é", "www-authenticate": "a, b"}
+    assert response.request.url == "http://host.example/mcp"
+    assert response.request.headers == {"x-key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("proxy", "reason"),
+    [("ftp://u:hunter22@proxy", "is not a URL of http"), ("socks5://u:hunter22@proxy:1", "socksio")],
+)
+def test_a_proxy_that_cannot_be_used_is_an_error(proxy: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: before anything is sent, and without its password."""
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    with pytest.raises(ConnectError, match=reason) as caught:
+        connections_to(Endpoint("web", "http://host.example/mcp"))
+    assert caught.value.case == "proxy"
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_plain_request_is_forwarded_by_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: with the credentials of the proxy's URL, which the server does not see."""
+    with serving(result) as web, proxying("Basic dTpwdw==") as proxy:
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.setenv("http_proxy", f"http://u:pw@{proxy.address}")
+        with line_to(web) as line:
+            assert "result" in line.ask("tools/list").message()
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        with line_to(web) as line:
+            assert "result" in line.ask("tools/list").message()
+
+        assert proxy.asked == [f"POST {web.url}"]
+        assert len(web.asked) == 2
+
+
+def test_an_encrypted_request_goes_through_a_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the proxy sees a host and a port; and one connection serves many requests."""
+    authority = Authority(tmp_path)
+    with serving(result, server_context(authority.signed("web"))) as web, proxying() as proxy:
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.setenv("https_proxy", proxy.address)
+        with line_to(web, ca=authority.file) as line:
+            for number in range(3):
+                line.ask("tools/list", number)
+                line.kept.wait(number + 1)
+
+        assert line.kept.failures == []
+        assert proxy.asked == [f"CONNECT {web.origin.removeprefix('https://')}"]
+
+
+def test_a_connection_goes_to_the_origin_of_its_request(connections: Connections) -> None:
+    """Ours: it is made when the request is sent on it."""
+    request = connections.request("POST", "http://host.example/mcp", {}, b"", 5)
+
+    connection = connections.connect(request)
+
+    assert connection.can_handle_request(httpcore2.Origin(b"http", b"host.example", 80))
+    assert not connection.is_available()
+
+
+def test_the_errors_of_both_libraries_are_errors_of_transport() -> None:
+    """Ours: a list, for they have no common class."""
+    assert issubclass(httpcore2.ReadError, TRANSPORT_ERRORS)
+    assert issubclass(httpcore2.RemoteProtocolError, TRANSPORT_ERRORS)
+    assert issubclass(httpx2.DecodingError, TRANSPORT_ERRORS)

@@ -1,0 +1,229 @@
+"""Connections, each used by one exchange at a time."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import httpcore2
+import pytest
+
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections
+from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, InterruptedExchangeError, Lane, Lanes
+from tests.client.transports.http.web import Answer, Web, accepted, as_events, connections_to, serving
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Asking:
+    """One GET. `goes_on` holds it back when its response has begun."""
+
+    def __init__(self, url: str, goes_on: threading.Event | None = None) -> None:
+        self.given_up = threading.Event()
+        self.done = threading.Event()
+        self.begun = threading.Event()
+        self.outcome: object = None
+        self.url = url
+        self.goes_on = goes_on
+
+    def run(self, lane: Lane) -> None:
+        try:
+            response = lane.open("GET", self.url, {}, None, 5)
+            self.begun.set()
+            self.outcome = response.status_code
+            if self.goes_on is not None:
+                self.goes_on.wait(PATIENCE_SECONDS)
+            b"".join(response.iter_bytes())
+            response.close()
+        except Exception as problem:
+            self.outcome = problem
+        finally:
+            self.done.set()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with serving(lambda _: accepted()) as web:
+        yield web
+
+
+@pytest.fixture
+def lanes(web: Web) -> Iterator[Lanes]:
+    lanes = Lanes(connections_to(Endpoint("web", web.url)), "web")
+    yield lanes
+    lanes.close(PATIENCE_SECONDS)
+    wait_until(lambda: "web http" not in [thread.name for thread in threading.enumerate()])
+
+
+def test_a_free_lane_is_used_again(web: Web, lanes: Lanes) -> None:
+    """Ours: with its connection."""
+    used = set()
+    for _ in range(3):
+        work = Asking(web.url)
+        used.add(lanes.use(work))
+        assert work.done.wait(PATIENCE_SECONDS)
+        assert work.outcome == 202
+        wait_until(lambda: bool(lanes._idle))
+
+    assert len(used) == 1
+
+
+def test_exchanges_at_the_same_time_have_lanes_of_their_own(web: Web, lanes: Lanes) -> None:
+    """Ours: and only some of these are kept."""
+    goes_on = threading.Event()
+    works = [Asking(web.url, goes_on) for _ in range(IDLE_KEPT + 2)]
+
+    assert len({lanes.use(work) for work in works}) == len(works)
+    assert all(work.begun.wait(PATIENCE_SECONDS) for work in works)
+    goes_on.set()
+
+    wait_until(lambda: len(lanes._all) == IDLE_KEPT == len(lanes._idle))
+
+
+def test_an_exchange_that_waits_can_be_given_up(lanes: Lanes) -> None:
+    """Ours: for the response, or within it."""
+    never = threading.Event()
+
+    def answer_late(_: object) -> Answer:
+        never.wait(PATIENCE_SECONDS)
+        return accepted()
+
+    with serving(answer_late) as web:
+        work = Asking(web.url)
+        lane = lanes.use(work)
+        wait_until(lambda: bool(web.asked))
+        lane.interrupt(work)
+        assert work.done.wait(PATIENCE_SECONDS)
+        assert type(work.outcome) is InterruptedExchangeError
+        never.set()
+    with serving(lambda _: as_events(b": hi\n\n", threading.Event())) as web:
+        work = Asking(web.url)
+        lane = lanes.use(work)
+        assert work.begun.wait(PATIENCE_SECONDS)
+        lane.interrupt(work)
+        assert work.done.wait(PATIENCE_SECONDS)
+        # What is read is cut off; the work knows why.
+        assert isinstance(work.outcome, TRANSPORT_ERRORS)
+        wait_until(lambda: bool(web.broken))
+
+
+def test_a_lane_is_not_harmed_by_the_end_of_an_exchange_that_was_over(web: Web, lanes: Lanes) -> None:
+    """Ours: the caller may give up what has just been done."""
+    first, second = Asking(web.url), Asking(web.url, threading.Event())
+    lane = lanes.use(first)
+    assert first.done.wait(PATIENCE_SECONDS)
+    wait_until(lambda: bool(lanes._idle))
+    assert lanes.use(second) is lane
+    assert second.begun.wait(PATIENCE_SECONDS)
+
+    lane.interrupt(first)
+    assert second.goes_on is not None
+    second.goes_on.set()
+
+    assert second.done.wait(PATIENCE_SECONDS)
+    assert second.outcome == 202
+
+
+def test_an_exchange_that_was_given_up_before_it_began_sends_nothing(web: Web, lanes: Lanes) -> None:
+    """Ours: also if that happens while the connection is made."""
+    work = Asking(web.url)
+    work.given_up.set()
+    lane = Lane(connections_to(Endpoint("web", web.url)), lambda _: None, "web")
+    lane.give(work)
+    assert work.done.wait(PATIENCE_SECONDS)
+    lane.stop()
+    lane.join(PATIENCE_SECONDS)
+
+    assert type(work.outcome) is InterruptedExchangeError
+    assert web.asked == []
+
+
+def test_a_connection_that_is_made_too_late_is_not_used(web: Web) -> None:
+    """Ours: it may have been given up before there was anything to shut down."""
+    work = Asking(web.url)
+
+    class Slow(Connections):
+        def connect(self, request: httpcore2.Request) -> httpcore2.ConnectionInterface:
+            lane.interrupt(work)
+            return super().connect(request)
+
+    endpoint = Endpoint("web", web.url)
+    lane = Lane(Slow(endpoint, endpoint.context()), lambda _: None, "web")
+    lane.give(work)
+    assert work.done.wait(PATIENCE_SECONDS)
+    lane.stop()
+    lane.join(PATIENCE_SECONDS)
+
+    assert type(work.outcome) is InterruptedExchangeError
+    assert web.asked == []
+
+
+def test_a_request_that_the_server_has_not_looked_at_goes_out_on_another_connection(web: Web) -> None:
+    """HTTP/2: a server that closes a connection names the last request that it has taken."""
+    made: list[Closing] = []
+
+    class Closing(httpcore2.HTTPConnection):
+        asked = 0
+
+        def handle_request(self, request: httpcore2.Request) -> httpcore2.Response:
+            self.asked += 1
+            if self.asked > 1:
+                raise httpcore2.ConnectionNotAvailable
+            return super().handle_request(request)
+
+    class Closed(Connections):
+        def connect(self, request: httpcore2.Request) -> httpcore2.ConnectionInterface:
+            made.append(Closing(request.url.origin))
+            return made[-1]
+
+    endpoint = Endpoint("web", web.url)
+    lane = Lane(Closed(endpoint, endpoint.context()), lambda _: None, "web")
+    for _ in range(2):
+        work = Asking(web.url)
+        lane.give(work)
+        assert work.done.wait(PATIENCE_SECONDS)
+        assert work.outcome == 202
+    lane.stop()
+    lane.join(PATIENCE_SECONDS)
+
+    assert [connection.asked for connection in made] == [2, 1]
+    assert made[0].is_closed()
+
+
+def test_what_fails_by_itself_is_not_an_interruption(lanes: Lanes) -> None:
+    """Ours: the error of `httpcore2` says what."""
+    work = Asking("http://server.invalid/")
+    lanes.use(work)
+    assert work.done.wait(PATIENCE_SECONDS)
+    assert type(work.outcome) is httpcore2.ConnectError
+
+
+def test_nothing_is_done_after_the_end(web: Web) -> None:
+    """Ours: a thread may come too late."""
+    lanes = Lanes(connections_to(Endpoint("web", web.url)), "web")
+    lanes.close(1)
+    work = Asking(web.url)
+    lanes.use(work).join(PATIENCE_SECONDS)
+
+    assert web.asked == []
+    assert type(work.outcome) is InterruptedExchangeError
+
+
+def test_a_lane_may_end_itself(lanes: Lanes, web: Web) -> None:
+    """Ours: a thread does not wait for its own end."""
+    lane = lanes.use(Asking(web.url))
+    ended: list[None] = []
+
+    class Ending(Asking):
+        def run(self, lane: Lane) -> None:
+            lane.stop()
+            ended.append(lane.join(PATIENCE_SECONDS))
+            self.done.set()
+
+    work = Ending(web.url)
+    lane.give(work)
+    assert work.done.wait(PATIENCE_SECONDS)
+    assert ended == [None]

@@ -1,0 +1,111 @@
+"""Streams are read on from their last event."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError, Lane, Lanes
+from gaia_mcp.client.transports.http.resuming import MAX_RESUMPTIONS, pause_seconds, resume
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.protocol.sse import EventParser
+from tests.client.transports.http.web import Answer, Cut, as_events, connections_to, new_wire, serving
+from tests.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.connections import Response
+BEGUN = b"id: 0\nretry: 1\ndata: \n\n"
+
+
+class Resuming:
+    """Reads on, until an event "end"."""
+
+    def __init__(self, wire: Any, begun: bytes) -> None:
+        self.given_up = threading.Event()
+        self.wire = wire
+        self.parser = EventParser()
+        self.parser.feed(begun)
+        self.seen: list[bytes] = []
+        self.problem: Exception | None = None
+
+    def run(self, lane: Lane) -> None:
+        try:
+            resume(lane, self.wire, Deadline(5), self.parser, self.given_up, self.read)
+        except Exception as problem:
+            self.problem = problem
+
+    def read(self, response: Response, parser: EventParser) -> bool:
+        for event in bodies.events(response, parser, "web"):
+            self.seen.append(event.data)
+        return b"end" in self.seen
+
+
+def resumed(answer: Any, begun: bytes = BEGUN, *, is_given_up: bool = False) -> tuple[Resuming, list[str]]:
+    """What was read, and after which event each time."""
+    with serving(answer) as web:
+        wire, _ = new_wire(web.url)
+        work = Resuming(wire, begun)
+        lanes = Lanes(connections_to(wire.endpoint), "web")
+        if is_given_up:
+            work.given_up.set()
+            work.run(None)  # type: ignore[arg-type]
+        else:
+            lanes.use(work)
+        lanes.close(PATIENCE_SECONDS)
+        assert all(asked.method == "GET" for asked in web.asked)
+        return work, [asked.headers["last-event-id"] for asked in web.asked]
+
+
+def test_each_time_the_stream_goes_on_after_the_newest_event() -> None:
+    """Spec, LC-8: what was begun when it broke is sent again."""
+    answers = [as_events(b"id: 2\ndata: end\n\n"), as_events(b"id: 1\ndata: a\n\nid: x\ndata: b", Cut())]
+
+    work, after = resumed(lambda _: answers.pop())
+
+    assert (work.seen, after) == ([b"a", b"end"], ["0", "1"])
+
+
+@pytest.mark.parametrize("answer", [Answer(405), Answer(404), Answer(200, {}, b"{}")])
+def test_a_server_without_such_a_stream_is_not_asked_again(answer: Answer) -> None:
+    """Mcp-wire Q16: the request is lost then."""
+    work, after = resumed(lambda _: answer)
+    assert (work.seen, after) == ([], ["0"])
+
+
+def test_a_stream_without_anything_new_is_given_up() -> None:
+    """Ours: a server that repeats itself is not asked without end."""
+    assert len(resumed(lambda _: as_events())[1]) == MAX_RESUMPTIONS
+
+
+def test_a_connection_that_fails_counts_as_well() -> None:
+    """Ours: the server may be starting again."""
+    assert len(resumed(lambda _: as_events(b": x\n", Cut()))[1]) == MAX_RESUMPTIONS
+
+
+@pytest.mark.parametrize(
+    ("wished", "failures", "seconds"),
+    [(None, 0, 1.0), (None, 3, 4.0), (500, 0, 0.5), (500, 1, 0.5), (0, 0, 0.05), (0, 10**6, 60.0), (10**9, 1, 60.0)],
+)
+def test_a_server_is_asked_again_when_it_wishes_but_not_without_end(
+    wished: int | None, failures: int, seconds: float
+) -> None:
+    """Spec, LC-8, `retry`. Ours: one that wishes for no pause at all would keep a processor busy."""
+    parser = EventParser()
+    parser.retry_ms = wished
+    assert pause_seconds(parser, failures) == seconds
+
+
+def test_waiting_ends_when_the_request_is_given_up() -> None:
+    """Ours: at once."""
+    work, after = resumed(lambda _: as_events(), b"id: 0\nretry: 99999999\ndata: \n\n", is_given_up=True)
+    assert type(work.problem) is InterruptedExchangeError
+    assert after == []
+
+
+def test_a_server_that_names_no_time_is_left_alone_for_a_second() -> None:
+    """Ours: as the specification's SDKs do."""
+    work, after = resumed(lambda _: as_events(b"data: end\n\n"), b"id: 0\ndata: \n\n")
+    assert (work.seen, after) == ([b"end"], ["0"])

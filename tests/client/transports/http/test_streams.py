@@ -1,0 +1,247 @@
+"""Streams that a client opens by GET."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.lanes import Lanes
+from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    AuthorizationError,
+    ConnectError,
+    ConnectionLostError,
+    MCPError,
+    RemoteProtocolError,
+    StatusError,
+)
+from gaia_mcp.protocol import jsonrpc
+from tests.client.transports.http.web import (
+    Answer,
+    Asked,
+    Cut,
+    as_events,
+    as_json,
+    connections_to,
+    event,
+    new_wire,
+    serving,
+)
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+ENDPOINT = b"event: endpoint\ndata: /messages?s=1\n\n"
+NOTE = jsonrpc.notification("notifications/tools/list_changed", None)
+
+
+class Streaming:
+    """A stream of a server that answers so, from its start to the end of the `with`."""
+
+    def __init__(self, answer: Any, *, is_optional: bool = False, url: str = "") -> None:
+        self.answer = answer
+        self.is_optional = is_optional
+        self.url = url
+        self.ends: list[MCPError] = []
+
+    def __enter__(self) -> Streaming:
+        self.serving = serving(self.answer)
+        self.web = self.serving.__enter__()
+        self.wire, self.kept = new_wire(self.url or self.web.url)
+        self.lanes = Lanes(connections_to(self.wire.endpoint), "web")
+        deadline = Deadline(5)
+        self.stream = ServerStream(self.wire, deadline, self.ends.append)
+        self.optional = OptionalStream(self.wire, 5)
+        self.lane = self.lanes.use(self.optional if self.is_optional else self.stream)
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.lane.interrupt(self.optional if self.is_optional else self.stream)
+        self.lanes.close(PATIENCE_SECONDS)
+        self.serving.__exit__(*problem)
+
+    def failure(self) -> MCPError | None:
+        assert self.stream.known.wait(PATIENCE_SECONDS)
+        return self.stream.failure
+
+
+# HTTP+SSE.
+
+
+def test_messages_go_where_the_stream_says_and_come_on_the_stream() -> None:
+    """Spec, HTTP+SSE: what comes before the endpoint, or has another name, means nothing."""
+    note = event(NOTE)
+
+    with Streaming(lambda _: as_events(note, ENDPOINT, b"event: x\ndata: {}\n\n", note, ENDPOINT)) as streaming:
+        assert streaming.failure() is None
+        assert streaming.wire.url == f"{streaming.web.origin}/messages?s=1"
+        assert streaming.wire.answers_on_stream
+        wait_until(lambda: bool(streaming.ends))
+        assert streaming.kept.messages == [(NOTE, None)]
+        assert type(streaming.ends[0]) is ConnectionLostError
+
+
+def test_a_stream_that_breaks_ends_the_connection() -> None:
+    """Spec, HTTP+SSE: it is the session."""
+    with Streaming(lambda _: as_events(ENDPOINT, Cut())) as streaming:
+        assert streaming.failure() is None
+        wait_until(lambda: bool(streaming.ends))
+
+
+def test_an_end_of_our_own_is_no_event() -> None:
+    """Ours: the channel knows."""
+    with Streaming(lambda _: as_events(ENDPOINT, threading.Event())) as streaming:
+        assert streaming.failure() is None
+    assert streaming.ends == []
+
+
+def test_a_search_that_was_given_up_before_it_began_sends_nothing() -> None:
+    """Ours: the channel may be closed meanwhile."""
+    with serving(lambda _: as_events(ENDPOINT)) as web:
+        wire, _ = new_wire(web.url)
+        lanes = Lanes(connections_to(wire.endpoint), "web")
+        stream = ServerStream(wire, Deadline(5), lambda _: None)
+        stream.given_up.set()
+        lanes.use(stream)
+        lanes.close(PATIENCE_SECONDS)
+        assert stream.failure is not None
+        assert web.asked == []
+
+
+def test_giving_up_the_search_ends_it() -> None:
+    """Ours: before an endpoint was named."""
+    with Streaming(lambda _: as_events(threading.Event())) as streaming:
+        wait_until(lambda: bool(streaming.web.asked))
+    assert streaming.stream.known.is_set()
+    assert streaming.ends == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (Answer(404), StatusError, "404"),
+        (Answer(500), ConnectionLostError, "500"),
+        (Answer(401), AuthorizationError, "authorization"),
+        (Answer(403), StatusError, "403"),
+        (Answer(307, {"Location": "http://127.0.0.2/sse"}), StatusError, "redirects to http://127.0.0.2/sse"),
+        (Answer(302, {"Location": "/login"}), StatusError, "302"),
+        (Answer(200, {"Content-Type": "text/html"}, b"<html>"), RemoteProtocolError, "HTML page"),
+        (as_json({}), RemoteProtocolError, "JSON"),
+        (as_events(), RemoteProtocolError, "without naming an endpoint"),
+        (as_events(event(NOTE)), RemoteProtocolError, "without naming an endpoint"),
+        (as_events(b"event: endpoint\ndata: http://127.0.0.2/x\n\n"), RemoteProtocolError, "another origin"),
+    ],
+)
+def test_a_server_without_such_a_stream_is_reported(answer: Answer, kind: type[MCPError], words: str) -> None:
+    """Ours: with what came instead."""
+    with Streaming(lambda _: answer) as streaming:
+        failure = streaming.failure()
+        assert type(failure) is kind
+        assert words in str(failure)
+
+
+def test_a_server_that_is_not_there_is_reported() -> None:
+    """Ours: as for a request."""
+    with Streaming(lambda _: Answer(), url="http://server.invalid/sse") as streaming:
+        assert type(streaming.failure()) is ConnectError
+
+
+def test_a_redirect_of_the_same_origin_is_followed() -> None:
+    """Mcp-wire Q18."""
+
+    def answer(asked: Asked) -> Answer:
+        return as_events(ENDPOINT) if asked.path == "/mcp/" else Answer(308, {"Location": "/mcp/"})
+
+    with Streaming(answer) as streaming:
+        assert streaming.failure() is None
+
+
+def test_a_stream_is_asked_for_again_with_what_a_challenge_brought() -> None:
+    """Spec, AC-9: on every request."""
+
+    class Renewing(NoAuthorizer):
+        tokens = 0
+
+        def headers(self, method: str, url: str, deadline: Deadline) -> dict[str, str]:
+            return {"Authorization": f"Bearer {self.tokens}"}
+
+        def challenged(self, response: Any, deadline: Deadline) -> bool:
+            self.tokens += 1
+            return True
+
+    def answer(asked: Asked) -> Answer:
+        return as_events(ENDPOINT) if asked.headers.get("authorization") == "Bearer 1" else Answer(401)
+
+    with serving(answer) as web:
+        wire, _ = new_wire(web.url)
+        wire.authorizer = Renewing("web")
+        lanes = Lanes(connections_to(wire.endpoint), "web")
+        stream = ServerStream(wire, Deadline(5), lambda _: None)
+        lanes.use(stream)
+        assert stream.known.wait(PATIENCE_SECONDS)
+        lanes.close(PATIENCE_SECONDS)
+    assert stream.failure is None
+
+
+# The optional stream.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(405), Answer(404), Answer(400), Answer(200, {"Content-Type": "text/html"}, b"<html>"), as_json({})],
+)
+def test_a_server_without_an_optional_stream_is_asked_once(answer: Answer) -> None:
+    """Mcp-wire Q16: that is never an error."""
+    with Streaming(lambda _: answer, is_optional=True) as streaming:
+        wait_until(lambda: bool(streaming.lanes._idle))
+        assert len(streaming.web.asked) == 1
+        assert streaming.kept.messages == []
+
+
+def test_what_comes_on_the_optional_stream_is_about_no_request() -> None:
+    """Spec, LC-8: and it is read on after its last event."""
+    answers = [
+        as_events(event(NOTE, "2"), threading.Event()),
+        as_events(b"retry: 1\n", event(NOTE, "1"), b"event: x\ndata: y\n\n"),
+    ]
+
+    with Streaming(lambda _: answers.pop(), is_optional=True) as streaming:
+        streaming.kept.wait(2)
+        assert streaming.kept.messages == [(NOTE, None)] * 2
+        assert [asked.headers.get("last-event-id") for asked in streaming.web.asked] == [None, "1"]
+
+
+def test_a_stream_that_breaks_is_asked_for_again() -> None:
+    """Ours: less and less often, until it is no longer wanted."""
+    with Streaming(lambda _: as_events(b"retry: 1\n\n", Cut()), is_optional=True) as streaming:
+        wait_until(lambda: len(streaming.web.asked) > 3)
+
+
+def test_each_connection_of_the_optional_stream_has_its_own_time() -> None:
+    """Ours: it may last for days, and its server be started again in between."""
+    deadlines: list[Deadline] = []
+
+    class Noting(NoAuthorizer):
+        def headers(self, method: str, url: str, deadline: Deadline) -> dict[str, str]:
+            deadlines.append(deadline)
+            return {}
+
+    with Streaming(lambda _: as_events(b"retry: 1\n\n"), is_optional=True) as streaming:
+        streaming.wire.authorizer = Noting("web")
+        wait_until(lambda: len(deadlines) > 1)
+    assert deadlines[0] is not deadlines[1]
+
+
+def test_a_token_that_cannot_be_had_ends_the_optional_stream() -> None:
+    """Ours: the requests report it."""
+
+    class Refusing(NoAuthorizer):
+        def headers(self, method: str, url: str, deadline: Deadline) -> dict[str, str]:
+            raise AuthorizationError("web", "requires authorization")
+
+    wire, kept = new_wire("http://server.invalid/mcp")
+    wire.authorizer = Refusing("web")
+    OptionalStream(wire, 5).run(None)  # type: ignore[arg-type]
+    assert kept.failures == []

@@ -1,0 +1,160 @@
+"""What all exchanges with one server share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from gaia_mcp.client.transports.http.wire import Wire, is_response_to
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConnectError
+from gaia_mcp.protocol import jsonrpc
+from tests.client.transports.http.web import new_wire
+from tests.protocol_support import ENVELOPE
+
+SOON = Deadline(5)
+INITIALIZE = jsonrpc.request(1, "initialize", {"protocolVersion": "2025-11-25"})
+
+
+def after_handshake(revision: Any, session: str = "s-1") -> Wire:
+    wire, _ = new_wire("http://host/mcp")
+    wire.initialized(httpx2.Response(200, headers={"mcp-session-id": session.encode()}))
+    wire.receive_value(jsonrpc.result(1, {"protocolVersion": revision}), INITIALIZE)
+    return wire
+
+
+def test_a_stateless_request_is_repeated_in_its_headers() -> None:
+    """Spec, HC-1 and HC-4."""
+    wire, _ = new_wire("http://host/mcp")
+    schema = {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
+    listed = {"tools": [{"name": "t", "inputSchema": schema}]}
+    wire.headers_of(jsonrpc.request(1, "tools/list", {"_meta": ENVELOPE}), SOON)
+    wire.receive_value(jsonrpc.result(1, listed), jsonrpc.request(1, "tools/list", None))
+
+    params = {"name": "t", "arguments": {"a": "é"}, "_meta": ENVELOPE}
+    assert wire.headers_of(jsonrpc.request(2, "tools/call", params), SOON) == {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "t",
+        "Mcp-Param-A": "=?base64?w6k=?=",
+    }
+    notification = wire.headers_of(jsonrpc.notification("notifications/x", None), SOON)
+    assert notification["MCP-Protocol-Version"] == "2026-07-28"
+    assert notification["Mcp-Method"] == "notifications/x"
+
+
+def test_what_pages_of_a_list_leave_out_is_kept_until_the_next_list() -> None:
+    """Ours: only the first page has no cursor."""
+    wire, _ = new_wire("http://host/mcp")
+    wire.headers_of(jsonrpc.request(1, "tools/list", {"_meta": ENVELOPE}), SOON)
+    for name, params in (("one", {}), ("two", {"cursor": "2"}), ("three", {})):
+        schema = {"properties": {"a": {"type": "string", "x-mcp-header": "no token"}}}
+        listed = jsonrpc.result(1, {"tools": [{"name": name, "inputSchema": schema}]})
+        wire.receive_value(listed, jsonrpc.request(1, "tools/list", params))
+        if name == "two":
+            assert list(wire.annotations.left_out) == ["one", "two"]
+    assert list(wire.annotations.left_out) == ["three"]
+
+
+def test_a_handshake_begins_without_headers_of_its_own() -> None:
+    """Spec, LC-6 and LC-7: there is no session and no revision yet, also if there was a session before."""
+    assert set(after_handshake("2025-11-25").headers_of(INITIALIZE, SOON)) == {"Content-Type", "Accept"}
+
+
+@pytest.mark.parametrize(
+    ("revision", "named"),
+    [("2025-11-25", "2025-11-25"), ("2025-06-18", "2025-06-18"), ("2025-03-26", None), ("2024-11-05", None), (7, None)],
+)
+def test_session_and_revision_are_named_after_the_handshake(revision: Any, named: str | None) -> None:
+    """Spec, LC-6 and LC-7: on every request, stream and end; the revision since 2025-06-18."""
+    wire = after_handshake(revision)
+
+    for headers in (
+        wire.headers_of(jsonrpc.request(2, "tools/list", None), SOON),
+        wire.headers_of(jsonrpc.result(2, {}), SOON),
+        wire.stream_headers("GET", SOON, "e-1"),
+        wire.stream_headers("DELETE", SOON),
+    ):
+        assert headers["Mcp-Session-Id"] == "s-1"
+        assert headers.get("MCP-Protocol-Version") == named
+        assert "Mcp-Method" not in headers
+
+
+def test_a_stream_is_asked_for_after_an_event() -> None:
+    """Spec, LC-8."""
+    wire = after_handshake("2025-11-25", session="")
+
+    assert wire.stream_headers("GET", SOON) == {"Accept": "text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    assert wire.stream_headers("GET", SOON, "e-1")["Last-Event-ID"] == "e-1"
+
+
+@pytest.mark.parametrize("session", ["", "a b", "é", "a\tb"])
+def test_a_session_is_visible_ascii(session: str) -> None:
+    """Spec, Streamable HTTP: nothing else is sent back."""
+    assert after_handshake("2025-11-25", session=session).session is None
+
+
+def test_a_handshake_without_a_revision_means_the_one_that_was_proposed() -> None:
+    """Ours: as the negotiation reads it."""
+    wire, _ = new_wire("http://host/mcp")
+    wire.receive_value(jsonrpc.result(1, {}), INITIALIZE)
+    assert wire.revision == "2025-11-25"
+
+
+def test_messages_go_where_the_server_wants_them_within_its_origin() -> None:
+    """Spec, AC-9: and to no other origin."""
+    wire, _ = new_wire("http://host/mcp")
+
+    assert wire.redirected("/mcp/")
+    assert not wire.redirected("http://evil/mcp/")
+    assert wire.url == "http://host/mcp/"
+
+
+def test_what_arrives_is_handed_over_with_its_request() -> None:
+    """Ours: and whether it is the response to that."""
+    wire, kept = new_wire("http://host/mcp")
+    request = jsonrpc.request(4, "tools/list", None)
+
+    assert not wire.receive(b"no json", request)
+    assert not wire.receive(b'{"jsonrpc":"2.0","method":"x"}', request)
+    assert wire.receive(b'{"jsonrpc":"2.0","id":4,"result":{}}', request)
+    assert wire.receive('{"jsonrpc":"2.0","id":4,"result":{}}', request)
+    assert not wire.receive(b'{"jsonrpc":"2.0","method":"y"}', None)
+    wire.request_failed(request, ConnectError("gone"))
+
+    assert kept.records == [(b"no json", 4)]
+    assert [about for _, about in kept.messages] == [4, 4, 4, None]
+    assert [about for about, _ in kept.failures] == [4]
+
+
+@pytest.mark.parametrize("response", [{"result": 7}, {"result": {}}, {"error": {"code": 1, "message": "no"}}])
+def test_a_response_that_teaches_nothing_is_passed_on(response: dict[str, Any]) -> None:
+    """Ours: the conversation judges it."""
+    wire, kept = new_wire("http://host/mcp")
+
+    assert wire.receive_value({"jsonrpc": "2.0", "id": 1, **response}, INITIALIZE)
+    assert kept.messages[0][0] == {"jsonrpc": "2.0", "id": 1, **response}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"id": 1, "result": {}}, True),
+        ({"id": "1", "result": {}}, True),
+        ({"id": 2, "result": {}}, False),
+        ({"error": {}}, True),
+        ({"id": "server-error", "error": {}}, True),
+        ({"id": 1, "method": "x", "error": {}}, False),
+        ({"error": "no"}, False),
+        ({"id": 1}, False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_a_response_is_known_by_its_exchange(value: Any, expected: bool) -> None:
+    """Spec, HC-8."""
+    assert is_response_to(value, 1) is expected

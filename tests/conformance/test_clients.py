@@ -1,0 +1,136 @@
+"""Clients that others wrote, each with the agent `Everything`, over stdio, in the eras that it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.steps import Step, steps_of, steps_without_capabilities
+from tests.prepare.installing import python_in
+from tests.prepare.peers import FASTMCP, NPM_CLIENTS, PYTHON_SDK_1
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.prepare.fixtures import Prepared
+
+Wire = dict[str, Any]
+HERE = Path(__file__).parent
+EVERYTHING = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{HERE / 'everything.py'}:Everything"]
+# All steps of one client, on a busy machine.
+TIMEOUT_SECONDS = 120
+
+BOTH = ("stateless", "handshake")
+CLIENTS = [(client, era) for client in ("python_2", "fastmcp_4", "typescript_2") for era in BOTH]
+CLIENTS += [("python_1", "handshake"), ("typescript_1", "handshake")]
+
+
+def command_of(client: str, prepared: Prepared, folder: Path) -> list[str]:
+    """The command that starts the program of a client."""
+    if client.startswith("typescript"):
+        # Modules of JavaScript are found beside the program alone.
+        for name in ("player.mjs", f"{client}.mjs"):
+            shutil.copy(HERE / "clients" / name, folder)
+        (folder / "node_modules").symlink_to(prepared.folder(NPM_CLIENTS) / "node_modules")
+        return [prepared.node(), str(folder / f"{client}.mjs")]
+    peers = {"python_1": PYTHON_SDK_1, "fastmcp_4": FASTMCP}
+    python = python_in(prepared.folder(peers[client])) if client in peers else sys.executable
+    return [str(python), str(HERE / "clients" / f"{client}.py")]
+
+
+def play(
+    command: list[str], mark: dict[str, str], era: str, steps: list[Step], *, capable: bool, url: str | None = None
+) -> Wire:
+    """What the client has observed, by the names of the steps, of the agent over stdio, or at `url`."""
+    server: Wire = {"command": EVERYTHING, "env": mark} if url is None else {"url": url}
+    script = {
+        **server, "era": era, "capable": capable,
+        "steps": [step.as_script() for step in steps],
+    }  # fmt: skip
+    environ = {**mark, "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        command, input=json.dumps(script), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environ
+    )
+    assert done.returncode == 0, done.stderr
+    observed: Wire = json.loads(done.stdout)
+    return observed
+
+
+def differences(observed: Any, expected: Any, where: str = "") -> Iterator[str]:
+    """Where an observation lacks what is expected: `...` is anything, a set has the possible values,
+    and each item of a tuple is one of a list.
+    """
+    if expected is ...:
+        return
+    if isinstance(expected, dict) and isinstance(observed, dict):
+        for key, value in expected.items():
+            if key not in observed:
+                yield f"{where}.{key} is missing in {observed}"
+            else:
+                yield from differences(observed[key], value, f"{where}.{key}")
+    elif isinstance(expected, list) and isinstance(observed, list) and len(expected) == len(observed):
+        for number, (one, other) in enumerate(zip(observed, expected, strict=True)):
+            yield from differences(one, other, f"{where}[{number}]")
+    elif isinstance(expected, tuple) and isinstance(observed, list):
+        for part in expected:
+            if all(any(differences(one, part)) for one in observed):
+                yield f"{where} is {observed!r}, without {part!r}"
+    elif observed not in expected if isinstance(expected, set) else observed != expected:
+        yield f"{where} is {observed!r}, not {expected!r}"
+
+
+@pytest.mark.parametrize(("client", "era"), CLIENTS)
+@pytest.mark.parametrize("capable", [True, False], ids=["capable", "incapable"])
+def test_a_client_of_another_author_observes_what_the_agent_does(
+    client: str, era: str, *, capable: bool, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+) -> None:
+    """Spec, both eras: tools, what they send and ask, prompts, resources, completion, input required."""
+    steps = steps_of(era) if capable else steps_without_capabilities(era)
+    assert len({step.name for step in steps}) == len(steps)
+
+    observed = play(command_of(client, prepared, tmp_path), mark, era, steps, capable=capable)
+
+    assert_expected(observed, steps)
+
+
+@pytest.mark.parametrize(("client", "era"), CLIENTS)
+def test_a_client_of_another_author_observes_the_same_over_http(
+    client: str, era: str, prepared: Prepared, mark: dict[str, str], http_url: str, tmp_path: Path
+) -> None:
+    """Spec, Streamable HTTP, both eras: the same agent, and nothing that a client sees tells the transport."""
+    steps = steps_of(era)
+
+    observed = play(command_of(client, prepared, tmp_path), mark, era, steps, capable=True, url=http_url)
+
+    assert_expected(observed, steps)
+
+
+def assert_expected(observed: Wire, steps: list[Step]) -> None:
+    """Fail with everything that was observed and not expected."""
+    found = [problem for step in steps for problem in differences(observed[step.name], step.expected, step.name)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        ({}, {"a": 1}),
+        ({}, {"a": ...}),
+        ({"a": 2}, {"a": 1}),
+        ({"a": [1, 2]}, {"a": [1]}),
+        ({"a": [{"b": 1}]}, {"a": ({"b": 1}, {"b": 2})}),
+        ({"a": 3}, {"a": {1, 2}}),
+        ({"a": "x"}, {"a": {"b": ...}}),
+    ],
+)
+def test_what_differs_is_found(observed: Wire, expected: Wire) -> None:
+    """Ours: what is expected is a part of what is observed."""
+    assert len([*differences(observed, expected, "a step")]) == 1
+    assert not any(differences({"a": 1, "b": [1, {"c": 2, "d": 3}]}, {"a": {1, 2}, "b": [..., {"c": 2}]}))

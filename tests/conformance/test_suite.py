@@ -1,0 +1,120 @@
+"""The official conformance suite, with the agent `Everything` over HTTP, and behind a bridge from HTTP to stdio.
+
+The suite is read strictly: a scenario counts if it has a check that passed, and none that failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.test_clients import EVERYTHING
+from tests.prepare.peers import CONFORMANCE
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.prepare.fixtures import Prepared
+
+HOST = "127.0.0.1"
+# All scenarios of one revision, on a busy machine.
+TIMEOUT_SECONDS = 300
+# What the bridge loses, whichever server is behind it: it takes every Host, and has no events to resume from.
+LOST = {
+    "2026-07-28": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}},
+    "2025-11-25": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}, "server-sse-polling": set()},
+}
+# The suite waits half a second for each of these, in which the bridge starts a process.
+HURRIED = {"sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-server-no-log-without-loglevel"}
+# How many scenarios the suite has for a revision.
+SCENARIOS = {"2026-07-28": 50, "2025-11-25": 33}
+
+
+@pytest.fixture
+def bridge(prepared: Prepared, mark: dict[str, str]) -> Iterator[str]:
+    """The URL at which the agent is served: every session or request by a process of its own."""
+    with closing(socket.create_server((HOST, 0))) as found:
+        port = found.getsockname()[1]
+    program = prepared.folder(CONFORMANCE) / "node_modules" / "supergateway" / "dist" / "index.js"
+    options = ["--stdio", shlex.join(EVERYTHING), "--outputTransport", "streamableHttp", "--stateful"]
+    running = subprocess.Popen(
+        [prepared.node(), program, *options, "--port", str(port), "--logLevel", "none"],
+        env={**mark, "PATH": os.environ["PATH"]},
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: _listens(port))
+        yield f"http://localhost:{port}/mcp"
+    finally:
+        os.killpg(running.pid, signal.SIGTERM)
+        running.wait()
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError):
+        socket.create_connection((HOST, port)).close()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("version", LOST)
+def test_the_agent_passes_every_scenario_that_the_bridge_lets_through(
+    version: str, bridge: str, prepared: Prepared, tmp_path: Path
+) -> None:
+    """Spec, both eras: the official suite at the wire of each revision."""
+    failed = _failures(version, bridge, prepared, tmp_path)
+
+    # Each request has a process of its own there, which knows no task of another one.
+    assert {name: checks for name, checks in failed.items() if not name.startswith("tasks-")} == LOST[version]
+
+
+@pytest.mark.parametrize("version", LOST)
+def test_the_agent_passes_every_scenario_over_http(
+    version: str, http_url: str, prepared: Prepared, tmp_path: Path
+) -> None:
+    """Spec, both eras: the same without a bridge; nothing is lost."""
+    # The suite has no check of what a task announces.
+    without_checks: dict[str, dict[str, set[str]]] = {
+        "2026-07-28": {"tasks-status-notifications": set()},
+        "2025-11-25": {},
+    }
+    assert _failures(version, http_url, prepared, tmp_path) == without_checks[version]
+
+
+def _failures(version: str, url: str, prepared: Prepared, folder: Path) -> dict[str, set[str]]:
+    """The scenarios of a revision that a server fails, and the checks of them that failed."""
+    program = (
+        prepared.folder(CONFORMANCE) / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    )
+    done = subprocess.run(
+        [prepared.node(), program, "server", "--url", url, "--requirements", version, "-o", folder / "checks"],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+    )
+    ran = {_name_of(path): json.loads(path.read_text("utf-8")) for path in folder.glob("checks/*/checks.json")}
+    assert len(ran) == SCENARIOS[version], done.stdout + done.stderr
+    return {name: problems for name, checks in ran.items() if (problems := _problems(checks)) is not None}
+
+
+def _name_of(checks: Path) -> str:
+    """The scenario, whose folder is named by role, scenario and time."""
+    return re.sub(r"-20\d\d-\d\d-\d\dT.*", "", checks.parent.name.removeprefix("server-"))
+
+
+def _problems(checks: list[dict[str, Any]]) -> set[str] | None:
+    """The checks that failed, None if the scenario has passed."""
+    failed = {check["id"] for check in checks if check["status"] == "FAILURE"} - HURRIED
+    passed = any(check["status"] == "SUCCESS" for check in checks)
+    return None if passed and not failed else failed

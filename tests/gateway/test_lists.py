@@ -1,0 +1,194 @@
+"""The lists of a gateway: of all servers at once, whatever some of them do."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.errors import EntryError, PeerError
+from gaia_mcp.gateway.naming import Prefix
+from gaia_mcp.gateway.provider import GatewayProvider
+from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
+from gaia_mcp.testing import client_for
+from gaia_mcp.toolcall import Call
+from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, MakeGateway, asker, script
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.story
+
+
+def names(gate: GatewayProvider, method: str = "tools/list", member: str = "tools") -> list[str]:
+    """The names of a list."""
+    return [item["name"] for item in gate.answer(method, {}, Call())[member]]
+
+
+def test_nothing_is_connected_before_it_is_needed(gateway: MakeGateway, tmp_path: Path) -> None:
+    """Ours: lazily, and only what a call needs."""
+    notes = tmp_path / "notes"
+    gate = gateway({"prefix": Prefix.ALWAYS}, a=script("good_handshake.py", NOTES=str(notes)), b=asker())
+
+    assert gate.describe().capabilities["tools"] == {"listChanged": True}
+    assert not notes.exists()
+    assert gate.answer("tools/call", {"name": "b__counts"}, Call())["isError"] is False
+    assert not notes.exists()
+    assert "a__echo" in names(gate)
+    assert notes.exists()
+
+
+def test_a_broken_server_hides_no_other_and_is_named(gateway: MakeGateway) -> None:
+    """Ours: in the list, in the log of the client, and once in what is reported."""
+    reported: list[str] = []
+    logged: list[tuple[str, Any]] = []
+    gate = gateway(
+        {"report": reported.append},
+        missing={"command": "surely-not-installed"},
+        ends=script("exits_at_once.py"),
+        refuses=script("list_errors.py"),
+        good=script("good_handshake.py"),
+    )
+
+    for _ in range(2):
+        listed = gate.answer("tools/list", {}, Call(on_log=lambda level, data: logged.append((level, data))))
+        assert "echo" in [tool["name"] for tool in listed["tools"]]
+        assert list(listed["_meta"][UNAVAILABLE_KEY]) == ["missing", "ends", "refuses"]
+        assert "surely-not-installed" in listed["_meta"][UNAVAILABLE_KEY]["missing"]
+
+    assert len(reported) == 3
+    assert logged[0][0] == "warning"
+    assert "'missing' is not available" in logged[0][1]
+
+
+def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:
+    """Ours: what is wrong with it is in the list."""
+    gate = GatewayProvider({"odd": EntryError("odd", "'timeout' must be a number")})
+
+    assert gate.answer("prompts/list", {}, Call()) == {
+        "prompts": [],
+        "_meta": {UNAVAILABLE_KEY: {"odd": "server 'odd': 'timeout' must be a number"}},
+    }
+    gate.close()
+
+
+def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, tmp_path: Path) -> None:
+    """Ours: the list does not wait for it for long, and the client reads it again."""
+    gate = gateway({"patience_seconds": 0.0}, slow=asker())
+    changed = threading.Event()
+    gate.on_change(lambda change: changed.set() if "tools" in change.lists else None)
+
+    first = gate.answer("tools/list", {}, Call())
+    assert first["tools"] == []
+    assert first["_meta"][UNAVAILABLE_KEY] == {"slow": "it has not answered yet"}
+    wait_until(changed.is_set)
+    wait_until(lambda: "order" in names(gate))
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_tools_of_the_same_name_are_told_apart_and_called(gateway: MakeGateway, front: str) -> None:
+    """Ours: by default, what two servers have is shown with the server."""
+    gate = gateway(one=asker(HANDSHAKE), two=asker(STATELESS), three=script("good_handshake.py"))
+    with client_for(gate, revision=front, answers=[{"size": "s"}, {"size": "s"}]) as client:
+        found = [tool.name for tool in client.fetch_tools()]
+        client.call("one__order", {})
+        counts = [client.call(f"{server}__counts", {})["structuredContent"]["charges"] for server in ("one", "two")]
+        with pytest.raises(PeerError, match="Several servers have one: one__counts, two__counts"):
+            client.call("counts", {})
+
+    assert {"one__order", "two__order", "echo"} <= set(found)
+    assert counts == [1, 0]
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_a_changed_list_is_announced_and_read_again(gateway: MakeGateway, front: str) -> None:
+    """Spec, listChanged: of either era, to either era."""
+    with client_for(gateway(a=script("list_changes.py")), revision=front) as client:
+        changed = threading.Event()
+        client.on_list_changed = lambda kind: changed.set() if kind == "tools" else None
+        assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+        client.call("echo", {})
+        wait_until(changed.is_set)
+        assert [tool.name for tool in client.fetch_tools(refresh=True)] == ["echo", "new1"]
+
+
+def test_the_instructions_of_servers_are_known_before_they_are_connected(gateway: MakeGateway) -> None:
+    """Ours: a client reads them when it connects, and never again."""
+    servers = {"demo": {"agent": "demo"}, "good": script("good_handshake.py")}
+    first = gateway(**servers)
+    assert first.describe().instructions == ""
+    first.answer("tools/list", {}, Call())
+    wait_until(lambda: "# demo" in first.describe().instructions)
+
+    assert gateway(**servers).describe().instructions == first.describe().instructions
+    assert gateway(demo={"agent": "demo", "env": {"OTHER": "1"}}).describe().instructions == ""
+
+
+def test_excluded_tools_are_neither_shown_nor_called(gateway: MakeGateway) -> None:
+    """Ours: the filter of an entry holds behind a gateway too."""
+    gate = gateway(shop={**asker(), "excludeTools": ["count*"]})
+
+    assert "counts" not in names(gate)
+    with client_for(gate) as client, pytest.raises(PeerError, match="Unknown tool: counts"):
+        client.call("counts", {})
+
+
+def test_prompts_resources_and_completions_of_all_are_offered(gateway: MakeGateway) -> None:
+    """Spec, server features: each goes to its owner, whatever era that is of."""
+    offers = [script("offers.py") for _ in ERAS]
+    for entry, revision in zip(offers, ERAS, strict=True):
+        entry["args"].append(revision)
+    gate = gateway(new=offers[0], old=offers[1], demo={"agent": "demo"})
+    with client_for(gate) as client:
+        prompts = [prompt["name"] for prompt in client.list_prompts()]
+        resources = [resource["uri"] for resource in client.list_resources()]
+        templates = [template["uriTemplate"] for template in client.list_resource_templates()]
+        got = client.get_prompt("old__review", {"lang": "python"})
+        read = client.read_resource("file:///a/b")
+        about = client.read_resource("demo://about")
+        completed = client.complete({"type": "ref/prompt", "name": "new__review"}, "lang", "py")
+        of_demo = client.complete({"type": "ref/prompt", "name": "introduce"}, "language", "Eng")
+        client.call("note", {"text": "milk"})
+        of_template = client.complete({"type": "ref/resource", "uri": "demo://notes/{number}"}, "number", "")
+
+    assert {"new__review", "old__review", "introduce"} <= set(prompts)
+    assert resources.count("file:///a") == 1
+    assert {"file:///{path}", "demo://notes/{number}"} <= set(templates)
+    assert got["messages"][0]["content"]["text"] == "{'lang': 'python'}"
+    assert read["contents"] == [{"uri": "file:///a/b", "text": "hello"}]
+    assert about["contents"][0]["text"].startswith("This agent comes with gaia-mcp")
+    assert completed.values == ["python", "pypy"]
+    assert of_demo.values == ["English"]
+    assert of_template.values == ["1"]
+
+
+@pytest.mark.parametrize(("front", "code"), [(STATELESS, -32602), (HANDSHAKE, -32002)])
+def test_a_resource_that_no_server_has_is_unknown(gateway: MakeGateway, front: str, code: int) -> None:
+    """Spec, resources/read: with the code of the client's revision."""
+    gate = gateway(demo={"agent": "demo"}, shop=asker())
+    with client_for(gate, revision=front) as client, pytest.raises(PeerError) as unknown:
+        client.read_resource("demo://nothing")
+
+    assert unknown.value.code == code
+
+
+@pytest.mark.parametrize("behind", ERAS)
+@pytest.mark.parametrize("front", ERAS)
+def test_a_subscription_reaches_the_server_and_its_updates_the_client(
+    gateway: MakeGateway, front: str, behind: str
+) -> None:
+    """Spec, resources: subscribed to in either era, and ended where the client ends it."""
+    entry = script("offers.py")
+    entry["args"].append(behind)
+    gate = gateway(offers=entry)
+    updated: list[str] = []
+    with client_for(gate, revision=front) as client:
+        client.on_resource_updated = updated.append
+        client.subscribe_resource("file:///a")
+        client.call("touch", {})
+        wait_until(lambda: updated == ["file:///a"])
+        client.unsubscribe_resource("file:///a")
+        wait_until(lambda: client.call("touch", {})["content"][0]["text"] == "")
+    assert updated == ["file:///a"]

@@ -1,0 +1,140 @@
+"""What passes a gateway, and how it comes out on the other side."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.host import DeclinedError
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import MCPError, PeerError
+from gaia_mcp.gateway.questions import Declared, Passed, ServerRequests
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.testing import client_for
+from gaia_mcp.toolcall import Call
+from tests.gateway.conftest import ERAS, MakeGateway, asker, script
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.events import Progressed
+
+pytestmark = pytest.mark.story
+pairs = pytest.mark.parametrize(("front", "behind"), [(front, behind) for front in ERAS for behind in ERAS])
+
+
+def test_results_and_errors_come_out_as_they_went_in(gateway: MakeGateway) -> None:
+    """Ours: unknown blocks and members, metadata, and the data of errors."""
+    with client_for(gateway(odd=script("strange_results.py"))) as client:
+        result = client.call("strange", {})
+        with pytest.raises(PeerError) as refused:
+            client.call("refuse", {})
+
+    del result["resultType"], result["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert result == {
+        "content": [
+            {"type": "hologram", "size": [1, 2], "_meta": {"x.example/a": 1}},
+            {"type": "text", "text": "\u2028 \U0001f600", "annotations": {"priority": 0.5}},
+        ],
+        "structuredContent": {"kept": {"z": 1, "a": [None, 1.5, "x"]}},
+        "isError": True,
+        "_meta": {"x.example/trace": {"deep": ["as", "it", "is"]}},
+        "extra": {"unknown": True},
+    }
+    assert (refused.value.code, refused.value.text) == (-31999, "not today")
+    assert refused.value.data == {"why": ["a", {"b": None}]}
+
+
+def test_what_a_client_sends_along_reaches_the_server(gateway: MakeGateway) -> None:
+    """Ours: but for what is about the client's own connection."""
+    sent = {"name": "told", "arguments": {"a": 1}, "_meta": {"traceparent": "00-1-2-03"}}
+    with client_for(gateway(odd=script("strange_results.py"))) as client:
+        told = client.request("tools/call", sent)["structuredContent"]
+
+    assert told == sent
+
+
+@pairs
+def test_progress_and_logs_reach_the_client(gateway: MakeGateway, front: str, behind: str) -> None:
+    """Spec, utilities: in order, and before the result."""
+    heard: list[Any] = []
+
+    def on_progress(report: Progressed) -> None:
+        heard.append((report.progress, report.total, report.text))
+
+    client = client_for(gateway(shop=asker(behind)), revision=front)
+    client.host._on_log = lambda *logged: heard.append(logged)
+    with client:
+        client.set_log_level("info")
+        client.call("report", {}, on_progress=on_progress)
+
+    assert ("warning", "report", {"kept": ["as", "it", 1]}) in heard
+    assert (2, 2, "done") in heard
+
+
+@pairs
+def test_a_cancelled_call_is_cancelled_at_its_server(gateway: MakeGateway, front: str, behind: str) -> None:
+    """Spec, cancellation."""
+    with client_for(gateway(shop=asker(behind)), revision=front) as client:
+        deadline = Deadline(10)
+        began = threading.Event()
+
+        def cancel() -> None:
+            began.wait(5)
+            deadline.cancel()
+
+        threading.Thread(target=cancel).start()
+        with pytest.raises(MCPError):
+            client.call("wait", {}, deadline, on_progress=lambda _: began.set())
+        wait_until(lambda: client.call("counts", {})["structuredContent"]["runs"] == -100)
+
+
+def test_a_server_that_dies_is_an_error_for_its_caller_and_started_again(gateway: MakeGateway) -> None:
+    """Ours: a model reads what happened, the other servers go on, and the next call is answered."""
+    entry = script("offers.py")
+    entry["args"].append("2025-11-25")
+    reported: list[str] = []
+    with client_for(gateway({"report": reported.append}, dies=entry, shop=asker())) as client:
+        died = client.call("dies__die", {})
+        again = client.call("dies__touch", {})
+        other = client.call("counts", {})
+
+    assert died["isError"]
+    assert "server 'dies' exited with status 3" in died["content"][0]["text"]
+    assert "'die' may have run, and was not called again" in died["content"][0]["text"]
+    assert (again["content"][0]["text"], other["isError"]) == ("", False)
+    assert len(reported) == 1
+
+
+def test_no_user_is_asked_what_another_users_call_has_led_to() -> None:
+    """Ours: a server over stdio does not say whom it asks."""
+    requests = ServerRequests(Declared())
+    ada, bob = Call(), Call()
+    ada.principal, bob.principal = "ada", "bob"
+    with requests.opened(ada, lambda _: {"roots": []}):
+        assert requests.host.answer("roots/list", {}) == {"roots": []}
+        with requests.opened(bob, lambda _: {"roots": []}), pytest.raises(DeclinedError, match="several users"):
+            requests.host.answer("roots/list", {})
+
+
+def test_a_question_is_asked_by_another_call_if_its_own_ends() -> None:
+    """Ours: a server over stdio does not say which call asks, and the newest may not have."""
+    requests = ServerRequests(Declared())
+
+    def ended(_: Passed) -> dict[str, Any]:
+        newest.close()
+        raise QuestionError("the call has ended")
+
+    def refused(_: Passed) -> dict[str, Any]:
+        raise QuestionError("no")
+
+    newest = ExitStack()
+    with requests.opened(Call(), lambda _: {"roots": [{"uri": "file:///a"}]}):
+        newest.enter_context(requests.opened(Call(), ended))
+        assert requests.host.answer("roots/list", {})["roots"]
+        with requests.opened(Call(), refused), pytest.raises(DeclinedError, match="no"):
+            requests.host.answer("roots/list", {})
+    with pytest.raises(DeclinedError, match="no call is open"):
+        requests.host.answer("roots/list", {})

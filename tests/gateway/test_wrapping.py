@@ -1,0 +1,87 @@
+"""All tools of a provider, page by page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.gateway import wrapping
+from gaia_mcp.gateway.wrapping import MAX_READINGS, WrappingProvider, all_tools
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.pages import PAGE_ITEMS
+from gaia_mcp.server.provider import Change, RequestError
+from gaia_mcp.toolcall import Call
+from tests.gateway.shelf import Shelf, answer, tool
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MANY = [tool(f"tool{number}") for number in range(2 * PAGE_ITEMS + 1)]
+
+
+class Restless(Shelf):
+    """Its tools change after each page."""
+
+    def __init__(self, changes: int) -> None:
+        super().__init__(*MANY)
+        self.list_ttl_ms = 5
+        self._changes = changes
+
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        self._changes -= 1
+        if self._changes >= 0:
+            self.tools = [*self.tools[1:], tool(f"new{self._changes}")]
+        return self.tools
+
+
+def test_the_pages_of_a_list_are_one_list_with_what_is_said_of_it() -> None:
+    """Ours: who decides about tools has to know all of them."""
+    shelf = Shelf(*MANY)
+    shelf.list_ttl_ms = 5
+
+    listed = all_tools(AgentProvider(shelf), Call())
+
+    assert [each["name"] for each in listed.tools] == [each["name"] for each in MANY]
+    assert listed.about == {"ttlMs": 5}
+
+
+def test_a_list_that_changes_between_two_pages_is_read_again() -> None:
+    """Ours: its cursors are invalid then."""
+    shelf = Restless(3)
+
+    listed = all_tools(AgentProvider(shelf), Call())
+
+    assert listed.tools[-1]["name"] == "new0"
+    assert len(listed.tools) == len(MANY)
+
+
+def test_a_list_that_changes_as_often_as_it_is_read_is_refused() -> None:
+    """Ours."""
+    with pytest.raises(RequestError, match="invalid cursor"):
+        all_tools(AgentProvider(Restless(10 * MAX_READINGS)), Call())
+
+
+def test_a_list_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: as a server that always has another page."""
+    monkeypatch.setattr(wrapping, "MAX_PAGES", 2)
+
+    with pytest.raises(RequestError, match="more than 2 pages"):
+        all_tools(AgentProvider(Shelf(*MANY)), Call())
+
+
+def test_a_wrapping_provider_is_as_the_one_behind_it() -> None:
+    """Ours: until a subclass changes an answer."""
+    shelf = Shelf("a")
+    inner = AgentProvider(shelf)
+    provider = WrappingProvider(inner)
+    heard: list[Change] = []
+    stop: Callable[[], None] = provider.on_change(heard.append)
+
+    assert provider.describe() == inner.describe()
+    assert answer(provider, "tools/list") == answer(inner, "tools/list")
+    shelf.tools_changed()
+    wait_until(lambda: bool(heard))
+    stop()
+    provider.close()

@@ -1,0 +1,136 @@
+"""Logins in the keyring of a real desktop: GNOME's, on a session bus of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import gaia, no_orphans, shared
+from tests.peers.test_authorization import log_in, url
+from tests.prepare.peers import KEYRING
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+    from tests.prepare.fixtures import Prepared
+
+__all__ = ["gaia", "no_orphans", "shared", "url"]
+
+# What is in the keyring for this program, and how it is locked.
+LIST = """
+import contextlib, json, secretstorage
+with contextlib.closing(secretstorage.dbus_init()) as bus:
+    found = secretstorage.search_items(bus, {"service": "gaia-mcp"})
+    print(json.dumps([item.get_secret().decode() for item in found]))
+"""
+LOCK = """
+import contextlib, secretstorage
+with contextlib.closing(secretstorage.dbus_init()) as bus:
+    secretstorage.get_default_collection(bus).lock()
+"""
+
+
+class Desktop:
+    """The desktop of a person who has just logged in, so that the keyring is open."""
+
+    def __init__(self, environ: dict[str, str]) -> None:
+        self.environ = environ
+
+    def tokens(self) -> list[str]:
+        """The access tokens in the keyring."""
+        return [json.loads(secret)["access_token"] for secret in json.loads(self._run(LIST))]
+
+    def lock(self) -> None:
+        """Lock the keyring."""
+        self._run(LOCK)
+
+    def _run(self, code: str) -> str:
+        ran = subprocess.run([sys.executable, "-c", code], env=self.environ, capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture
+def desktop(prepared: Prepared, gaia: Gaia, tmp_path: Path) -> Iterator[Desktop]:
+    """A session bus and a keyring; the commands of the test run there."""
+    place = tmp_path / "run"
+    place.mkdir(mode=0o700)
+    address = f"unix:path={place}/bus"
+    gaia.environ |= {
+        "DBUS_SESSION_BUS_ADDRESS": address,
+        "PYTHONPATH": str(prepared.folder(KEYRING)),
+        "XDG_RUNTIME_DIR": str(place),
+    }
+    quiet = {"env": gaia.environ, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    bus = [prepared.program("dbus-daemon"), "--session", "--nofork", "--nopidfile", f"--address={address}"]
+    keyring = [prepared.program("gnome-keyring-daemon"), "--foreground", "--unlock", "--components=secrets"]
+    with subprocess.Popen(bus, **quiet) as first:  # type: ignore[call-overload]
+        try:
+            wait_until((place / "bus").exists)
+            with subprocess.Popen(keyring, stdin=subprocess.PIPE, **quiet) as second:  # type: ignore[call-overload]
+                try:
+                    second.stdin.write(b"password")
+                    second.stdin.close()
+                    made = Desktop(gaia.environ)
+                    wait_until(lambda: _is_open(gaia.environ))
+                    yield made
+                finally:
+                    second.terminate()
+        finally:
+            first.terminate()
+
+
+def _is_open(environ: dict[str, str]) -> bool:
+    code = "import keyring; keyring.get_password('a', 'b')"
+    ran = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, timeout=60, check=False)
+    return ran.returncode == 0
+
+
+def _kept(gaia: Gaia) -> object:
+    """The secret part of the one login, as its file has it."""
+    (file,) = (gaia.home / ".gaia" / "tokens").glob("*/credentials.json")
+    return json.loads(file.read_text())["secret"]
+
+
+def test_a_login_is_in_the_keyring_from_its_beginning_to_its_end(desktop: Desktop, gaia: Gaia, url: str) -> None:
+    """AC-11: no file has the tokens; each command reads them, and a logout removes them."""
+    gaia.write({"web": {"url": url}})
+    log_in(gaia)
+    assert _kept(gaia) == "keyring"
+    (token,) = desktop.tokens()
+
+    called = gaia("call", "web", "add", "a=1", "b=2")
+    assert (called.code, called.stdout) == (0, "3\n"), called.stderr
+    (listed,) = gaia("login", "--status", "--json").json["logins"]
+    assert listed["logged_in"] is True
+    files = [path for path in gaia.home.rglob("*") if path.is_file() and ".local" not in path.parts]
+    assert [path for path in files if token.encode() in path.read_bytes()] == []
+
+    assert gaia("logout", "web").stdout == "logged out of 'web'\n"
+    assert desktop.tokens() == []
+
+
+def test_a_locked_keyring_is_reported_as_that(desktop: Desktop, gaia: Gaia, url: str) -> None:
+    """Ours: it is not taken for no login, nor a token forgotten that cannot be removed. A new login needs none."""
+    gaia.write({"web": {"url": url}})
+    log_in(gaia)
+    desktop.lock()
+
+    for command in (("call", "web", "add", "a=1", "b=2"), ("login", "--status"), ("logout", "web")):
+        refused = gaia(*command)
+        problem, hint = refused.errors
+        assert refused.code == 4
+        assert problem.startswith("error: server 'web' has a login in the system's keyring, which cannot be read: ")
+        assert hint == "hint: unlock it, or log in again: gaia mcp login web"
+
+    log_in(gaia)
+    assert isinstance(_kept(gaia), dict)
+    assert gaia("call", "web", "add", "a=1", "b=2").stdout == "3\n"
+    assert gaia("logout", "web").stdout == "logged out of 'web'\n"

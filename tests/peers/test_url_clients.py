@@ -1,0 +1,161 @@
+"""Clients that others wrote, with an agent that we serve over HTTP to those who have its token."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client import Host, MCPClient
+from tests.model_servers.script import RESULT, Call, Text
+from tests.model_servers.server import ModelServer
+from tests.peers.agent_worlds import MODEL, WORLDS, World
+from tests.prepare.peers import NPM_URL_CLIENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.prepare.fixtures import Prepared
+
+TOKEN = "token-4711-zebra"
+HEADER = f"Authorization: Bearer {TOKEN}"
+# One client, on a busy machine.
+TIMEOUT_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The URL of the built-in agent."""
+    command = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", "demo", "--http", "127.0.0.1:0", "--json"]
+    environ = {"PATH": os.environ["PATH"], "GAIA_MCP_TOKEN": TOKEN}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
+        try:
+            assert running.stdout is not None
+            yield json.loads(running.stdout.readline())["url"]
+        finally:
+            running.terminate()
+
+
+class Runs:
+    """Runs a program to its end, with a home of its own."""
+
+    def __init__(self, home: Path, environ: dict[str, str]) -> None:
+        self.home = home
+        self.environ = environ
+
+    def __call__(self, *command: str, stdin: str = "") -> str:
+        """What it writes to stdout."""
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, cwd=self.home, env=self.environ,
+            timeout=TIMEOUT_SECONDS, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.mark.parametrize(("entry", "era"), [({}, "stateless"), ({"protocolVersion": "2025-11-25"}, "handshake")])
+def test_mcp_remote_carries_everything_between_stdio_and_our_server(
+    entry: dict[str, Any], era: str, url: str, prepared: Prepared, connect: Callable[..., MCPClient], tmp_path: Path
+) -> None:
+    """Ours, both eras: a host that knows stdio alone reaches the agent, and its questions reach the host."""
+    program = prepared.folder(NPM_URL_CLIENTS) / "node_modules" / "mcp-remote" / "dist" / "proxy.js"
+    asked: list[str] = []
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params["message"])
+        return {"action": "accept", "content": {"size": "small"}}
+
+    command = [prepared.node(), str(program), url, "--allow-http", "--header", HEADER]
+    client = connect(*command, host=Host(elicit=elicit), env={"HOME": str(tmp_path)}, **entry)
+
+    assert (client.peer.era, client.peer.info["name"]) == (era, "demo")
+    assert "greet" in {tool.name for tool in client.fetch_tools()}
+    assert client.call("greet", {"name": "Ada"})["content"][0]["text"] == "Hello, Ada!"
+    reports: list[str] = []
+    client.call("countdown", {"steps": 2, "seconds": 0.1}, on_progress=lambda each: reports.append(each.text))
+    assert reports == ["1 to go", "0 to go"]
+    assert client.call("fail", {"message": "not today"})["isError"] is True
+    assert "small" in client.call("order", {})["content"][0]["text"]
+    assert asked == ["Which coffee?"]
+    assert "gaia-mcp" in client.read_resource("demo://about")["contents"][0]["text"]
+    assert "Ada" in client.get_prompt("introduce", {"name": "Ada"})["messages"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_inspector_shows_what_our_server_has(
+    era: str, url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+) -> None:
+    """Ours, both eras: its command line, by URL."""
+    program = prepared.folder(NPM_URL_CLIENTS) / "node_modules" / ".bin" / "mcp-inspector"
+    run = Runs(tmp_path, {**mark, "HOME": str(tmp_path), "PATH": os.environ["PATH"]})
+
+    def inspected(method: str, *options: str) -> Any:
+        words = [url, "--header", HEADER, "--protocol-era", era, "--method", method, *options]
+        return json.loads(run(prepared.node(), str(program.resolve()), "--cli", *words))
+
+    assert "greet" in {tool["name"] for tool in inspected("tools/list")["tools"]}
+    called = inspected("tools/call", "--tool-name", "add", "--tool-arg", "a=1", "b=2")
+    assert (called["isError"], called["structuredContent"]) == (False, {"sum": 3})
+    assert "gaia-mcp" in inspected("resources/read", "--uri", "demo://about")["contents"][0]["text"]
+    (prompt,) = inspected("prompts/get", "--prompt-name", "introduce", "--prompt-args", "name=Ada")["messages"]
+    assert "Ada" in prompt["content"]["text"]
+
+
+# How each takes the URL of a server, and how it is asked then. The value of the header is in its environment.
+AGENTS: dict[str, tuple[list[str], list[str]]] = {
+    "claude": (
+        ["mcp", "add", "--transport", "http", "ours", "URL", "--header", "Authorization: Bearer ${TOKEN}"],
+        ["-p", "--model", MODEL, "--allowedTools", "mcp__ours__greet"],
+    ),
+    "codex": (
+        ["mcp", "add", "ours", "--url", "URL", "--bearer-token-env-var", "TOKEN"],
+        [
+            *("exec", "--skip-git-repo-check", "--model", MODEL),
+            *("-c", 'mcp_servers.ours.default_tools_approval_mode="approve"', "-"),
+        ],
+    ),
+    "gemini": (
+        ["mcp", "add", "-t", "http", "-s", "user", "--trust", "ours", "URL", "-H", "Authorization: Bearer ${TOKEN}"],
+        ["--skip-trust", "--model", MODEL],
+    ),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_an_agent_that_is_given_our_url_calls_our_tools(
+    world: World, url: str, agents_path: str, mark: dict[str, str], tmp_path: Path
+) -> None:
+    """Ours: added by the agent's own command; its model, a script on a loopback port, calls a tool."""
+    add, ask = AGENTS[world.name]
+    with ModelServer(world.dialect, Call("greet", {"name": "Ada"}), Text(f"so {RESULT}")) as model:
+        world.write(tmp_path, model.url)
+        environ = {**mark, "HOME": str(tmp_path), "PATH": agents_path, "TMPDIR": str(tmp_path), "TOKEN": TOKEN}
+        run = Runs(tmp_path, {**environ, **world.environ(model.url)})
+
+        run(world.name, *(url if word == "URL" else word for word in add))
+        answered = run(world.name, *ask, stdin="greet Ada")
+
+        assert "Hello, Ada!" in model.results()[-1]
+    assert "Hello, Ada!" in answered
+
+
+def test_claude_checks_our_server_by_its_url(url: str, agents_path: str, mark: dict[str, str], tmp_path: Path) -> None:
+    """Ours: it connects, and reports a refused token as that, and not as a login that it lacks."""
+    world = WORLDS["claude"]
+    environ = {**mark, "HOME": str(tmp_path), "PATH": agents_path, **world.environ("http://127.0.0.1:9")}
+    run = Runs(tmp_path, environ)
+
+    for name, header in (("ours", HEADER), ("refused", "Authorization: Bearer another")):
+        run("claude", "mcp", "add", "--transport", "http", name, url, "--header", header)
+    listed = run("claude", "mcp", "list")
+
+    states = {line.partition(":")[0]: line for line in listed.splitlines() if url in line}
+    assert states["ours"].endswith("Connected")
+    assert "HTTP 401" in states["refused"]
+    assert "Connected" in run("claude", "mcp", "get", "ours")

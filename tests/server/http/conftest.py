@@ -1,0 +1,48 @@
+"""Apps that end with their test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.server.http.asgi import Server, app_of
+from tests.server.http.sockets import Port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_mcp.server.http.limits import Limits
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    """Serves an agent, a provider or an app in memory."""
+    servers: list[Server] = []
+
+    def start(served: Any, *given: Any, **options: Any) -> Server:
+        app = (
+            served
+            if callable(served) and not hasattr(served, "execute_mcp_tool")
+            else app_of(served, *given, **options)
+        )
+        servers.append(Server(app))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.end()
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[..., Port]]:
+    """Serves an agent on a port of this machine."""
+    ports: list[Port] = []
+
+    def start(agent: Any, limits: Limits | None = None, **options: Any) -> Port:
+        ports.append(Port(app_of(agent, limits), **options))
+        return ports[-1]
+
+    yield start
+    for port in ports:
+        port.end()

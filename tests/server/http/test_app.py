@@ -1,0 +1,337 @@
+"""The ASGI app: endpoints, mounting, lifespan, and what a load balancer asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from gaia_mcp.errors import AgentError
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.http import HttpApp, app_for
+from gaia_mcp.server.http.bearer import JwtAuthorizer
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.security import Hosts
+from gaia_mcp.store.memory import MemoryStore
+from tests.server.http.asgi import Gate, Tools, app_of, text_of, with_capabilities
+from tests.server.stores import FailingStore
+from tests.server.talk import DISCOVER, call, stateless
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.server.http.asgi import Server
+
+Serve = Callable[..., "Server"]
+KEY, OTHER_KEY = "k" * 32, "o" * 32
+
+
+class Lasting(Tools):
+    """An agent that opens something."""
+
+    def __init__(self) -> None:
+        super().__init__(hi=lambda _: "hello")
+        self.seen: list[str] = []
+
+    def begin_mcp(self) -> None:
+        self.seen.append("opened")
+
+    def end_mcp(self) -> None:
+        self.seen.append("closed")
+
+
+def name_of(server: Server, path: str = "/mcp") -> str:
+    meta = server.stateless(DISCOVER, path).reply().json["result"]["_meta"]
+    found: str = meta["io.modelcontextprotocol/serverInfo"]["name"]
+    return found
+
+
+@pytest.mark.parametrize("target", ["demo", Lasting, Lasting(), AgentProvider(Lasting())])
+def test_an_app_is_made_of_what_names_an_agent_of_one_or_of_a_provider(serve: Serve, target: Any) -> None:
+    """Ours: `app_for`."""
+    assert name_of(serve(app_for(target, environ={}))) in ("demo", "Lasting")
+
+
+def test_an_agent_that_cannot_be_loaded(serve: Serve) -> None:
+    """Ours: as everywhere."""
+    with pytest.raises(AgentError):
+        app_for("no_such_agent", environ={})
+
+
+def test_several_agents_have_paths_of_their_own(serve: Serve) -> None:
+    """Ours: `/NAME/mcp`, with and without a slash at the end."""
+    server = serve(app_for({"one": "demo", "two": Lasting}, environ={}))
+
+    assert name_of(server, "/one/mcp") == name_of(server, "/one/mcp/") == "demo"
+    assert name_of(server, "/two/mcp") == "Lasting"
+    assert server.stateless(DISCOVER).reply().status == 404
+
+
+def test_an_agent_may_run_another_number_of_calls_than_those_beside_it(serve: Serve) -> None:
+    """Ours: one that bears a single call at once keeps no call of another one waiting."""
+    one, other = Gate(), Gate()
+    providers = {"/one/mcp": AgentProvider(Tools(gate=one)), "/other/mcp": AgentProvider(Tools(gate=other))}
+    app = HttpApp(
+        providers, hosts=Hosts(), authorizer=None, limits=Limits(calls=2), store=MemoryStore(), calls={"/one/mcp": 1}
+    )
+    server = serve(app)
+    asked = [server.stateless(call(number, "gate"), path) for number, path in enumerate([*providers, *providers])]
+    one.await_entered()
+    other.await_entered()
+    other.await_entered()
+
+    assert not one.entered.acquire(blocking=False)
+    assert app.unfinished == 4
+    one.open()
+    other.open()
+    assert [text_of(each.reply().json) for each in asked] == ["through"] * 4
+
+
+def test_an_app_can_be_mounted_in_another(serve: Serve) -> None:
+    """Ours: where nothing runs its lifespan, the first request opens the agent."""
+    agent = Lasting()
+    server = serve(Starlette(routes=[Mount("/tools", app=app_for(agent, environ={}))]))
+    assert agent.seen == []
+
+    assert name_of(server, "/tools/mcp") == "Lasting"
+    assert name_of(server, "/tools/mcp") == "Lasting"
+    assert agent.seen == ["opened"]
+
+
+def test_a_lifespan_opens_and_closes_the_agent() -> None:
+    """ASGI: and the calls that still run are cancelled."""
+    import asyncio
+
+    agent = Lasting()
+    app = app_for(agent, environ={})
+
+    async def live() -> None:
+        incoming: asyncio.Queue[Any] = asyncio.Queue()
+        sent: asyncio.Queue[Any] = asyncio.Queue()
+        running = asyncio.create_task(app({"type": "lifespan", "state": {}}, incoming.get, sent.put))
+        await incoming.put({"type": "lifespan.startup"})
+        assert (await sent.get())["type"] == "lifespan.startup.complete"
+        assert app.has_begun
+        assert agent.seen == ["opened"]
+        await incoming.put({"type": "lifespan.shutdown"})
+        assert (await sent.get())["type"] == "lifespan.shutdown.complete"
+        await running
+
+    asyncio.run(live())
+    assert agent.seen == ["opened", "closed"]
+    app.close()
+    assert agent.seen == ["opened", "closed"]
+
+
+def test_a_provider_of_somebody_else_is_neither_opened_nor_closed(serve: Serve) -> None:
+    """Ours: its owner does that."""
+    agent = Lasting()
+    app = app_for(AgentProvider(agent), environ={})
+    app.begin()
+    app.begin()
+    app.close()
+
+    assert agent.seen == []
+
+
+def test_health_and_readiness(serve: Serve) -> None:
+    """Ours: the first is whether it lives, the second whether it would take a call. Neither needs a token."""
+    gate = Gate()
+    server = serve(app_for(Tools(gate=gate), limits=Limits(calls=1, waiting_calls=0), token="t", environ={}))
+
+    assert server.ask("GET", "/healthz").reply().body == b"ok\n"
+    assert server.ask("GET", "/readyz").reply().status == 200
+    running = server.stateless(call(1, "gate"), authorization="Bearer t")
+    gate.await_entered()
+    assert server.ask("GET", "/readyz").reply().status == 503
+    gate.open()
+    running.reply()
+    server.app.end_streams()
+    assert server.ask("GET", "/readyz").reply().status == 503
+    assert server.ask("GET", "/healthz").reply().status == 200
+
+
+def test_a_store_that_does_not_answer_is_not_ready(serve: Serve) -> None:
+    """Ours: a load balancer sends requests elsewhere meanwhile."""
+    store = FailingStore()
+    server = serve(app_for("demo", store=store, environ={}))
+    assert server.ask("GET", "/readyz").reply().status == 200
+    store.failing.add("get")
+
+    reply = server.ask("GET", "/readyz").reply()
+
+    assert (reply.status, reply.body) == (503, b"the store does not answer\n")
+    assert server.ask("GET", "/healthz").reply().status == 200
+
+
+def test_a_token_is_given_or_in_the_environment(serve: Serve) -> None:
+    """Ours: without it, 401."""
+    for app in (app_for("demo", token="t", environ={}), app_for("demo", environ={"GAIA_MCP_TOKEN": "t"})):
+        server = serve(app)
+        assert server.stateless(DISCOVER).reply().status == 401
+        assert server.stateless(DISCOVER, authorization="Bearer t").reply().status == 200
+    assert serve(app_for("demo", environ={"GAIA_MCP_TOKEN": ""})).stateless(DISCOVER).reply().status == 200
+
+
+def test_pages_of_an_allowed_site_get_cors_headers(serve: Serve) -> None:
+    """WHATWG Fetch: also for the question that a browser asks first; without the option there are none."""
+    server = serve(app_for("demo", origins=["https://app.example"], environ={}))
+    asked = {"origin": "https://app.example", "access_control_request_method": "POST"}
+
+    preflight = server.ask("OPTIONS", access_control_request_headers="mcp-param-x", **asked).reply()
+    reply = server.stateless(DISCOVER, origin="https://app.example").reply()
+    plain = serve(app_for("demo", environ={})).ask("OPTIONS", **asked).reply()
+
+    assert preflight.headers["access-control-allow-origin"] == "https://app.example"
+    assert "mcp-param-x" in preflight.headers["access-control-allow-headers"]
+    assert "Mcp-Session-Id" in reply.headers["access-control-expose-headers"]
+    assert "access-control-allow-origin" not in plain.headers
+
+
+def test_hosts_can_be_allowed(serve: Serve) -> None:
+    """Ours."""
+    server = serve(app_for("demo", hosts=["mcp.example"], environ={}))
+
+    assert server.stateless(DISCOVER, host="mcp.example").reply().status == 200
+
+
+def test_workers_share_the_keys_of_what_clients_carry(serve: Serve) -> None:
+    """Ours: the first seals, and each opens, so that keys can be replaced one after the other."""
+
+    def app(keys: str) -> Server:
+        return serve(
+            app_for(Tools(ask=lambda running: running.sample("hm").text), environ={"GAIA_MCP_STATE_KEYS": keys})
+        )
+
+    old, new, stranger = app(KEY), app(f" {OTHER_KEY} ,{KEY},"), app(OTHER_KEY)
+    first = old.stateless(call(1, "ask", **with_capabilities(sampling={}))).reply().json["result"]
+    (name,) = first["inputRequests"]
+    again = call(2, "ask", **with_capabilities(sampling={}))
+    thought = {"role": "assistant", "content": {"type": "text", "text": "aha"}, "model": "m"}
+    again["params"] |= {"requestState": first["requestState"], "inputResponses": {name: thought}}
+
+    assert text_of(new.stateless(again).reply().json) == "aha"
+    assert stranger.stateless(again).reply().error == -32602
+    with pytest.raises(ValueError, match="32"):
+        app_for("demo", environ={"GAIA_MCP_STATE_KEYS": "short"})
+
+
+def test_workers_with_one_store_open_what_each_has_sealed(serve: Serve) -> None:
+    """Ours: without keys that were given."""
+    store = FailingStore()
+    agent = Tools(ask=lambda running: running.sample("hm").text)
+    one, two = (serve(app_for(agent, store=store, environ={})) for _ in range(2))
+    first = one.stateless(call(1, "ask", **with_capabilities(sampling={}))).reply().json["result"]
+    (name,) = first["inputRequests"]
+    again = call(2, "ask", **with_capabilities(sampling={}))
+    thought = {"role": "assistant", "content": {"type": "text", "text": "aha"}, "model": "m"}
+    again["params"] |= {"requestState": first["requestState"], "inputResponses": {name: thought}}
+
+    assert text_of(two.stateless(again).reply().json) == "aha"
+
+
+def test_sessions_are_in_the_store_that_is_given(serve: Serve) -> None:
+    """Ours: any worker that shares it finds them."""
+    store = MemoryStore()
+    one, two = (serve(app_for("demo", store=store, environ={})) for _ in range(2))
+    session = one.open_session()
+
+    assert two.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}, **session).reply().json["result"] == {}
+    one.app.close()
+    assert two.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}, **session).reply().json["result"] == {}
+
+
+def test_a_task_outlives_its_request_and_is_found_by_any_worker(serve: Serve) -> None:
+    """Extension; ours: its state is in the store, and the worker that runs it learns what its client wants."""
+    store = MemoryStore()
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+    def ask(running: Any) -> str:
+        running.continue_as_task()
+        return str(running.elicit("Who?", form))
+
+    one, two = (serve(app_of(Tools(ask=ask), store=store)) for _ in range(2))
+    accepts = with_capabilities(elicitation={}, extensions={"io.modelcontextprotocol/tasks": {}})
+
+    def about(method: str, **params: Any) -> Any:
+        message = stateless(2, method, {"taskId": task, **params}, **accepts)
+        return two.stateless(message, mcp_name=task).reply().json["result"]
+
+    created = one.stateless(call(1, "ask", **accepts)).reply().json["result"]
+    task = created["taskId"]
+    assert created["resultType"] == "task"
+    wait_until(lambda: about("tasks/get")["status"] == "input_required")
+    (key,) = about("tasks/get")["inputRequests"]
+    about("tasks/update", inputResponses={key: {"action": "decline"}})
+
+    wait_until(lambda: about("tasks/get")["status"] == "completed")
+    assert about("tasks/get")["result"]["content"][0]["text"] == "Declined()"
+
+
+def test_the_end_of_an_app_cancels_its_tasks(serve: Serve) -> None:
+    """Ours: nothing is left running."""
+    calls: list[Any] = []
+
+    def work(running: Any) -> None:
+        running.continue_as_task()
+        calls.append(running)
+        running.wait(3600)
+
+    server = serve(app_of(Tools(work=work)))
+    accepts = with_capabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    assert server.stateless(call(1, "work", **accepts)).reply().json["result"]["resultType"] == "task"
+    wait_until(lambda: calls)
+    assert not calls[0].is_cancelled
+
+    server.app.close()
+
+    assert calls[0].is_cancelled
+
+
+def test_where_to_get_an_access_token_is_told(serve: Serve) -> None:
+    """RFC 9728: at the root and at the path; and an authorizer decides in the place of a token."""
+    authorizer = JwtAuthorizer("https://127.0.0.1:9/jwks", "https://i.example", "https://a.example/mcp")
+    server = serve(app_for("demo", authorizer=authorizer, token="t", environ={}))
+
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        assert server.ask("GET", path).reply().json["authorization_servers"] == ["https://i.example"]
+    assert server.stateless(DISCOVER).reply().status == 401
+    assert serve(app_for("demo", environ={})).ask("GET", path).reply().status == 404
+
+
+def test_a_thread_of_a_tool_that_asks_has_not_failed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: as over stdio. The question ends the thread and the run."""
+    reported: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", lambda ended: reported.append(ended.exc_type))
+
+    def ask(running: Any) -> None:
+        for target in (running.roots, lambda: 1 / 0):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+
+    server = serve(app_for(Tools(ask=ask), environ={}))
+    able = {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}
+
+    assert server.stateless(call(1, "ask", **able)).reply().json["result"]["resultType"] == "input_required"
+    assert reported == [ZeroDivisionError]
+
+
+def test_metrics_are_those_of_all_endpoints_and_dialects(serve: Serve) -> None:
+    """Ours: requests of clients alone, and not what the server asks of an agent by itself."""
+    server = serve(app_for({"one": "demo", "two": Tools(hi=lambda _: "hello")}, metrics=True, rpc=True, environ={}))
+    server.stateless(call(1, "hi"), "/two/mcp").reply()
+    server.send(b"{", "/one/mcp").reply()
+    server.send({"jsonrpc": "2.0", "id": 1, "method": "hi", "params": {}}, "/two/rpc").reply()
+
+    text = server.ask("GET", "/metrics").reply().body.decode()
+
+    ran = 'gaia_mcp_requests_total{endpoint="/two/mcp",method="tools/call",outcome="ok",tool="hi"} 2.0'
+    assert [line for line in text.splitlines() if line.startswith("gaia_mcp_requests_total")] == [ran]
+    assert 'gaia_mcp_http_requests_total{endpoint="/two/rpc",method="POST",status="200"} 1.0' in text
+    assert 'gaia_mcp_http_refused_total{endpoint="/one/mcp",reason="invalid"} 1.0' in text
+    assert "gaia_mcp_sessions 0.0" in text
+    server.app.close()

@@ -1,0 +1,283 @@
+"""Access tokens of an authorization server, with keys from a real one on this machine."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+
+from gaia_mcp.server.http import bearer
+from gaia_mcp.server.http.bearer import JwtAuthorizer
+from gaia_mcp.server.provider import InsufficientScopeError, RequestError
+from tests.server.http.asgi import Tools, app_of, text_of
+from tests.server.talk import DISCOVER, call, plain
+
+if TYPE_CHECKING:
+    from tests.server.http.asgi import Reply, Server
+
+Serve = Callable[..., "Server"]
+ISSUER, AUDIENCE = "https://issuer.example", "https://tools.example/a/mcp"
+METADATA_URL = "https://tools.example/.well-known/oauth-protected-resource/a/mcp"
+
+
+class Issuer:
+    """An authorization server that publishes its keys."""
+
+    def __init__(self) -> None:
+        self.keys = {"one": ec.generate_private_key(ec.SECP256R1())}
+        self.fetched = 0
+        self.status = 200
+        issuer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.fetched += 1
+                body = json.dumps({"keys": [issuer.public(key_id) for key_id in issuer.keys]}).encode()
+                self.send_response(issuer.status)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
+
+    def public(self, key_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(ECAlgorithm.to_jwk(self.keys[key_id].public_key()))
+        return {**found, "kid": key_id, "use": "sig", "alg": "ES256"}
+
+    def token(self, key_id: str | None = "one", **claims: Any) -> str:
+        """A token, with other claims than a good one; those that are None are left out."""
+        given = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 60, **claims}
+        held = {name: value for name, value in given.items() if value is not None}
+        headers = {"kid": key_id} if key_id else {}
+        return jwt.encode(held, self.keys[key_id or "one"], "ES256", headers=headers)
+
+    def end(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    started = Issuer()
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def server(issuer: Issuer, serve: Serve) -> Server:
+    authorizer = JwtAuthorizer(issuer.url, ISSUER, AUDIENCE)
+    return serve(app_of(Tools(who=lambda running: running.principal), authorizer=authorizer))
+
+
+def status(server: Server, token: str) -> int:
+    return server.stateless(DISCOVER, authorization=f"Bearer {token}").reply().status
+
+
+def test_a_token_of_the_issuer_for_this_server_opens(server: Server, issuer: Issuer) -> None:
+    """Spec, AS-2: and the tool knows the caller."""
+    reply = server.stateless(call(1, "who"), authorization=f"Bearer {issuer.token()}").reply()
+
+    assert reply.json["result"]["content"][0]["text"] == f"{ISSUER} ada"
+    assert status(server, issuer.token(None)) == 200
+    assert status(server, issuer.token(aud=["https://other.example", AUDIENCE])) == 200
+    assert issuer.fetched == 1
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": 1}, {"exp": None}, {"aud": "https://other.example/mcp"}, {"aud": None}, {"iss": "https://evil.example"},
+        {"iss": None}, {"sub": None}, {"nbf": time.time() + 3600},
+    ],
+)  # fmt: skip
+def test_a_token_that_is_not_for_this_server_or_not_valid_now_does_not(
+    server: Server, issuer: Issuer, claims: dict[str, Any]
+) -> None:
+    """Spec, AS-2: 401; what is wrong is not told to whoever may have found it."""
+    reply = server.stateless(DISCOVER, authorization=f"Bearer {issuer.token(**claims)}").reply()
+
+    assert reply.status == 401
+    assert reply.headers["www-authenticate"] == f'Bearer error="invalid_token", resource_metadata="{METADATA_URL}"'
+    assert reply.json["error"]["message"] == "the bearer token is not valid"
+
+
+def test_a_token_that_was_made_up_does_not(server: Server, issuer: Issuer) -> None:
+    """RFC 8725: by another key, by none, by a secret that everybody knows, or no token at all."""
+    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 60}
+    other = jwt.encode(claims, ec.generate_private_key(ec.SECP256R1()), "ES256", headers={"kid": "one"})
+    unsigned = jwt.encode(claims, None, "none", headers={"kid": "one"})
+    secret = jwt.encode(claims, issuer.public("one")["x"], "HS256", headers={"kid": "one"})
+
+    for token in (other, unsigned, secret, "x", "", "a.b.c", issuer.token()[:-3]):
+        assert status(server, token) == 401
+    assert server.stateless(DISCOVER, authorization="Basic x").reply().status == 401
+    asked = server.stateless(DISCOVER).reply()
+    assert (asked.status, asked.headers["www-authenticate"]) == (401, f'Bearer resource_metadata="{METADATA_URL}"')
+
+
+class Trips(Tools):
+    """An agent with a tool that needs a scope."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            write=lambda _: "written",
+            read=lambda running: sorted(running.scopes or ()),
+            late=lambda _: self.fail(),
+            odd=lambda _: self.fail_oddly(),
+        )
+
+    def get_mcp_tool_scopes(self) -> dict[str, list[str]]:
+        return {"write": ["trips:write", "trips:read"]}
+
+    def fail(self) -> None:
+        raise InsufficientScopeError(["admin"])
+
+    def fail_oddly(self) -> None:
+        raise RequestError("odd", 403)
+
+
+@pytest.fixture
+def trips(issuer: Issuer, serve: Serve) -> Server:
+    return serve(app_of(Trips(), authorizer=JwtAuthorizer(issuer.url, ISSUER, AUDIENCE, ["use", "trips:read"])))
+
+
+def challenge_of(reply: Reply) -> str:
+    assert reply.status == 403, reply
+    return reply.headers["www-authenticate"]
+
+
+def test_a_token_without_the_scopes_of_a_tool_is_challenged_for_them(trips: Server, issuer: Issuer) -> None:
+    """Spec, AS-3: 403 with all scopes that the call needs, in both eras; another token of the same session will do."""
+    few = f"Bearer {issuer.token(scope='use trips:read')}"
+    more = f"Bearer {issuer.token(scope='use trips:read trips:write')}"
+    expected = (
+        f'Bearer error="insufficient_scope", scope="use trips:read trips:write", resource_metadata="{METADATA_URL}"'
+    )
+
+    refused = trips.stateless(call(1, "write"), authorization=few).reply()
+    assert challenge_of(refused) == expected
+    assert refused.json["error"]["data"] == {"requiredScopes": ["trips:write", "trips:read"]}
+    assert trips.stateless(call(1, "write"), authorization=more).reply().status == 200
+    session = trips.open_session(authorization=few)
+    use = plain(2, "tools/call", {"name": "write", "arguments": {}})
+    assert challenge_of(trips.send(use, **session).reply()) == expected
+    assert text_of(trips.send(use, **session | {"authorization": more}).reply().json) == "written"
+
+
+def test_a_tool_may_demand_a_scope_while_it_runs(trips: Server, issuer: Issuer) -> None:
+    """Ours: for those that depend on its arguments. Another error with the code is only an error."""
+    token = f"Bearer {issuer.token(scope='use trips:read')}"
+
+    assert 'scope="use trips:read admin"' in challenge_of(trips.stateless(call(1, "late"), authorization=token).reply())
+    odd = trips.stateless(call(1, "odd"), authorization=token).reply()
+    assert (odd.status, odd.error, "www-authenticate" in odd.headers) == (200, 403, False)
+
+
+@pytest.mark.parametrize(
+    ("claims", "is_let_in"),
+    [
+        ({"scope": "use  trips:read other"}, True), ({"scp": "use trips:read"}, True),
+        ({"scp": ["use", "trips:read"]}, True),
+        ({"scope": "use"}, False), ({"scope": 7}, False), ({}, False),
+    ],
+)  # fmt: skip
+def test_every_request_needs_the_common_scopes(
+    trips: Server, issuer: Issuer, claims: dict[str, Any], *, is_let_in: bool
+) -> None:
+    """Spec, AS-3: in the claim of RFC 8693, or as others have it; the login asks for them."""
+    reply = trips.stateless(DISCOVER, authorization=f"Bearer {issuer.token(**claims)}").reply()
+
+    if is_let_in:
+        assert reply.status == 200
+    else:
+        expected = f'Bearer error="insufficient_scope", scope="use trips:read", resource_metadata="{METADATA_URL}"'
+        assert challenge_of(reply) == expected
+    first = trips.stateless(DISCOVER).reply()
+    assert first.headers["www-authenticate"] == f'Bearer scope="use trips:read", resource_metadata="{METADATA_URL}"'
+    metadata = trips.ask("GET", "/.well-known/oauth-protected-resource").reply().json
+    assert metadata["scopes_supported"] == ["use", "trips:read"]
+
+
+def test_what_cannot_be_a_scope_is_refused() -> None:
+    """RFC 6749: it would break the challenge."""
+    with pytest.raises(ValueError, match="cannot be a scope"):
+        JwtAuthorizer("https://issuer.example/jwks", ISSUER, AUDIENCE, ['a"'])
+
+
+def test_where_to_get_a_token_is_told(server: Server) -> None:
+    """RFC 9728, spec AS-1, AS-4: at the root and at the path, without a token."""
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/a/mcp"):
+        reply = server.ask("GET", path).reply()
+        assert reply.status == 200
+        assert reply.json == {
+            "resource": AUDIENCE, "authorization_servers": [ISSUER], "bearer_methods_supported": ["header"],
+        }  # fmt: skip
+
+
+def test_a_new_key_is_fetched_and_one_that_was_made_up_is_not_fetched_often(
+    server: Server, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever sends tokens with keys of their own must not have us call the issuer for each."""
+    assert status(server, issuer.token()) == 200
+    issuer.keys["two"] = ec.generate_private_key(ec.SECP256R1())
+    assert status(server, issuer.token("two")) == 401
+    assert issuer.fetched == 1
+
+    monkeypatch.setattr(bearer, "REFETCH_SECONDS", 0.0)
+    assert status(server, issuer.token("two")) == 200
+    assert issuer.fetched == 2
+    # Which of two keys a token without an id is signed by, nothing tells.
+    assert status(server, issuer.token(None)) == 401
+
+
+def test_an_issuer_that_does_not_answer_is_503(server: Server, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a client is not told that its token is bad; and the issuer is not asked again at once."""
+    issuer.status = 500
+    for _ in range(2):
+        reply = server.stateless(DISCOVER, authorization=f"Bearer {issuer.token()}").reply()
+        assert (reply.status, reply.headers["retry-after"]) == (503, "2")
+    assert issuer.fetched == 1
+
+    issuer.status = 200
+    monkeypatch.setattr(bearer, "REFETCH_SECONDS", 0.0)
+    assert status(server, issuer.token()) == 200
+
+
+def test_a_key_that_is_known_is_used_while_the_issuer_does_not_answer(
+    server: Server, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever sends tokens with keys of their own must not shut the others out."""
+    assert status(server, issuer.token()) == 200
+    monkeypatch.setattr(bearer, "REFETCH_SECONDS", 0.0)
+    issuer.keys["two"] = ec.generate_private_key(ec.SECP256R1())
+    issuer.status = 500
+
+    assert status(server, issuer.token("two")) == 503
+    assert status(server, issuer.token()) == 200
+    assert issuer.fetched == 2
+
+    monkeypatch.setattr(bearer, "KEYS_SECONDS", 0.0)
+    assert status(server, issuer.token()) == 503
+
+
+def test_keys_are_fetched_safely() -> None:
+    """Spec, AC-12: what comes from there decides who is let in."""
+    JwtAuthorizer("https://issuer.example/jwks", ISSUER, AUDIENCE)
+    for url in ("http://issuer.example/jwks", "file:///etc/passwd", "ftp://127.0.0.1/x", "x"):
+        with pytest.raises(ValueError, match="not https"):
+            JwtAuthorizer(url, ISSUER, AUDIENCE)

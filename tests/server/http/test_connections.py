@@ -1,0 +1,162 @@
+"""Connections of clients that are silent, slow, many, or send what is not HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits
+from tests.server.http.asgi import Tools, text_of
+from tests.server.http.sockets import rest, stateless_call, until
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from tests.server.http.sockets import Port
+
+Listen = Callable[..., "Port"]
+HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n"
+MANY = 300
+
+
+def hello(_: Any) -> str:
+    return "hello"
+
+
+def test_connections_that_send_no_request_are_closed(listen: Listen) -> None:
+    """Ours: whether they sent nothing, a part of it, or a second one that does not end."""
+    port = listen(Tools(hi=hello), connections=ConnectionLimits(header_seconds=0.0))
+    half = [port.connect() for _ in range(MANY)]
+    half += [port.send(HEAD) for _ in range(20)]
+    again = port.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    until(again, b"ok\n")
+    again.sendall(b"GET /healthz HT")
+
+    assert [rest(each) for each in [*half, again]] == [b""] * (MANY + 21)
+    assert text_of(port.call("hi")) == "hello"
+
+
+def test_more_connections_than_allowed_are_refused(listen: Listen) -> None:
+    """Ours: 503, and when to come again; those that are there are served."""
+    port = listen(Tools(hi=hello), connections=ConnectionLimits(connections=3))
+    first = [port.connect() for _ in range(3)]
+    for each in first:
+        each.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        until(each, b"ok\n")
+
+    refused = [port.connect() for _ in range(5)]
+    for each in refused:
+        assert until(each, b"\r\n\r\n").startswith(b"HTTP/1.1 503 ")
+    busy = port.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    assert b"retry-after: " in rest(busy)
+    first[0].close()
+    first[1].sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    until(first[1], b"ok\n")
+
+
+def test_a_client_that_takes_nothing_is_disconnected(listen: Listen) -> None:
+    """Ours: what waits for it is not kept, neither a large response nor a stream without end."""
+    cancelled = threading.Event()
+
+    def flood(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        for number in range(10**9):
+            running.progress(number, None, "x" * 10_000)
+
+    port = listen(
+        Tools(flood=flood, large=lambda _: "x" * 30_000_000), connections=ConnectionLimits(stalled_seconds=0.0)
+    )
+    port.begin("flood", progressToken=1)
+    port.begin("large")
+
+    assert cancelled.wait(PATIENCE_SECONDS * 2)
+
+
+def test_a_client_that_reads_slowly_is_served(listen: Listen) -> None:
+    """Ours: as long as it takes some of it."""
+    port = listen(Tools(large=lambda _: "x" * 3_000_000))
+
+    assert len(until(port.begin("large"), b"isError")) > 3_000_000
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        # Two lengths, or two ways to tell the length: what lies between may have believed the other.
+        HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+        HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        HEAD + b"transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        HEAD + b"transfer-encoding: gzip\r\n\r\n0\r\n\r\n",
+        HEAD + b"content-length: -1\r\n\r\n",
+        HEAD + b"content-length: +2\r\n\r\n{}",
+        HEAD + b"content-length: 0x2\r\n\r\n{}",
+        HEAD + b"content-length : 2\r\n\r\n{}",
+        HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+        # Lines that another program may read as two headers.
+        HEAD + b"x: a\r\n b: c\x00d\r\n\r\n",
+        HEAD + b"x\x01y: a\r\n\r\n",
+        HEAD + b"x: a\rb: c\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\ncontent-length: 0\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+        b"POST /mcp\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        HEAD + b"x: " + b"y" * (HEADER_BYTES + 1) + b"\r\n\r\n",
+        b"POST /" + b"y" * (HEADER_BYTES + 1) + b" HTTP/1.1\r\n\r\n",
+    ],
+)  # fmt: skip
+def test_what_could_be_read_in_two_ways_is_refused(listen: Listen, request_bytes: bytes) -> None:
+    """RFC 9112, sections 6.3 and 11.2: request smuggling, header injection, and what is not HTTP; never an answer of a
+    tool, and the connection is not used any further."""
+    port = listen(Tools(hi=hello))
+    connection = port.send(request_bytes + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+
+    answer = rest(connection)
+
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 415 ", b"HTTP/1.1 431 ")), answer
+    assert b"ok\n" not in answer
+
+
+def test_requests_that_are_sent_ahead_are_answered_in_order(listen: Listen) -> None:
+    """RFC 9112, section 9.3.2."""
+    port = listen(Tools(hi=hello))
+    body, headers = stateless_call("hi", 1)
+    lines = "\r\n".join(f"{name}: {value}" for name, value in {**headers, "content-length": len(body)}.items())
+    one = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n\r\n".encode() + body
+    last = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+
+    answer = port.reply(one + one + last)
+
+    assert answer.count(b"hello") == 2
+    assert answer.endswith(b"ok\n")
+
+
+def test_a_client_that_goes_away_in_the_middle_of_a_call_cancels_it(listen: Listen) -> None:
+    """Spec 2026-07-28, HS-4: over a real connection."""
+    began, cancelled = threading.Event(), threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        began.set()
+        running.wait(PATIENCE_SECONDS * 4)
+
+    connection = listen(Tools(wait=wait)).begin("wait")
+    assert began.wait(PATIENCE_SECONDS)
+    connection.close()
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+
+
+def test_a_client_has_time_to_take_what_is_sent(listen: Listen) -> None:
+    """Ours: only one that has taken nothing for long is disconnected."""
+    port = listen(Tools(large=lambda _: "x" * 30_000_000))
+    reader = port.begin("large")
+    assert reader.recv(1)
+    (connection,) = port.server.connections
+    wait_until(lambda: connection.transport.get_write_buffer_size() > 0)
+
+    for now in (1e9, 1e9 + 1):
+        connection.check(now)
+
+    assert len(until(reader, b"isError")) > 29_000_000

@@ -1,0 +1,180 @@
+"""Which requests are let in, and which era each belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.http import endpoint as module
+from tests.server.http.asgi import Tools, app_of
+from tests.server.stores import FailingStore
+from tests.server.talk import DISCOVER, META, initialize, plain, stateless
+
+if TYPE_CHECKING:
+    from tests.server.http.asgi import Server
+
+Serve = Callable[..., "Server"]
+
+
+def test_both_eras_are_served_at_one_url(serve: Serve) -> None:
+    """Spec, DE-1, DE-4: an envelope is stateless, also beside a session; neither gets what is the other's."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    legacy = server.send(plain(1, "tools/list"), **session).reply().json["result"]
+    modern = server.stateless(stateless(1, "tools/list"), **session).reply()
+
+    assert "resultType" not in legacy
+    assert modern.json["result"]["resultType"] == "complete"
+    assert "mcp-session-id" not in modern.headers
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"])
+def test_other_methods_are_not_allowed(serve: Serve, method: str) -> None:
+    """Wire §3.3: 405 with `Allow`."""
+    reply = serve(Tools()).ask(method).reply()
+
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE")
+
+
+def test_the_dialect_has_a_url_of_its_own(serve: Serve) -> None:
+    """Spec, C4: with the same checks as the other URL."""
+    server = serve(app_of(Tools(hi=lambda _: "hello"), rpc=["/mcp"]))
+
+    assert server.send(plain(1, "hi"), "/rpc").reply().json["result"]["content"][0]["text"] == "hello"
+    reply = server.ask("GET", "/rpc").reply()
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    assert server.send(plain(1, "hi"), "/rpc", host="evil.example").reply().status == 403
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_without_a_session_only_post_is_allowed(serve: Serve, method: str) -> None:
+    """Spec 2026-07-28, HS-7: also where a session is named, for the header is ignored."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    for headers in ({"accept": "*/*"}, {"accept": "*/*", "mcp_protocol_version": "2026-07-28", **session}):
+        reply = server.ask(method, **headers).reply()
+        assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    assert server.ask("DELETE", **session).reply().status == 204
+
+
+@pytest.mark.parametrize(
+    ("message", "headers", "code"),
+    [
+        # The header of a revision of the stateless era, or an unknown one, without an envelope.
+        (plain(1, "tools/list"), {"mcp_protocol_version": "2026-07-28"}, -32602),
+        (plain(1, "tools/list"), {"mcp_protocol_version": "2031-01-01"}, -32602),
+        # An envelope without headers.
+        (DISCOVER, {}, -32020),
+        # Neither: a session is missing.
+        (plain(1, "tools/list"), {}, -32600),
+        (plain(1, "tools/list"), {"mcp_protocol_version": "2025-06-18"}, -32600),
+        # In a session, a revision that there is not.
+        (plain(1, "tools/list"), {"mcp_protocol_version": "2031-01-01", "mcp_session_id": "x"}, -32600),
+    ],
+)
+def test_the_era_of_what_is_incomplete(serve: Serve, message: Any, headers: dict[str, str], code: int) -> None:
+    """Wire §1.6: by the envelope, else by the header; always 400."""
+    reply = serve(Tools()).send(message, **headers).reply()
+
+    assert (reply.status, reply.error) == (400, code), reply.json
+
+
+def test_initialize_begins_a_session_whatever_its_header(serve: Serve) -> None:
+    """Ours: a client that probed before may still send the revision that it hoped for."""
+    for version in ("2026-07-28", "2025-11-25"):
+        reply = serve(Tools()).send(initialize(), mcp_protocol_version=version).reply()
+        assert "mcp-session-id" in reply.headers
+
+
+def test_an_initialize_with_an_envelope_is_stateless(serve: Serve) -> None:
+    """Spec, DE-1: and there it is unknown."""
+    message = initialize()
+    message["params"]["_meta"] = META
+
+    assert serve(Tools()).stateless(message).reply().status == 404
+
+
+def test_a_server_that_ends_takes_nothing_new(serve: Serve) -> None:
+    """Ours: 503, so that a client goes elsewhere."""
+    server = serve(app_of(Tools()))
+    server.app.end_streams()
+
+    assert server.stateless(DISCOVER).reply().status == 503
+
+
+def test_a_fault_of_ours_is_reported_and_answered(serve: Serve) -> None:
+    """Ours: 500 with a JSON-RPC error, and no text of the fault."""
+    failures: list[str] = []
+
+    class Broken:
+        async def authorize(self, request: Any) -> str | None:
+            raise ZeroDivisionError("secret")
+
+    server = serve(app_of(Tools(), authorizer=Broken(), on_failure=lambda what, _: failures.append(what)))
+    reply = server.stateless(DISCOVER).reply()
+
+    assert (reply.status, reply.error) == (500, -32603)
+    assert b"secret" not in reply.body
+    assert failures == ["POST raised ZeroDivisionError: secret"]
+
+
+def test_a_client_that_goes_away_within_its_request_is_sent_nothing(serve: Serve) -> None:
+    """Ours."""
+    asked = serve(Tools()).ask("POST", content_type="application/json", accept="*/*")
+    asked.leave()
+    asked.end()
+
+    assert asked.start is None
+
+
+def test_a_client_has_to_accept_both_kinds_of_answers(serve: Serve) -> None:
+    """Wire §3.3: 406."""
+    assert serve(Tools()).stateless(DISCOVER, accept="application/json").reply().status == 406
+
+
+def test_a_session_has_a_stream_to_get(serve: Serve) -> None:
+    """Spec 2025-11-25, LS-3."""
+    server = serve(Tools())
+    listening = server.ask("GET", accept="text/event-stream", **server.open_session())
+
+    assert listening.head()["status"] == 200
+    listening.leave()
+    listening.end()
+
+
+def test_a_store_that_fails_is_noted_now_and_then(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: for the owner of the server, while every client is told to come again."""
+    failures: list[str] = []
+    store = FailingStore()
+    server = serve(app_of(Tools(), store=store, on_failure=lambda what, _: failures.append(what)))
+    session = server.open_session()
+    store.failing.add("get")
+
+    for _ in range(3):
+        assert server.send(plain(1, "ping"), **session).reply().status == 503
+    assert failures == ["gone"]
+    monkeypatch.setattr(module, "NOTE_SECONDS", 0.0)
+    assert server.send(plain(1, "ping"), **session).reply().status == 503
+    assert failures == ["gone", "gone"]
+
+
+def test_streams_that_would_not_end_by_themselves_are_counted(serve: Serve) -> None:
+    """Ours: subscriptions, and what a session listens to."""
+    server = serve(Tools())
+    endpoint = server.app.endpoints["/mcp"]
+    assert endpoint.streams == 0
+
+    listening = server.stateless(stateless("s", "subscriptions/listen", {"notifications": {}}))
+    listening.message()
+    following = server.ask("GET", accept="text/event-stream", **server.open_session())
+    following.head()
+
+    assert endpoint.streams == 2
+    for stream in (listening, following):
+        stream.leave()
+        stream.end()
+    assert endpoint.streams == 0

@@ -1,0 +1,114 @@
+"""Events that are kept for a client that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gaia_mcp.server.http.event_log import EventLog, split_event_id
+from gaia_mcp.store import Listener, StoreError
+from gaia_mcp.store.memory import MemoryStore
+from tests.server.stores import FailingStore
+
+
+def test_messages_are_kept_under_ids_that_name_their_place() -> None:
+    """Spec 2025-11-25, resumability: ids are unique within a session, and name the stream."""
+    log = EventLog(MemoryStore(), "s")
+    other = EventLog(MemoryStore(), "s")
+
+    beginning = log.open()
+    first, last = log.append(b"1", is_last=False), log.append(b"2", is_last=True)
+
+    assert log.key != other.key
+    key, position = split_event_id(first) or ("", -1)
+    assert key == log.key
+    assert split_event_id(beginning) == (key, 0)
+    everything = log.read(0)
+    assert [(kept.data, kept.event_id, kept.is_last) for kept in everything] == [
+        (b"1", first, False),
+        (b"2", last, True),
+    ]
+    assert log.read(position) == everything[1:]
+    assert log.read(everything[1].position) == []
+
+
+def test_a_log_is_begun_once() -> None:
+    """Ours: what it has stays."""
+    store = MemoryStore()
+    log = EventLog(store, "s", "0")
+    assert not log.is_open
+
+    assert log.open() == log.open() == "0-0"
+    assert log.is_open
+    assert EventLog(store, "s", "0").is_open
+    assert not EventLog(store, "other", "0").is_open
+    assert log.read(0) == []
+
+
+def test_those_who_follow_are_woken_and_told_of_the_end() -> None:
+    """Ours: any worker may follow a stream."""
+    store = MemoryStore()
+    log = EventLog(store, "s")
+    woken: list[bytes] = []
+    store.subscribe(log.name, woken.append)
+
+    log.append(b"1", is_last=False)
+    log.end()
+
+    assert woken == [b"", b"end"]
+    assert not log.is_open
+
+
+def test_a_message_for_which_there_is_no_room_has_no_id() -> None:
+    """Ours: the client that listens gets it all the same."""
+    assert EventLog(MemoryStore(max_bytes=10), "s").append(b"1" * 100, is_last=False) == ""
+
+
+def test_one_stream_alone_follows_a_log() -> None:
+    """Ours: a message is never sent on two. Where messages may be lost, there may be more to read."""
+    listeners: list[Listener] = []
+
+    class Heard(MemoryStore):
+        def subscribe(self, channel: str, listener: Listener) -> Callable[[], None]:
+            listeners.append(listener)
+            return super().subscribe(channel, listener)
+
+    log = EventLog(Heard(), "s")
+    told: list[str] = []
+    log.watch(lambda: told.append("watch ended"))
+
+    end = log.follow(lambda: told.append("one added"), lambda: told.append("one ended"))
+    log.append(b"1", is_last=False)
+    listeners[1](None)
+    log.follow(lambda: told.append("two added"), lambda: told.append("two ended"))
+    end()
+    log.append(b"2", is_last=False)
+
+    assert told == ["watch ended", "one added", "one added", "watch ended", "one ended", "two added"]
+
+
+def test_a_log_that_cannot_be_followed_is_not_watched() -> None:
+    """Ours."""
+
+    store = FailingStore()
+    store.failing.add("publish")
+    log = EventLog(store, "s")
+    told: list[str] = []
+
+    with pytest.raises(StoreError):
+        log.follow(lambda: told.append("added"), lambda: told.append("ended"))
+    assert log.append(b"1", is_last=False)
+    store.failing.clear()
+    log.append(b"2", is_last=False)
+
+    assert told == []
+    assert [kept.data for kept in log.read(0)] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    "given", ["", "x", "a-", "-1", "a--1", "A-1", "a-1-2", "a-9999999999999999", "a-1\n", "ä-1", "a-²"]
+)
+def test_what_is_not_an_id_of_ours(given: str) -> None:
+    """Ours: clients may send anything."""
+    assert split_event_id(given) is None

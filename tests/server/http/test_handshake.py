@@ -1,0 +1,604 @@
+"""Sessions over HTTP: initialize, POST, GET, DELETE, and streams that are resumed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.http import handshake
+from gaia_mcp.server.http.caller import Caller
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.store.memory import MemoryStore
+from tests.server.http.asgi import Gate, Tools, app_of, text_of
+from tests.server.stores import FailingStore
+from tests.server.talk import cancel, initialize, plain
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from tests.server.http.asgi import Server
+
+Serve = Callable[..., "Server"]
+THOUGHT = {"role": "assistant", "content": {"type": "text", "text": "aha"}, "model": "m"}
+
+
+def use(request_id: int | str, tool: str, **meta: Any) -> Any:
+    """A `tools/call` of a session."""
+    return plain(request_id, "tools/call", {"name": tool, "arguments": {}, "_meta": meta})
+
+
+def answer(request_id: Any, result: Any) -> Any:
+    """The response to a request of the server."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def think(running: Any) -> str:
+    thought: str = running.sample("hm").text
+    return thought
+
+
+class Granted:
+    """Lets everyone in, with these scopes."""
+
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = frozenset(scopes)
+
+    async def authorize(self, _: Any) -> Caller:
+        return Caller("ada", self.scopes)
+
+
+def test_a_call_that_waits_for_a_thread_may_still_be_refused_for_its_scopes(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spec, AS-3: the status of a stream cannot say so, so that none begins before; once it may run, one does."""
+    monkeypatch.setattr(handshake, "PATIENCE_SECONDS", 0.0)
+    gate = Gate()
+    agent = Tools(gate=gate, secret=lambda _: "never")
+    agent.get_mcp_tool_scopes = lambda: {"secret": ["admin"]}  # type: ignore[attr-defined]
+    server = serve(app_of(agent, Limits(calls=1), authorizer=Granted("other")))
+    session = server.open_session()
+    running = server.send(use(1, "gate"), **session)
+    gate.await_entered()
+
+    waiting = server.send(use(2, "secret"), **session)
+    assert running.head()["status"] == 200
+    wait_until(lambda: server.app.workers.waiting == 1)
+    gate.open()
+
+    refused = waiting.reply()
+    assert (refused.status, refused.error) == (403, 403)
+    assert refused.headers["www-authenticate"] == 'Bearer error="insufficient_scope", scope="admin"'
+    assert text_of(running.message()) == "through"
+
+
+def test_initialize_begins_a_session(serve: Serve) -> None:
+    """Spec, DE-1, LS-1."""
+    server = serve(Tools(hi=lambda _: "hello"))
+
+    reply = server.send(initialize("2025-06-18")).reply()
+
+    assert (reply.status, reply.json["result"]["protocolVersion"]) == (200, "2025-06-18")
+    session = reply.headers["mcp-session-id"]
+    assert session.isascii()
+    assert session.isprintable()
+    answered = server.send(use(1, "hi"), mcp_session_id=session, mcp_protocol_version="2025-06-18").reply()
+    assert text_of(answered.json) == "hello"
+    assert "mcp-session-id" not in answered.headers
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        (plain(1, "initialize"), 400),
+        ({"jsonrpc": "2.0", "method": "initialize"}, 400),
+        ({"jsonrpc": "2.0", "method": "initialize", "id": None}, 400),
+        (initialize("1999-01-01"), 200),
+    ],
+)
+def test_only_a_sound_initialize_does(serve: Serve, message: Any, status: int) -> None:
+    """Spec, LS-1: an unknown revision is answered with one of ours; what cannot be read begins nothing."""
+    server = serve(Tools())
+    reply = server.send(message).reply()
+
+    assert (reply.status, "mcp-session-id" in reply.headers) == (status, status == 200)
+    assert len(server.app.endpoints["/mcp"].sessions) == int(status == 200)
+
+
+def test_a_session_that_is_missing_unknown_deleted_or_forged(serve: Serve) -> None:
+    """Spec 2025-11-25, LS-3: 400 without, 404 for one that is not there."""
+    server = serve(Tools())
+    session = server.open_session()
+    other = server.open_session()
+    assert server.ask("DELETE", **session).reply().status == 204
+
+    assert server.send(use(1, "x")).reply().status == 400
+    for headers in (session, {"mcp_session_id": "forged"}, {"mcp_session_id": " "}, {"mcp_session_id": "x" * 5000}):
+        assert server.send(use(1, "x"), **headers).reply().status == 404
+        assert server.ask("GET", accept="*/*", **headers).reply().status == 404
+        assert server.ask("DELETE", **headers).reply().status == 404
+    assert server.send(plain(1, "ping"), **other).reply().json["result"] == {}
+
+
+def test_the_header_of_the_revision(serve: Serve) -> None:
+    """Spec 2025-06-18, LS-4: unknown is 400, absent is fine."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    assert server.send(plain(1, "ping"), mcp_protocol_version="2031-01-01", **session).reply().status == 400
+    assert server.send(plain(1, "ping"), mcp_protocol_version="2025-11-25", **session).reply().status == 200
+    assert server.send(plain(1, "ping"), **session).reply().status == 200
+
+
+def test_notifications_and_responses_are_accepted(serve: Serve) -> None:
+    """Spec, LS-3: 202, whatever they are about."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    for message in (
+        {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "unknown"}},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}},
+        answer(77, {}),
+        {"jsonrpc": "2.0", "id": 78, "error": {"code": 1, "message": "no"}},
+    ):
+        reply = server.send(message, **session).reply()
+        assert (reply.status, reply.body) == (202, b"")
+
+
+def test_an_unknown_method_is_an_error_with_status_200(serve: Serve) -> None:
+    """Wire §2.2: only the stateless era has a status for it."""
+    server = serve(Tools())
+
+    reply = server.send(plain(1, "no/such"), **server.open_session()).reply()
+
+    assert (reply.status, reply.error) == (200, -32601)
+
+
+@pytest.mark.parametrize("message", [[], 7, {"jsonrpc": "2.0", "id": [], "method": "ping"}, {"id": 3, "method": "m"}])
+def test_what_is_not_a_message_is_refused(serve: Serve, message: Any) -> None:
+    """JSON-RPC 2.0: and a batch is none, but in one revision."""
+    server = serve(Tools())
+
+    reply = server.send(message, **server.open_session()).reply()
+
+    assert (reply.status, reply.error) == (400, -32600)
+
+
+def test_a_batch_is_answered_by_one_array(serve: Serve) -> None:
+    """Spec 2025-03-26, LC-9: and only there."""
+    server = serve(Tools(hi=lambda _: "hello"))
+    old, new = server.open_session("2025-03-26"), server.open_session("2025-06-18")
+    batch = [plain(1, "ping"), use("b", "hi"), {"jsonrpc": "2.0", "method": "notifications/x"}]
+
+    reply = server.send(batch, **old).reply()
+
+    assert {each["id"] for each in reply.json} == {1, "b"}
+    assert server.send(batch, **new).reply().status == 400
+    assert server.send([{"jsonrpc": "2.0", "method": "notifications/x"}], **old).reply().status == 202
+    assert server.send([plain(1, "ping"), plain(1, "ping")], **old).reply().status == 400
+    assert server.send([plain(1, "ping"), 7], **old).reply().status == 400
+
+
+def test_what_a_call_reports_comes_on_its_own_stream(serve: Serve) -> None:
+    """Spec 2025-11-25: with ids to resume after, and an event without data first."""
+
+    def report(running: Any) -> str:
+        running.progress(1)
+        return "done"
+
+    server = serve(Tools(report=report))
+    new, old = server.open_session(), server.open_session("2025-06-18")
+
+    reply = server.send(use(1, "report", progressToken=1), **new).reply()
+    earlier = server.send(use(1, "report", progressToken=1), **old).reply()
+
+    assert reply.body.startswith(b"id: ")
+    assert b"\nretry: 1000\ndata: \n\n" in reply.body
+    assert [each.get("method", "answer") for each in reply.messages] == ["notifications/progress", "answer"]
+    assert all(event.id for event in reply.events)
+    # Older clients take an event without data for a message.
+    assert earlier.body.startswith(b"event: message\n")
+    assert len(earlier.messages) == 2
+
+
+def test_the_server_asks_on_the_stream_of_the_call(serve: Serve) -> None:
+    """Spec, server requests: the answer comes with a POST of its own."""
+    server = serve(Tools(think=think))
+    session = server.open_session(capabilities={"sampling": {}})
+    asked = server.send(use(1, "think"), **session)
+    question = asked.message()
+
+    assert question["method"] == "sampling/createMessage"
+    assert server.send(answer(question["id"], THOUGHT), **session).reply().status == 202
+    assert text_of(asked.message()) == "aha"
+    assert asked.ends()
+
+
+def test_a_question_that_is_withdrawn_is_cancelled_on_its_stream(serve: Serve) -> None:
+    """Spec, B-9."""
+
+    def both(running: Any) -> str:
+        from gaia_mcp.asking.questions import ListRoots, Sample
+
+        try:
+            running.ask_all(Sample("hm"), ListRoots())
+        except Exception:
+            return "refused"
+        return "answered"
+
+    server = serve(Tools(both=both))
+    session = server.open_session(capabilities={"sampling": {}, "roots": {}})
+    asked = server.send(use(1, "both"), **session)
+    first, second = asked.message(), asked.message()
+
+    refusal = {"jsonrpc": "2.0", "id": first["id"], "error": {"code": -1, "message": "no"}}
+    server.send(refusal, **session).reply()
+
+    withdrawn = asked.message()
+    assert (withdrawn["method"], withdrawn["params"]["requestId"]) == ("notifications/cancelled", second["id"])
+    assert text_of(asked.message()) == "refused"
+
+
+def test_a_cancelled_call_ends_its_stream_without_a_response(serve: Serve) -> None:
+    """Spec, cancellation: by notification, on any POST."""
+    began, cancelled = threading.Event(), threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        running.progress(1)
+        began.set()
+        running.wait(PATIENCE_SECONDS * 4)
+
+    server = serve(Tools(wait=wait))
+    session = server.open_session()
+    loud, silent = server.send(use(1, "wait", progressToken=1), **session), server.send(use(2, "wait"), **session)
+    loud.message()
+
+    assert server.send(cancel(1), **session).reply().status == 202
+    assert loud.ends()
+    assert cancelled.wait(PATIENCE_SECONDS)
+    assert began.wait(PATIENCE_SECONDS)
+    assert server.send(cancel(2), **session).reply().status == 202
+    # What was not a stream yet becomes one, with nothing in it.
+    assert silent.reply().messages == []
+
+
+def test_a_client_that_goes_away_cancels_nothing_and_gets_the_rest_later(serve: Serve) -> None:
+    """Spec 2025-11-25, LS-7, resumability: by GET with the id of the last event that was seen."""
+    gate = Gate()
+
+    def work(running: Any) -> str:
+        running.progress(1)
+        gate()
+        running.progress(2)
+        return "done"
+
+    server = serve(Tools(work=work))
+    session = server.open_session()
+    asked = server.send(use(1, "work", progressToken=1), **session)
+    seen = asked.event()
+    gate.await_entered()
+    asked.leave()
+    asked.end()
+
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+    gate.open()
+
+    assert resumed.message()["params"]["progress"] == 2
+    last = resumed.event()
+    assert b"done" in last.data
+    assert resumed.ends()
+    again = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session).reply()
+    assert [each.get("id") for each in again.messages] == [None, 1]
+
+
+def test_a_call_closes_its_connection_and_its_client_comes_back(serve: Serve) -> None:
+    """Spec 2025-11-25, resumability: the connection ends after an event with an id, and the stream does not."""
+    gate = Gate()
+
+    def work(running: Any) -> str:
+        running.close_stream()
+        gate()
+        running.progress(1)
+        return "done"
+
+    server = serve(Tools(work=work))
+    session = server.open_session()
+    event_id, retry, *others = server.send(use(1, "work", progressToken=1), **session).reply().body.splitlines()
+    assert (retry, others) == (b"retry: %d" % handshake.RETRY_MS, [b"data: ", b""])
+
+    last_event_id = event_id.removeprefix(b"id: ").decode()
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=last_event_id, **session)
+    gate.open()
+
+    assert resumed.message()["params"]["progress"] == 1
+    assert text_of(resumed.message()) == "done"
+    assert resumed.ends()
+
+
+def test_a_call_closes_the_connection_that_has_brought_something(serve: Serve) -> None:
+    """Spec 2025-11-25, resumability: what was sent before is there; what comes after is for the next connection."""
+    gate = Gate()
+
+    def work(running: Any) -> str:
+        running.progress(1)
+        gate()
+        running.close_stream()
+        running.wait(0.05)
+        return "done"
+
+    server = serve(Tools(work=work))
+    session = server.open_session()
+    asked = server.send(use(1, "work", progressToken=1), **session)
+    seen = asked.event()
+    gate.open()
+
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+    assert text_of(resumed.message()) == "done"
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_a_client_that_cannot_come_back_keeps_its_connection(serve: Serve, version: str) -> None:
+    """Ours: one of an older revision gets no event to resume from, nor does any where the store keeps none."""
+
+    def work(running: Any) -> str:
+        running.progress(1)
+        running.close_stream()
+        running.wait(handshake.PATIENCE_SECONDS + 0.2)
+        return "done"
+
+    store = FailingStore()
+    server = serve(app_of(Tools(work=work), store=store))
+    session = server.open_session(version)
+    if version == "2025-11-25":
+        store.failing.add("append")
+    assert text_of(server.send(use(1, "work", progressToken=1), **session).reply().messages[-1]) == "done"
+
+
+def test_a_call_that_was_silent_can_be_resumed_too(serve: Serve) -> None:
+    """Spec 2025-11-25: by the id of the event without data."""
+    gate = Gate()
+    server = serve(Tools(gate=gate))
+    session = server.open_session()
+    asked = server.send(use(1, "gate"), **session)
+    event_id = asked.raw().split(b"\n")[0].removeprefix(b"id: ").decode()
+    asked.leave()
+    asked.end()
+
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=event_id, **session)
+    gate.open()
+
+    assert text_of(resumed.message()) == "through"
+    assert resumed.ends()
+
+
+@pytest.mark.parametrize("event_id", ["", "x", "0-99", "deadbeef-1", "0-1\n"])
+def test_an_event_that_there_is_not(serve: Serve, event_id: str) -> None:
+    """Ours: 400, for 404 would stand for the session."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    asked = server.ask("GET", accept="*/*", last_event_id=event_id, **session)
+
+    assert asked.reply().status == 400
+
+
+def test_the_listening_stream_brings_what_belongs_to_no_request(serve: Serve) -> None:
+    """Spec, LS-3, LS-6: on one stream alone; what came while it was broken comes with its resumption."""
+    provider = AgentProvider(Tools(), list_changes=True)
+    server = serve(app_of(provider))
+    session = server.open_session()
+    listening = server.ask("GET", accept="text/event-stream", **session)
+    listening.head()
+    assert b"retry: " in listening.raw()
+
+    provider.replace_agent(Tools())
+    seen = listening.event()
+    assert b"notifications/tools/list_changed" in seen.data
+    listening.leave()
+    listening.end()
+    provider.replace_agent(Tools())
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+
+    assert resumed.message()["method"] == "notifications/tools/list_changed"
+    newer = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+    newer.head()
+    while resumed._next() != {"type": "http.response.body", "body": b""}:
+        pass
+    server.loop.call_soon_threadsafe(server.app.end_streams)
+    newer.reply()
+
+
+def test_deleting_a_session_ends_its_calls_and_its_streams(serve: Serve) -> None:
+    """Spec, sessions: DELETE."""
+    cancelled = threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        running.progress(1)
+        running.wait(PATIENCE_SECONDS * 4)
+
+    server = serve(Tools(wait=wait))
+    session = server.open_session()
+    listening = server.ask("GET", accept="text/event-stream", **session)
+    listening.raw()
+    asked = server.send(use(1, "wait", progressToken=1), **session)
+    asked.message()
+
+    assert server.ask("DELETE", **session).reply().status == 204
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+    assert asked.ends()
+    assert listening.ends()
+
+
+def test_a_get_has_to_accept_a_stream(serve: Serve) -> None:
+    """Spec, Streamable HTTP."""
+    server = serve(Tools())
+
+    assert server.ask("GET", accept="application/json", **server.open_session()).reply().status == 406
+
+
+def test_an_id_that_is_in_use_is_refused(serve: Serve) -> None:
+    """Spec, B-1: on the POST that used it again."""
+    gate = Gate()
+    server = serve(Tools(gate=gate))
+    session = server.open_session()
+    first = server.send(use(1, "gate"), **session)
+    gate.await_entered()
+
+    again = server.send(use(1, "gate"), **session).reply()
+
+    assert (again.status, again.error, again.json["id"]) == (400, -32600, 1)
+    gate.open()
+    # By now it may be a stream.
+    assert b"through" in first.reply().body
+
+
+def test_a_session_has_limits_too(serve: Serve) -> None:
+    """Ours: 503, and when to come again."""
+    gate = Gate()
+    server = serve(Tools(gate=gate), Limits(calls=1, waiting_calls=0, streams=1, sessions=1))
+    session = server.open_session()
+    running = server.send(use(1, "gate"), **session)
+    gate.await_entered()
+    listening = server.ask("GET", accept="*/*", **session)
+    listening.raw()
+
+    for refused in (
+        server.send(use(2, "gate"), **session),
+        server.ask("GET", accept="*/*", **session),
+        server.send(initialize()),
+    ):
+        reply = refused.reply()
+        assert (reply.status, reply.headers["retry-after"]) == (503, "2")
+    gate.open()
+    assert b"through" in running.reply().body
+
+
+def test_the_end_of_the_server_ends_the_listening_streams(serve: Serve) -> None:
+    """Ours: they would not end by themselves."""
+    server = serve(Tools())
+    listening = server.ask("GET", accept="*/*", **server.open_session("2025-06-18"))
+    assert listening.raw() == b":\n\n"
+
+    server.loop.call_soon_threadsafe(server.app.end_streams)
+
+    assert listening.ends()
+
+
+def test_a_session_that_cannot_be_kept_does_not_begin(serve: Serve) -> None:
+    """Ours: 503, and nothing of it is left."""
+    server = serve(app_of(Tools(), store=MemoryStore(max_bytes=10)))
+
+    assert server.send(initialize()).reply().status == 503
+    assert len(server.app.endpoints["/mcp"].sessions) == 0
+
+
+# With a store that is shared.
+
+
+def test_a_stream_that_is_resumed_ends_where_it_began(serve: Serve) -> None:
+    """Ours: a message is never sent on two streams, also where another worker resumes it."""
+    gate = Gate()
+
+    def work(running: Any) -> str:
+        running.progress(1)
+        gate()
+        running.progress(2)
+        return "done"
+
+    store = FailingStore()
+    one, two = (serve(app_of(Tools(work=work), store=store)) for _ in range(2))
+    session = one.open_session()
+    asked = one.send(use(1, "work", progressToken=1), **session)
+    seen = asked.event()
+    gate.await_entered()
+
+    resumed = two.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+
+    resumed.head()
+    assert asked.ends()
+    gate.open()
+    assert resumed.message()["params"]["progress"] == 2
+    assert b"done" in resumed.event().data
+    assert resumed.ends()
+
+
+@pytest.mark.parametrize("operation", ["renew", "subscribe"])
+def test_a_stream_that_cannot_be_resumed_is_one_all_the_same(serve: Serve, operation: str) -> None:
+    """Ours: the call has its response, whatever becomes of the store."""
+
+    def report(running: Any) -> str:
+        store.failing.add(operation)
+        running.progress(1)
+        running.wait(0.1)
+        return "done"
+
+    store = FailingStore()
+    server = serve(app_of(Tools(report=report), store=store))
+
+    reply = server.send(use(1, "report", progressToken=1), **server.open_session()).reply()
+
+    assert [text_of(each) for each in reply.messages if "result" in each] == ["done"]
+
+
+def test_what_needs_a_store_that_fails_is_503(serve: Serve) -> None:
+    """Ours: and the same request is served once it works again."""
+    store = FailingStore()
+    provider = AgentProvider(Tools(hi=lambda _: "hello"), list_changes=True)
+    server = serve(app_of(provider, store=store))
+    session = server.open_session()
+
+    def status(operation: str, *requests: Callable[[], Any]) -> list[int]:
+        store.failing = {operation}
+        found = [each().reply().status for each in requests]
+        store.failing = set()
+        return found
+
+    def set_level() -> Any:
+        return server.send(plain(1, "logging/setLevel", {"level": "error"}), **session)
+
+    def listen() -> Any:
+        return server.ask("GET", accept="*/*", **session)
+
+    assert status("replace", lambda: server.send(initialize()), set_level) == [503, 503]
+    assert status("get", set_level, listen) == [503, 503]
+    assert status("append", listen) == [503]
+    assert status("subscribe", listen) == [503]
+    assert status("remove", lambda: server.ask("DELETE", **session)) == [503]
+    assert set_level().reply().status == 200
+
+
+def test_a_listening_stream_outlives_a_store_that_fails(serve: Serve) -> None:
+    """Ours: it is silent meanwhile."""
+    store = FailingStore()
+    provider = AgentProvider(Tools(), list_changes=True)
+    server = serve(app_of(provider, Limits(keep_alive_seconds=0.01), store=store))
+    listening = server.ask("GET", accept="*/*", **server.open_session())
+    assert [listening.raw() for _ in range(3)][1:] == [b":\n\n"] * 2
+    store.failing = {"read", "renew"}
+    assert [listening.raw() for _ in range(3)] == [b":\n\n"] * 3
+    store.failing = set()
+
+    provider.replace_agent(Tools())
+
+    assert listening.message()["method"] == "notifications/tools/list_changed"
+    listening.leave()
+    listening.end()
+
+
+def test_the_requests_of_a_batch_have_different_ids(serve: Serve) -> None:
+    """Spec, B-1: 400; and what else is in a batch reaches every worker."""
+    server = serve(app_of(Tools(), store=FailingStore()))
+    session = server.open_session("2025-03-26")
+
+    reply = server.send([plain(1, "ping"), plain(1, "ping")], **session).reply()
+
+    assert (reply.status, reply.error) == (400, -32600)
+    assert server.send([], **session).reply().status == 400
+    batch = [plain(1, "ping"), cancel(7), plain(2, "ping")]
+    assert [each["id"] for each in server.send(batch, **session).reply().json] == [1, 2]

@@ -1,0 +1,176 @@
+"""Bodies and headers as they come, good and bad."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.tracing import with_trace
+from tests.server.http.asgi import Gate, Tools
+from tests.server.talk import DISCOVER, call, plain
+from tests.tracing_support import TRACE
+
+if TYPE_CHECKING:
+    from tests.server.http.asgi import Server
+
+Serve = Callable[..., "Server"]
+JSON = "application/json"
+STREAM = "text/event-stream"
+
+
+@pytest.mark.parametrize("given", ["", "text/plain", "application/xml", "text/plain; a=application/json"])
+def test_a_body_that_is_not_json_is_refused_by_its_type(serve: Serve, given: str) -> None:
+    """Wire §3.3: 415."""
+    assert serve(Tools()).stateless(DISCOVER, content_type=given).reply().status == 415
+
+
+@pytest.mark.parametrize("given", [JSON, "Application/JSON; charset=utf-8", " application/json"])
+def test_a_type_may_have_parameters_and_capitals(serve: Serve, given: str) -> None:
+    """RFC 9110, section 8.3."""
+    assert serve(Tools()).stateless(DISCOVER, content_type=given).reply().status == 200
+
+
+@pytest.mark.parametrize("given", ["", JSON, STREAM, "text/html", "application/jsonx, text/event-stream"])
+def test_a_client_has_to_read_json_and_streams(serve: Serve, given: str) -> None:
+    """Wire §3.3: 406."""
+    assert serve(Tools()).stateless(DISCOVER, accept=given).reply().status == 406
+
+
+@pytest.mark.parametrize(
+    "given", ["*/*", f"{STREAM};q=0.1,{JSON}", "application/*, text/*", f"TEXT/Event-Stream, {JSON}, a/b"]
+)
+def test_a_range_of_types_is_enough(serve: Serve, given: str) -> None:
+    """RFC 9110, section 12.5.1; wire §6, Q17."""
+    assert serve(Tools()).stateless(DISCOVER, accept=given).reply().status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"nonsense", b"[" * 100_000, b'{"a":' * 100_000, b'{"jsonrpc":"2.0"}}', b"1 2", b"\x00"],
+)
+def test_what_is_not_json_is_a_parse_error(serve: Serve, body: bytes) -> None:
+    """JSON-RPC 2.0: -32700, with status 400, and however deeply it is nested."""
+    reply = serve(Tools()).send(body).reply()
+
+    assert (reply.status, reply.error) == (400, -32700)
+
+
+def test_a_body_may_come_in_pieces(serve: Serve) -> None:
+    """Ours."""
+    server = serve(Tools())
+    asked = server.ask("POST", content_type=JSON, accept="*/*", mcp_protocol_version="2026-07-28", mcp_method="m")
+    for piece in (b'{"jsonrpc":', b"", b'"2.0","method":'):
+        asked.feed(piece, more=True)
+
+    assert asked.feed(b'"m"}').reply().status == 202
+
+
+@pytest.mark.parametrize("length", ["1001", "9" * 5000])
+def test_a_body_that_is_announced_too_large_is_not_read(serve: Serve, length: str) -> None:
+    """Ours: 413, before a byte of it has come."""
+    server = serve(Tools(), Limits(body_bytes=1000))
+
+    reply = server.ask("POST", content_type=JSON, accept="*/*", content_length=length).reply()
+
+    assert (reply.status, reply.headers["connection"]) == (413, "close")
+
+
+@pytest.mark.parametrize("pieces", [[b"x" * 1001], [b"x" * 600, b"x" * 600]])
+def test_a_body_that_grows_too_large_is_not_kept(serve: Serve, pieces: list[bytes]) -> None:
+    """Ours: 413 at the limit, also for one that never ends."""
+    asked = serve(Tools(), Limits(body_bytes=1000)).ask("POST", content_type=JSON, accept="*/*", content_length="x")
+    for piece in pieces:
+        asked.feed(piece, more=True)
+
+    assert asked.reply().status == 413
+
+
+def test_a_body_that_does_not_end_in_time_is_given_up(serve: Serve) -> None:
+    """Ours: 408."""
+    asked = serve(Tools(), Limits(body_seconds=0.01)).ask("POST", content_type=JSON, accept="*/*")
+
+    assert asked.feed(b"{", more=True).reply().status == 408
+
+
+def test_a_client_that_goes_away_within_its_body_is_sent_nothing(serve: Serve) -> None:
+    """Ours."""
+    asked = serve(Tools()).ask("POST", content_type=JSON, accept="*/*")
+    asked.feed(b"{", more=True)
+    asked.leave()
+    asked.end()
+
+    assert asked._sent.empty()
+
+
+def test_a_header_that_is_there_twice_is_not_one_of_both(serve: Serve) -> None:
+    """Ours: what lies between may have decided by the other."""
+    doubled = serve(Tools()).stateless(DISCOVER, mcp_method="server/discover, server/discover").reply()
+
+    assert doubled.error == -32020
+
+
+def test_values_of_one_name_are_joined(serve: Serve) -> None:
+    """RFC 9110, section 5.2."""
+    from gaia_mcp.server.http.received import Received
+
+    scope = {"method": "GET", "headers": [(b"a", b"1"), (b"b", b"x"), (b"a", b"2\xff")]}
+
+    assert Received(scope, None).headers == {"a": "1, 2\xff", "b": "x"}  # type: ignore[arg-type]
+
+
+def test_headers_are_bounded(serve: Serve) -> None:
+    """Ours: 431."""
+    server = serve(Tools(), Limits(header_bytes=1000))
+
+    assert server.stateless(DISCOVER).reply().status == 200
+    assert server.stateless(DISCOVER, x="y" * 1000).reply().status == 431
+
+
+def test_a_body_has_one_length(serve: Serve) -> None:
+    """RFC 9112, section 6.3: of two, what lies between may have believed the other."""
+    reply = serve(Tools()).stateless(DISCOVER, content_length="5", transfer_encoding="chunked").reply()
+
+    assert (reply.status, reply.headers["connection"]) == (400, "close")
+
+
+def test_a_client_that_goes_away_after_its_body(serve: Serve) -> None:
+    """Ours: what it may still send is of no interest."""
+    gate = Gate()
+    asked = serve(Tools(gate=gate)).stateless(call(1, "gate"))
+    gate.await_entered()
+    asked.feed(b"")
+    asked.leave()
+    asked.end()
+    gate.open()
+
+    assert asked.start is None
+
+
+@pytest.mark.parametrize("era", ["stateless", "handshake"])
+def test_the_headers_of_a_trace_reach_the_call(serve: Serve, era: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: where the `_meta` tells nothing; and none but these."""
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
+    seen: list[Any] = []
+
+    def look(running: Any) -> None:
+        seen.append((dict(running.transport.trace), dict(running.transport.attributes), with_trace({})))
+
+    server = serve(Tools(look=look))
+    session = server.open_session() if era == "handshake" else {}
+
+    def ask(request_id: int, **headers: str) -> None:
+        if era == "stateless":
+            server.stateless(call(request_id, "look"), **headers).reply()
+        else:
+            server.send(plain(request_id, "tools/call", {"name": "look"}), **session, **headers).reply()
+
+    ask(1, **TRACE, authorization="Bearer x")
+    ask(2, baggage="user=ada")
+
+    own = {"mcp.session.id": session["mcp_session_id"]} if session else {}
+    attributes = {"network.transport": "tcp", "network.protocol.name": "http", **own}
+    assert seen == [(TRACE, attributes, {"_meta": TRACE}), ({}, attributes, {})]

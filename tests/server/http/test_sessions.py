@@ -1,0 +1,302 @@
+"""The sessions of an endpoint, in one worker and in several that share a store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.asking.sealing import Sealer
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.http import sessions as module
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.served import Served
+from gaia_mcp.server.http.sessions import Sessions
+from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.store.memory import MemoryStore
+from tests.server.http.asgi import Tools
+from tests.server.stores import FailingStore
+from tests.server.talk import cancel, initialize, plain
+from tests.waiting import PATIENCE_SECONDS, Clock
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.http.session import Session
+
+Make = Callable[..., Sessions]
+EVERYTHING = {"get", "replace", "renew", "remove", "append", "publish"}
+
+
+@pytest.fixture
+def sessions() -> Iterator[Make]:
+    made: list[tuple[Sessions, Workers]] = []
+
+    def make(
+        store: MemoryStore | None = None, agent: Any = None, limits: Limits | None = None, path: str = "/mcp"
+    ) -> Sessions:
+        limits = limits or Limits()
+        workers = Workers(4, 4, 4)
+        served = Served(AgentProvider(agent or Tools()), workers, limits, Sealer(), Tasks(MemoryStore()))
+        made.append((Sessions(served, MemoryStore() if store is None else store, path), workers))
+        return made[-1][0]
+
+    yield make
+    for each, workers in made:
+        each.close()
+        workers.close()
+
+
+def begun(sessions: Sessions, principal: str | None = None) -> Session:
+    session = sessions.create(principal)
+    session.receive(initialize())
+    sessions.save(session)
+    return session
+
+
+def status(call: Callable[[], Any]) -> int:
+    with pytest.raises(RefusalError) as refused:
+        call()
+    return refused.value.status
+
+
+def test_a_session_is_found_by_its_caller_alone(sessions: Make) -> None:
+    """Ours: an id that was stolen is of no use to another caller."""
+    one = sessions()
+    session = begun(one, "ada")
+
+    assert one.find(session.id, "ada") is session
+    assert status(lambda: one.find(session.id, "eve")) == 404
+    assert status(lambda: one.find(session.id, None)) == 404
+    assert status(lambda: one.find("other", "ada")) == 404
+    assert begun(one).id != session.id
+    assert len(one) == 2
+
+
+def test_any_worker_finds_it(sessions: Make) -> None:
+    """Ours: it comes to live there."""
+    store = MemoryStore()
+    one, two = sessions(store), sessions(store)
+    session = begun(one)
+
+    found = two.find(session.id, None)
+
+    assert found is not session
+    assert found.version == "2025-11-25"
+    found.receive(plain(3, "logging/setLevel", {"level": "error"}))
+    two.save(found)
+    assert one.find(session.id, None).dumped() == found.dumped()
+
+
+def test_another_endpoint_does_not_find_it(sessions: Make) -> None:
+    """Ours: what its client has agreed to was agreed with another agent."""
+    store = MemoryStore()
+    session = begun(sessions(store, path="/one/mcp"))
+
+    assert status(lambda: sessions(store, path="/two/mcp").find(session.id, None)) == 404
+
+
+def test_a_response_reaches_every_worker(sessions: Make) -> None:
+    """Ours: the call that waits for it, or is to be cancelled by it, may run in any."""
+    store = MemoryStore()
+    began, cancelled = threading.Event(), threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        began.set()
+        running.wait(PATIENCE_SECONDS * 4)
+
+    one, two = sessions(store, Tools(wait=wait)), sessions(store)
+    session = begun(one)
+    (job,) = session.receive(plain(1, "tools/call", {"name": "wait"}))
+    session.start(job)
+    assert began.wait(PATIENCE_SECONDS)
+
+    two.deliver(two.find(session.id, None), cancel(1))
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+
+
+class Deaf(MemoryStore):
+    """A store whose messages are lost, until `reconnect`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._deaf: list[Callable[[bytes | None], None]] = []
+
+    def subscribe(self, channel: str, listener: Callable[[bytes | None], None]) -> Callable[[], None]:
+        self._deaf.append(listener)
+        return lambda: None
+
+    def reconnect(self) -> None:
+        for listener in self._deaf:
+            listener(None)
+
+
+def test_a_response_whose_announcement_was_lost_is_read_later(sessions: Make) -> None:
+    """Ours: and once, also when other messages follow."""
+    store = Deaf()
+    cancelled = threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        running.wait(PATIENCE_SECONDS * 4)
+
+    one, two = sessions(store, Tools(wait=wait)), sessions(store)
+    session = begun(one)
+    (job,) = session.receive(plain(1, "tools/call", {"name": "wait"}))
+    session.start(job)
+    found = two.find(session.id, None)
+    found.receive(plain(3, "logging/setLevel", {"level": "error"}))
+    two.save(found)
+    two.deliver(found, cancel(1))
+    assert not cancelled.is_set()
+
+    store.reconnect()
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+    assert session.dumped() == found.dumped()
+    two.remove(found)
+    assert len(one) == 1
+    store.reconnect()
+    assert len(one) == 0
+
+
+def test_two_workers_that_save_at_once_lose_nothing(sessions: Make) -> None:
+    """Ours: each takes over what the other has saved, before it saves again."""
+    store = Deaf()
+    one, two = sessions(store), sessions(store)
+    session = begun(one)
+    found = two.find(session.id, None)
+    session.receive(plain(3, "logging/setLevel", {"level": "error"}))
+    found.receive({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    one.save(session)
+    two.save(found)
+
+    for method in (b"logging/setLevel", b"notifications/initialized"):
+        assert method in (store.get(f"http:session:/mcp:{session.id}") or b"")
+    assert one.find(session.id, None).dumped() == found.dumped()
+    store.remove(f"http:session:/mcp:{session.id}")
+    session.receive(plain(4, "logging/setLevel", {"level": "info"}))
+    assert status(lambda: one.save(session)) == 404
+
+
+def test_a_session_that_cannot_be_listened_to_does_not_live_here(sessions: Make) -> None:
+    """Ours: 503, and the next request tries again; one that was discarded is saved all the same."""
+    store = FailingStore()
+    one = sessions(store)
+    store.failing.add("subscribe")
+    assert status(lambda: begun(one)) == 503
+    assert len(one) == 0
+    store.failing.clear()
+
+    session = begun(one)
+
+    one.discard(session)
+    session.receive({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    one.save(session)
+    assert len(one) == 0
+    assert one.find(session.id, None).dumped() == session.dumped()
+
+
+def test_a_session_ends_in_every_worker(sessions: Make) -> None:
+    """Spec, sessions: DELETE."""
+    store = MemoryStore()
+    one, two = sessions(store), sessions(store)
+    session = begun(one)
+    two.remove(two.find(session.id, None))
+
+    assert (len(one), len(two)) == (0, 0)
+    assert status(lambda: one.find(session.id, None)) == 404
+
+
+def test_one_that_has_expired_is_not_found_and_lives_nowhere(sessions: Make) -> None:
+    """Spec, LS-3."""
+    clock = Clock()
+    one = sessions(MemoryStore(clock=clock), limits=Limits(session_seconds=10))
+    session = begun(one)
+    clock.now += 9
+    one.find(session.id, None)
+    clock.now += 9
+    assert one.renew(session)
+    clock.now += 11
+
+    assert not one.renew(session)
+    assert status(lambda: one.find(session.id, None)) == 404
+    assert len(one) == 0
+
+
+def test_no_more_of_them_than_allowed(sessions: Make) -> None:
+    """Ours: 503; also where the store has no more room."""
+    one = sessions(limits=Limits(sessions=1))
+    begun(one)
+
+    assert status(lambda: one.create(None)) == 503
+    assert status(lambda: begun(sessions(MemoryStore(max_bytes=10)))) == 503
+
+
+def test_one_that_was_not_saved_is_discarded(sessions: Make) -> None:
+    """Ours."""
+    one = sessions()
+    session = one.create(None)
+
+    one.discard(session)
+
+    assert len(one) == 0
+    one.discard(session)
+
+
+def test_what_is_not_used_lives_on_in_the_store_alone(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: and what is used does not expire."""
+    clock = Clock()
+    store = FailingStore(clock=clock)
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.0)
+    one = sessions(store, limits=Limits(session_seconds=10))
+    idle, listened, gone = begun(one), begun(one), begun(one)
+    listened.listeners = gone.listeners = 1
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.0)
+    store.remove(f"http:session:/mcp:{gone.id}")
+    clock.now += 9
+
+    one.create(None)
+    clock.now += 9
+    found = one.find(listened.id, None)
+
+    assert found is listened
+    assert status(lambda: one.find(idle.id, None)) == 404
+    assert len(one) == 1
+    store.failing |= EVERYTHING
+    listened.listeners = 1
+    assert status(lambda: one.find(listened.id, None)) == 503
+    assert len(one) == 1
+
+
+def test_a_sweep_is_not_made_for_every_request(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours."""
+    monkeypatch.setattr(module, "IDLE_SECONDS", -1.0)
+    one = sessions()
+    session = begun(one)
+
+    one.create(None)
+
+    assert one.find(session.id, None) is session
+
+
+def test_a_store_that_fails_is_503(sessions: Make) -> None:
+    """Ours: nothing is lost, and the client comes again."""
+    store = FailingStore()
+    one = sessions(store)
+    session = begun(one)
+    session.receive(plain(3, "logging/setLevel", {"level": "error"}))
+    store.failing |= EVERYTHING
+
+    assert status(lambda: one.find(session.id, None)) == 503
+    assert status(lambda: one.save(session)) == 503
+    assert status(lambda: one.remove(session)) == 503
+    assert status(lambda: one.renew(session)) == 503
+    session.saved = session.dumped()
+    assert status(lambda: one.deliver(session, cancel(1))) == 503
+    store.failing.clear()

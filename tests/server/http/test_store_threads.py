@@ -1,0 +1,46 @@
+"""Where a store is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from gaia_mcp.server.http.store_threads import StoreThreads
+from gaia_mcp.store import StoreError
+from gaia_mcp.store.memory import MemoryStore
+from tests.server.stores import FailingStore
+
+
+def test_a_store_in_memory_is_asked_in_the_event_loop() -> None:
+    """Ours: a thread would take longer than the store."""
+    threads = StoreThreads(MemoryStore())
+
+    assert asyncio.run(threads.run(threading.get_ident)) == threading.get_ident()
+    threads.close()
+
+
+def test_a_store_that_is_shared_is_asked_in_a_thread() -> None:
+    """Ours: other clients do not wait for it. What it raises is raised."""
+    store = FailingStore()
+    store.failing.add("get")
+    threads = StoreThreads(store)
+
+    async def test() -> None:
+        entered, go_on = threading.Event(), threading.Event()
+
+        def ask(seconds: float) -> bool:
+            entered.set()
+            return go_on.wait(seconds)
+
+        asked = asyncio.create_task(threads.run(ask, seconds=5.0))
+        while not entered.is_set():
+            await asyncio.sleep(0)
+        go_on.set()
+        assert await asked
+        with pytest.raises(StoreError):
+            await threads.run(store.get, "a")
+
+    asyncio.run(test())
+    threads.close()

@@ -1,0 +1,535 @@
+"""A tool that runs as a task: what it reports, asks and returns, and what goes wrong with that."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from gaia_mcp.asking.questions import Elicit, ListRoots
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.protocol.task_states import RUNNING_SECONDS
+from gaia_mcp.server import served_call
+from gaia_mcp.server import task_run as module
+from gaia_mcp.server.provider import RequestError, ResultError
+from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.store import StoreFullError
+from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.toolcall import Call, CallCancelledError
+from tests.server.stores import FailingStore
+from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
+
+
+class Gate:
+    """Tools wait here, each step of the way."""
+
+    def __init__(self) -> None:
+        self._steps = threading.Semaphore(0)
+
+    def wait(self) -> None:
+        assert self._steps.acquire(timeout=PATIENCE_SECONDS)
+
+    def open(self) -> None:
+        self._steps.release()
+
+
+class Raw:
+    """A provider whose calls become tasks, and return or raise something."""
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    def describe(self) -> Description:
+        return Description({"name": "raw", "version": "1"}, {"tools": {}, "extensions": EXTENSIONS})
+
+    def answer(self, _method: str, _params: dict[str, Any], call: Call) -> Any:
+        assert call.continue_as_task()
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+    def on_change(self, _listener: Any, _wanted: Any = ()) -> Any:
+        return lambda: None
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def ended(client: TaskClient, task: str) -> dict[str, Any]:
+    """The final state."""
+    wait_until(lambda: client.state(task)["status"] in ("completed", "failed", "cancelled"))
+    return client.state(task)
+
+
+# Reporting.
+
+
+def test_progress_becomes_the_message_of_the_state() -> None:
+    """Extension, statusMessage: progress and log messages do not exist for tasks."""
+    gate = Gate()
+
+    def work(call: Call) -> str:
+        for report in ((1.0, None, ""), (2.0, 3.0, ""), (3.0, 3.0, "nearly there")):
+            call.progress(*report)
+            call.log("error", "not for this")
+            call.close_stream()
+            gate.wait()
+        return "done"
+
+    client = TaskClient(Jobs(work=work))
+    task = client.task("work")
+
+    for message in ("1", "2 of 3", "nearly there"):
+        wait_until(lambda message=message: client.state(task).get("statusMessage") == message)
+        gate.open()
+    assert "statusMessage" not in client.until(task, "completed")
+    assert [message for message in client.sent if "method" in message] == []
+
+
+def test_progress_before_a_task_is_that_of_the_request() -> None:
+    """Ours: the tool decides when it goes on without it."""
+    gate = Gate()
+
+    def work(call: Call) -> str:
+        call.progress(1, 2, "looking")
+        size = "large"
+        assert call.continue_as_task() is True
+        assert call.continue_as_task(required=True) is True
+        call.progress(2, 2, size)
+        gate.wait()
+        return "done"
+
+    client = TaskClient(Jobs("forbidden", work=work))
+    task = client.task("work")
+
+    wait_until(lambda: client.state(task).get("statusMessage") == "large")
+    assert [report["message"] for report in client.notified("notifications/progress")] == ["looking"]
+    gate.open()
+    assert text_of(client.until(task, "completed")["result"]) == "done"
+
+
+# Asking.
+
+
+def test_several_questions_are_answered_one_by_one() -> None:
+    """Extension: the task asks until the last is answered."""
+    client = TaskClient(Jobs(ask=lambda call: str(call.ask_all(Elicit("Who?", NAME, name="who"), ListRoots()))))
+    task = client.task("ask")
+    keys = list(client.until(task, "input_required")["inputRequests"])
+    assert [key.rpartition("-")[0] for key in keys] == ["who", "2"]
+
+    client.update(task, **{keys[0]: ADA})
+    state = client.state(task)
+    assert (state["status"], list(state["inputRequests"])) == ("input_required", keys[1:])
+    client.update(task, **{keys[1]: {"roots": []}})
+
+    assert text_of(ended(client, task)["result"]) == "[Accepted(value={'name': 'Ada'}), []]"
+
+
+def test_a_question_that_is_asked_again_has_another_key() -> None:
+    """Extension: a key is unique over the lifetime of a task. The first response does not fit the question."""
+    client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
+    task = client.task("ask")
+    seen: list[str] = []
+    for response in ("nonsense", None, {"action": "accept", "content": {"name": 5}}, ADA):
+        (key,) = client.until(task, "input_required")["inputRequests"]
+        seen.append(key)
+        client.update(task, **{key: response})
+        wait_until(lambda key=key: key not in client.state(task).get("inputRequests", {}))
+
+    assert "Ada" in text_of(ended(client, task)["result"])
+    assert len(set(seen)) == 4
+
+
+def test_a_question_that_never_settles_ends_the_tool() -> None:
+    """Ours: after ten rounds, with the reason."""
+    client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
+    task = client.task("ask")
+    while True:
+        wait_until(lambda: client.state(task)["status"] != "working")
+        state = client.state(task)
+        if state["status"] != "input_required":
+            break
+        (key,) = state["inputRequests"]
+        client.update(task, **{key: {}})
+        wait_until(lambda key=key: key not in client.state(task).get("inputRequests", {}))
+
+    assert state["result"]["isError"]
+    assert "action must be accept, decline or cancel" in text_of(state["result"])
+
+
+def test_what_was_asked_before_the_task_is_part_of_the_same_call() -> None:
+    """Extension: questions before the task travel with the request, which is sent again."""
+    runs: list[str] = []
+
+    def work(call: Call) -> str:
+        name = call.elicit("Who?", NAME)
+        runs.append(call.once("stamp", lambda: f"stamp {len(runs)}"))
+        call.continue_as_task()
+        return f"{name} {call.roots()}"
+
+    client = TaskClient(Jobs("forbidden", work=work))
+    first = client.call("work")["result"]
+    assert (first["resultType"], "taskId" in first) == ("input_required", False)
+    params = {"name": "work", "arguments": {}, "inputResponses": {"1": ADA}, "requestState": first["requestState"]}
+    second = client.ask("tools/call", params)["result"]
+    assert second["resultType"] == "task"
+    assert not {"requestState", "inputRequests"} & set(second)
+
+    (key,) = client.until(second["taskId"], "input_required")["inputRequests"]
+    client.update(second["taskId"], **{key: {"roots": []}})
+
+    assert text_of(ended(client, second["taskId"])["result"]) == "Accepted(value={'name': 'Ada'}) []"
+    assert runs == ["stamp 0"]
+
+
+def test_a_capability_that_the_client_lacks_fails_the_task() -> None:
+    """Extension, failed: it is a JSON-RPC error."""
+    client = TaskClient(Jobs(work=lambda call: call.sample("Think.")))
+
+    state = ended(client, client.task("work"))
+
+    assert (state["status"], state["error"]["code"]) == ("failed", MISSING_CAPABILITY)
+    assert state["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert state["statusMessage"] == state["error"]["message"]
+
+
+def test_async_code_asks_in_a_task() -> None:
+    """Ours: the loop goes on with other calls meanwhile."""
+
+    async def ask(call: Call) -> str:
+        call.continue_as_task()
+        await asyncio.sleep(0)
+        return str(await call.elicit("Who?", NAME))  # type: ignore[misc]
+
+    client = TaskClient(Jobs("forbidden", ask=ask))
+    task = client.task("ask")
+    (key,) = client.until(task, "input_required")["inputRequests"]
+    client.update(task, **{key: ADA})
+
+    assert "Ada" in text_of(ended(client, task)["result"])
+
+
+def test_a_cancellation_ends_a_question() -> None:
+    """Extension, tasks/cancel; and async code as well."""
+    outcomes: list[str] = []
+
+    def ask(call: Call) -> None:
+        try:
+            call.elicit("Who?", NAME)
+        except CallCancelledError:
+            outcomes.append("cancelled")
+            raise
+
+    async def sleep(_call: Call) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            outcomes.append("slept")
+            raise
+
+    client = TaskClient(Jobs(ask=ask, sleep=sleep))
+    asking, sleeping = client.task("ask"), client.task("sleep")
+    client.until(asking, "input_required")
+
+    for task in (asking, sleeping):
+        client.ask("tasks/cancel", {"taskId": task})
+
+    wait_until(lambda: sorted(outcomes) == ["cancelled", "slept"])
+    assert "inputRequests" not in client.state(asking)
+
+
+def test_a_question_without_an_answer_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a person who has left does not come back; and what was asked is closed."""
+    monkeypatch.setattr(served_call, "ANSWER_SECONDS", 0.01)
+    gate = Gate()
+
+    def ask(call: Call) -> str:
+        try:
+            call.elicit("Who?", NAME)
+        except QuestionError as problem:
+            call.progress(1, text="unanswered")
+            gate.wait()
+            return str(problem)
+        return "answered"
+
+    client = TaskClient(Jobs(ask=ask))
+    task = client.task("ask")
+
+    wait_until(lambda: client.state(task).get("statusMessage") == "unanswered")
+    assert client.state(task)["status"] == "working"
+    gate.open()
+    assert "was not answered within" in text_of(ended(client, task)["result"])
+
+
+# Ends.
+
+
+def test_what_a_tool_raises_is_a_result() -> None:
+    """Extension: failed is for JSON-RPC errors only."""
+
+    def work(_call: Call) -> None:
+        raise KeyError("no such note")
+
+    client = TaskClient(Jobs(work=work))
+    state = ended(client, client.task("work"))
+
+    assert (state["status"], state["result"]["isError"]) == ("completed", True)
+    assert "no such note" in text_of(state["result"])
+    assert client.failures == ["tool 'work' raised KeyError: 'no such note'"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "is_reported"),
+    [
+        (RequestError("no such tool"), {"code": -32602, "message": "no such tool"}, False),
+        (ResultError("nothing"), {"code": INTERNAL_ERROR, "message": "tools/call returned nothing"}, True),
+        (SystemExit(3), {"code": INTERNAL_ERROR, "message": "tools/call raised SystemExit: 3"}, True),
+        ({"content": 5}, None, True),
+        ({"content": [object()]}, None, True),
+        ({"content": [], "requestState": "x"}, None, True),
+        ({"resultType": "task"}, None, True),
+        ({"content": [], "structuredContent": float("nan")}, None, True),
+    ],
+)
+def test_what_is_no_result_fails_the_task(outcome: Any, error: dict[str, Any] | None, is_reported: bool) -> None:
+    """Extension, failed: as the request would have."""
+    client = TaskClient(Raw(outcome))
+
+    state = ended(client, client.task("any"))
+
+    assert state["status"] == "failed"
+    if error is not None:
+        assert state["error"] == error
+    assert state["error"]["message"] == state["statusMessage"]
+    wait_until(lambda: len(client.failures) == is_reported)
+
+
+def test_a_result_without_room_fails_the_task() -> None:
+    """Ours: its client learns why."""
+    tasks = Tasks(MemoryStore(max_bytes=5000))
+    client = TaskClient(Jobs(work=lambda _: "x" * 10_000), tasks=tasks)
+
+    state = ended(client, client.task("work"))
+
+    assert state["error"]["message"].startswith("tools/call returned a result that cannot be kept: the store has no")
+    assert client.failures == [state["error"]["message"]]
+
+
+def test_a_store_that_is_full_later_on_refuses_questions_and_bears_reports() -> None:
+    """Ours: progress is not worth ending the work for."""
+    store = MemoryStore(max_bytes=5000)
+    full = threading.Event()
+
+    def work(call: Call) -> str:
+        assert full.wait(PATIENCE_SECONDS)
+        call.progress(1, text="a message")
+        try:
+            call.elicit("Who?", NAME)
+        except QuestionError as problem:
+            store.remove("rest")
+            return str(problem)
+        return "asked"
+
+    client = TaskClient(Jobs(work=work), tasks=Tasks(store))
+    task = client.task("work")
+    store.put("rest", bytes(5000 - store.size - 500), 60)
+    with suppress(StoreFullError):
+        for number in range(100):
+            store.put(f"rest {number}", b"", 60)
+    full.set()
+
+    assert "the question cannot be asked: the store has no room" in text_of(ended(client, task)["result"])
+
+
+def test_a_task_that_has_expired_ends_its_tool() -> None:
+    """Ours: no caller can ask for it any more."""
+    clock = Clock()
+    gate, outcomes = Gate(), []
+
+    def work(call: Call) -> None:
+        gate.wait()
+        call.progress(1)
+        outcomes.append(call.is_cancelled)
+
+    client = TaskClient(Jobs(work=work), tasks=Tasks(MemoryStore(clock=clock), clock=clock))
+    client.task("work")
+
+    clock.now += RUNNING_SECONDS
+    gate.open()
+
+    wait_until(lambda: outcomes == [True])
+
+
+def test_a_task_that_the_store_has_lost_is_put_back() -> None:
+    """Ours: a client that was told of a task finds it, whatever becomes of the store."""
+    store = MemoryStore()
+    gate = Gate()
+
+    def work(call: Call) -> str:
+        gate.wait()
+        call.progress(1, text="half")
+        gate.wait()
+        return "done"
+
+    client = TaskClient(Jobs(work=work), tasks=Tasks(store))
+    task = client.task("work")
+
+    for message in ("half", ""):
+        store.remove(f"task/{task}")
+        gate.open()
+        wait_until(lambda: store.get(f"task/{task}"))
+        state = client.until(task, "completed") if not message else client.state(task)
+        assert state.get("statusMessage", "") == message
+
+
+@pytest.mark.parametrize("outcome", [{"content": []}, ValueError("no")])
+def test_what_a_task_has_ended_with_waits_for_a_store_that_fails(outcome: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: its client was told of it, and finds the result or the error."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    store = FailingStore()
+    client = TaskClient(Raw(outcome), tasks=(tasks := Tasks(store)))
+    put = store.put
+
+    def keep_and_fail(*given: Any) -> None:
+        put(*given)
+        if given[0].startswith("task/"):
+            store.failing.add("get")
+
+    store.put = keep_and_fail  # type: ignore[method-assign]
+    task = client.task("work")
+    assert tasks.running == 1
+    store.failing.clear()
+
+    state = client.until(task, "failed" if isinstance(outcome, Exception) else "completed")
+
+    assert ("error" in state) == isinstance(outcome, Exception)
+    wait_until(lambda: tasks.running == 0)
+
+
+def test_a_task_that_waits_for_its_store_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: at once, and though nothing can be kept of it."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 3600.0)
+    store = FailingStore()
+    gate = Gate()
+    client = TaskClient(Jobs(work=lambda _: gate.wait()), tasks=(tasks := Tasks(store)))
+    client.task("work")
+    asked = threading.Event()
+    store.get = lambda *_: asked.set() or store._try("get")  # type: ignore[method-assign,func-returns-value]
+    store.failing.add("get")
+    gate.open()
+    assert asked.wait(PATIENCE_SECONDS)
+
+    tasks.close()
+
+    wait_until(lambda: tasks.running == 0)
+
+
+def test_a_store_that_fails_when_the_client_calls_does_not_fail_the_client() -> None:
+    """Ours: a listener must not raise."""
+
+    class Failing(MemoryStore):
+        fails = False
+
+        def get(self, name: str, seconds: float | None = None) -> bytes | None:
+            if self.fails:
+                self.append("full", bytes(10**9), 1)
+            return super().get(name, seconds)
+
+    store = Failing()
+    client = TaskClient(Jobs(work=lambda call: call.wait(3600)), tasks=(tasks := Tasks(store)))
+    client.task("work")
+    (run,) = tasks._running
+
+    store.fails = True
+    run._hear(b"client")
+    run.cancel("the end")
+
+    wait_until(lambda: tasks.running == 0)
+
+
+# Where no task begins.
+
+
+def test_a_call_that_was_cancelled_first_becomes_no_task() -> None:
+    """Ours: its client waits for nothing, and knows no id."""
+    store = MemoryStore()
+    gate, outcomes = Gate(), []
+
+    def work(call: Call) -> None:
+        gate.wait()
+        try:
+            call.continue_as_task()
+        except CallCancelledError:
+            outcomes.append(len(store))
+            raise
+
+    client = TaskClient(Jobs("forbidden", work=work), tasks=Tasks(store))
+    number = client.start("tools/call", {"name": "work"})
+    client.calls.cancel(number)
+    gate.open()
+
+    wait_until(lambda: outcomes == [0])
+    assert client.sent == []
+
+
+def test_a_call_that_is_cancelled_meanwhile_leaves_no_task() -> None:
+    """Ours."""
+
+    class Cancelling(MemoryStore):
+        def put(self, name: str, value: bytes, seconds: float) -> None:
+            super().put(name, value, seconds)
+            client.calls.cancel(1)
+
+    store = Cancelling()
+    tasks = Tasks(store)
+    client = TaskClient(Jobs(work=lambda _: "done"), tasks=tasks)
+
+    client.run("tools/call", {"name": "work"})
+
+    assert (len(store), tasks.running, client.sent) == (0, 0, [])
+
+
+def test_only_calls_become_tasks() -> None:
+    """Extension, supported methods."""
+    result = TaskClient(Jobs()).ask("prompts/get", {"name": "ask"})["result"]
+
+    assert result["messages"][0]["content"]["text"] == "False"
+
+
+@pytest.mark.parametrize("support", ["optional", "forbidden"])
+def test_a_client_without_tasks_waits_for_the_result(support: str) -> None:
+    """Extension: a server must not answer such a client with a task."""
+    work = {"work": lambda call: str(call.continue_as_task())}
+    client = TaskClient(Jobs(support, **work), {"elicitation": {}})
+
+    assert text_of(client.call("work")["result"]) == "False"
+
+
+def test_a_client_without_tasks_is_refused_where_there_must_be_one() -> None:
+    """Extension, -32021: marked so, or decided by the tool."""
+    ran: list[str] = []
+    marked = TaskClient(Jobs("required", work=lambda _: ran.append("marked")), {})
+    decided = TaskClient(Jobs("forbidden", work=lambda call: call.continue_as_task(required=True)), {})
+
+    for client in (marked, decided):
+        error = client.call("work")["error"]
+        assert error["code"] == MISSING_CAPABILITY
+        assert error["data"] == {"requiredCapabilities": {"extensions": EXTENSIONS}}
+        assert error["message"].endswith("which this call needs")
+    assert ran == []
+
+
+def test_a_server_that_does_not_declare_the_extension_makes_no_task() -> None:
+    """Extension, capability negotiation."""
+    client = TaskClient(Jobs(work=lambda call: str(call.continue_as_task())))
+    description = client.calls._connection.description
+    client.calls._connection.description = description._replace(capabilities={"tools": {}})
+
+    assert text_of(client.call("work")["result"]) == "False"

@@ -1,0 +1,433 @@
+"""Tasks as a client uses them: whose they are, how many there may be, and what it may send about them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
+from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
+from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.store import StoreError
+from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.toolcall import CallCancelledError
+from tests.server.stores import FailingStore
+from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.toolcall import Call
+
+GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
+UNKNOWN = "unknown task: it does not exist, or has expired"
+
+
+def wait_for_ever(call: Call) -> None:
+    call.wait(3600)
+
+
+def client_with(tasks: Tasks, *, principal: str | None = None, **tools: Callable[[Call], Any]) -> TaskClient:
+    client = TaskClient(Jobs(**tools), tasks=tasks)
+    if principal is not None:
+        receive = client.calls.receive
+
+        def receive_of_principal(record: bytes) -> Any:
+            jobs = receive(record)
+            for job in jobs:
+                job.call.principal = principal
+            return jobs
+
+        client.calls.receive = receive_of_principal  # type: ignore[assignment,method-assign]
+    return client
+
+
+def test_a_call_goes_on_as_a_task() -> None:
+    """Extension: the request is answered at once, and the result is fetched."""
+    go_on = threading.Event()
+    client = TaskClient(Jobs(work=lambda _: go_on.wait(PATIENCE_SECONDS) and "done"))
+
+    task = client.task("work")
+
+    assert client.state(task)["status"] == "working"
+    go_on.set()
+    completed = client.until(task, "completed")
+    assert text_of(completed["result"]) == "done"
+    assert completed["result"]["isError"] is False
+
+
+def test_the_client_of_a_task_can_ask_for_it_at_once() -> None:
+    """Extension, durable creation."""
+    tasks = Tasks(MemoryStore())
+    client = client_with(tasks, work=wait_for_ever)
+    send = client.calls._send
+    states: list[str] = []
+
+    def look(outgoing: Any) -> None:
+        result = outgoing.message.get("result", {})
+        if result.get("resultType") == "task":
+            state = tasks._states.get(result["taskId"])
+            states.append("none" if state is None else state.status)
+        send(outgoing)
+
+    client.calls._send = look
+    client.task("work")
+
+    assert states == ["working"]
+    tasks.close()
+
+
+def test_a_question_is_answered_by_an_update() -> None:
+    """Extension, tasks/update: an empty acknowledgement, and the task goes on."""
+    client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
+    task = client.task("ask")
+    ((key, asked),) = client.until(task, "input_required")["inputRequests"].items()
+    assert asked["params"]["message"] == "Who?"
+
+    acknowledged = client.update(task, **{key: ADA, "never-asked": ADA})["result"]
+
+    assert set(acknowledged) == {"resultType", "_meta"}
+    assert text_of(client.until(task, "completed")["result"]) == "Accepted(value={'name': 'Ada'})"
+    # Late, and twice.
+    assert set(client.update(task, **{key: ADA})["result"]) == {"resultType", "_meta"}
+
+
+def test_a_cancelled_task_ends_its_tool() -> None:
+    """Extension, tasks/cancel: an empty acknowledgement, also for a task that has ended."""
+    ended = threading.Event()
+
+    def work(call: Call) -> str:
+        try:
+            call.wait(3600)
+        except CallCancelledError:
+            ended.set()
+            raise
+        return "done"
+
+    client = TaskClient(Jobs(work=work))
+    task = client.task("work")
+
+    for _ in range(2):
+        assert set(client.ask(CANCEL, {"taskId": task})["result"]) == {"resultType", "_meta"}
+
+    assert ended.wait(PATIENCE_SECONDS)
+    state = client.state(task)
+    assert (state["status"], state["statusMessage"]) == ("cancelled", "cancelled by the client")
+    assert client.update(task, key=ADA)["result"]["resultType"] == "complete"
+
+
+def test_a_tool_that_ignores_the_cancellation_changes_nothing() -> None:
+    """Extension: a final state stays. Its thread counts until it ends."""
+    go_on = threading.Event()
+    tasks = Tasks(MemoryStore())
+    client = client_with(tasks, work=lambda _: go_on.wait(PATIENCE_SECONDS) and "done")
+    task = client.task("work")
+    client.ask(CANCEL, {"taskId": task})
+    assert tasks.running == 1
+
+    go_on.set()
+    wait_until(lambda: tasks.running == 0)
+
+    assert client.state(task)["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
+@pytest.mark.parametrize("task_id", ["forged", "", "a" * 10_000, "task/x", "\x00"])
+def test_an_unknown_task_is_refused(method: str, task_id: str) -> None:
+    """Extension, protocol errors."""
+    error = TaskClient(Jobs()).ask(method, {"taskId": task_id, "inputResponses": {}})["error"]
+
+    assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN)
+
+
+@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
+def test_the_task_of_another_caller_is_unknown(method: str) -> None:
+    """Extension, authorization binding: the words are those for a task that does not exist."""
+    tasks = Tasks(MemoryStore())
+    ada = client_with(tasks, principal="Ada", work=wait_for_ever)
+    task = ada.task("work")
+
+    for other in ("Bob", None):
+        client = client_with(tasks, principal=other)
+        error = client.ask(method, {"taskId": task, "inputResponses": {}})["error"]
+        assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN)
+
+    assert client_with(tasks, principal="Ada").state(task)["status"] == "working"
+    tasks.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text"),
+    [
+        (GET, {}, "tasks/get needs params.taskId, a string"),
+        (CANCEL, {"taskId": 5}, "tasks/cancel needs params.taskId, a string"),
+        (UPDATE, {"taskId": "x"}, "tasks/update needs params.inputResponses, an object"),
+        (UPDATE, {"taskId": "x", "inputResponses": []}, "tasks/update needs params.inputResponses, an object"),
+    ],
+)
+def test_an_invalid_request_is_refused(method: str, params: dict[str, Any], text: str) -> None:
+    """JSON-RPC, invalid params."""
+    error = TaskClient(Jobs()).ask(method, params)["error"]
+
+    assert (error["code"], error["message"]) == (INVALID_PARAMS, text)
+
+
+@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
+def test_a_client_that_does_not_declare_the_extension_is_refused(method: str) -> None:
+    """Extension, missing required client capabilities."""
+    error = TaskClient(Jobs()).ask(method, {"taskId": "x", "inputResponses": {}}, {"elicitation": {}})["error"]
+
+    assert error["code"] == MISSING_CAPABILITY
+    assert error["data"] == {"requiredCapabilities": {"extensions": EXTENSIONS}}
+    assert error["message"].endswith("extensions.io.modelcontextprotocol/tasks, which this request needs")
+
+
+@pytest.mark.parametrize("method", ["tasks/list", "tasks/result"])
+def test_methods_of_the_earlier_experiment_are_unknown(method: str) -> None:
+    """Extension: they were removed."""
+    assert TaskClient(Jobs()).ask(method, {"taskId": "x"})["error"]["code"] == METHOD_NOT_FOUND
+
+
+def test_a_client_needs_no_other_capability_to_look_at_a_task() -> None:
+    """Ours: what the task asks was decided by what the call declared."""
+    client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
+    task = client.task("ask")
+    client.until(task, "input_required")
+
+    state = client.ask(GET, {"taskId": task}, {"extensions": EXTENSIONS})["result"]
+
+    assert len(state["inputRequests"]) == 1
+    client.ask(CANCEL, {"taskId": task})
+
+
+def test_a_client_that_accepts_no_task_gets_none() -> None:
+    """Extension: it waits for the result, unless the tool is for tasks alone."""
+    client = TaskClient(Jobs(work=lambda _: "done"))
+    required = TaskClient(Jobs("required", work=lambda _: "done"))
+    params = {"name": "work", "arguments": {}}
+
+    assert text_of(client.ask("tools/call", params, {})["result"]) == "done"
+    error = required.ask("tools/call", params, {})["error"]
+    assert error["code"] == MISSING_CAPABILITY
+    assert error["data"] == {"requiredCapabilities": {"extensions": EXTENSIONS}}
+
+
+# Limits.
+
+
+def test_only_so_many_tasks_run_at_once() -> None:
+    """Ours: then the call's client waits for the result, unless it must be a task."""
+    tasks = Tasks(MemoryStore(), max_running=1)
+    client = client_with(tasks, work=wait_for_ever, small=lambda _: "small")
+    required = TaskClient(Jobs("required", work=wait_for_ever), tasks=tasks)
+    first = client.task("work")
+
+    assert text_of(client.call("small")["result"]) == "small"
+    error = required.call("work")["error"]
+    assert (error["code"], error["message"]) == (-32603, "too many tasks are running; repeat this call later")
+
+    client.ask(CANCEL, {"taskId": first})
+    wait_until(lambda: tasks.running == 0)
+    second = client.task("small")
+    assert client.until(second, "completed")
+    assert second != first
+
+
+def test_a_store_without_room_makes_no_task() -> None:
+    """Ours: the call is answered all the same."""
+    tasks = Tasks(MemoryStore(max_bytes=10))
+
+    assert text_of(client_with(tasks, small=lambda _: "small").call("small")["result"]) == "small"
+    assert tasks.running == 0
+
+
+def test_ten_thousand_tasks_that_have_ended_fit_into_memory() -> None:
+    """Ours: within 100 MB, and each is kept for its time. Their client never asks for them."""
+    store = MemoryStore()
+    client = client_with(Tasks(store), work=lambda _: "x" * 500)
+    ids = []
+    for _ in range(10_000):
+        client.run("tools/call", {"name": "work"})
+        ids.append(client.sent.pop()["result"]["taskId"])
+
+    assert len(set(ids)) == len(store) == 10_000
+    assert store.size < 100 * 2**20
+    assert client.state(ids[0])["status"] == client.state(ids[-1])["status"] == "completed"
+
+
+# Time.
+
+
+def test_a_task_that_has_ended_expires_for_certain() -> None:
+    """Extension, ttlMs: not earlier than that, either."""
+    clock = Clock()
+    client = client_with(Tasks(MemoryStore(clock=clock), clock=clock), small=lambda _: "small")
+    task = client.task("small")
+    client.until(task, "completed")
+
+    clock.now += FINISHED_SECONDS - 1
+    assert client.state(task)["status"] == "completed"
+    clock.now += 1
+
+    assert client.ask(GET, {"taskId": task})["error"]["message"] == UNKNOWN
+
+
+def test_a_running_task_is_kept_as_long_as_its_client_looks_at_it() -> None:
+    """Ours."""
+    clock = Clock()
+    tasks = Tasks(MemoryStore(clock=clock), clock=clock)
+    client = client_with(tasks, work=wait_for_ever)
+    task = client.task("work")
+
+    for _ in range(3):
+        clock.now += RUNNING_SECONDS - 1
+        assert client.state(task)["ttlMs"] > (clock.now - 1000 + RUNNING_SECONDS - 1) * 1000
+
+    clock.now += RUNNING_SECONDS
+    assert client.ask(GET, {"taskId": task})["error"]["message"] == UNKNOWN
+    tasks.close()
+
+
+# The end.
+
+
+def test_closing_cancels_what_runs() -> None:
+    """Ours: nothing is left running, and nothing begins."""
+    tasks = Tasks(MemoryStore())
+    client = client_with(tasks, work=wait_for_ever, small=lambda _: "small")
+    running = [client.task("work") for _ in range(3)]
+
+    tasks.close()
+    tasks.close()
+
+    wait_until(lambda: tasks.running == 0)
+    states = [client.state(task) for task in running]
+    assert {state["status"] for state in states} == {"cancelled"}
+    assert states[0]["statusMessage"] == "the server has ended"
+    assert text_of(client.call("small")["result"]) == "small"
+
+
+def test_a_client_that_has_tasks_of_its_own_ends_them_with_it() -> None:
+    """Ours: over stdio the server's process ends with its client."""
+    ended = threading.Event()
+
+    def work(call: Call) -> None:
+        try:
+            call.wait(3600)
+        finally:
+            ended.set()
+
+    client = TaskClient(Jobs(work=work))
+    client.task("work")
+
+    client.calls.close()
+
+    assert ended.wait(PATIENCE_SECONDS)
+
+
+def test_tasks_that_were_given_outlive_a_client() -> None:
+    """Ours: over HTTP each request may have a connection of its own."""
+    tasks = Tasks(MemoryStore())
+    first = client_with(tasks, work=wait_for_ever)
+    task = first.task("work")
+
+    first.calls.close()
+
+    assert client_with(tasks).state(task)["status"] == "working"
+    tasks.close()
+
+
+def test_another_worker_serves_what_this_one_runs() -> None:
+    """Ours, DESIGN: everything that both need is in the store."""
+    store = MemoryStore()
+    here, there = Tasks(store), Tasks(store)
+    client = client_with(here, ask=lambda call: str(call.elicit("Who?", NAME)), work=wait_for_ever)
+    other = client_with(there)
+    asking, working = client.task("ask"), client.task("work")
+
+    (key,) = other.until(asking, "input_required")["inputRequests"]
+    other.update(asking, **{key: ADA})
+    other.ask(CANCEL, {"taskId": working})
+
+    assert "Ada" in text_of(other.until(asking, "completed")["result"])
+    wait_until(lambda: here.running == 0)
+    assert (there.running, client.state(working)["status"]) == (0, "cancelled")
+
+
+# Subscriptions.
+
+
+def test_a_subscription_is_to_the_tasks_of_its_caller() -> None:
+    """Extension, authorization binding: another one's are not acknowledged."""
+    tasks = Tasks(MemoryStore())
+    ada, bob = (client_with(tasks, principal=name, work=wait_for_ever) for name in ("Ada", "Bob"))
+    task = ada.task("work")
+
+    for client, granted in ((ada, {"taskIds": [task]}), (bob, {})):
+        client.start("subscriptions/listen", {"notifications": {"taskIds": [task, "unknown"]}})
+        wait_until(lambda client=client: client.notified("notifications/subscriptions/acknowledged"))
+        (acknowledged,) = client.notified("notifications/subscriptions/acknowledged")
+        assert acknowledged["notifications"] == granted
+    wait_until(lambda: ada.notified("notifications/tasks"))
+    assert bob.notified("notifications/tasks") == []
+    for client in (ada, bob):
+        client.calls.close()
+    tasks.close()
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "named", "code"), [({}, ["t"], MISSING_CAPABILITY), (None, [5], INVALID_PARAMS)]
+)
+def test_a_subscription_may_be_refused(capabilities: Any, named: Any, code: int) -> None:
+    """Extension, task status notifications."""
+    params = {"notifications": {"taskIds": named}}
+
+    assert TaskClient(Jobs()).ask("subscriptions/listen", params, capabilities)["error"]["code"] == code
+
+
+def test_a_task_is_described_as_long_as_the_store_has_it() -> None:
+    """Ours."""
+    store = FailingStore()
+    client = client_with(tasks := Tasks(store), work=wait_for_ever)
+    task = client.task("work")
+
+    described = tasks.described(task)
+    assert described is not None
+    assert described["status"] == "working"
+    assert tasks.described("unknown") is None
+    store.failing.add("get")
+    with pytest.raises(StoreError):
+        tasks.described(task)
+    store.failing.clear()
+    tasks.close()
+
+
+def test_a_task_that_cannot_be_kept_does_not_begin() -> None:
+    """Ours: the call is answered by its result; also where only the worker's sign of life cannot be kept."""
+    for operation in ("put", "subscribe"):
+        store = FailingStore()
+        store.failing.add(operation)
+        client = client_with(tasks := Tasks(store), work=lambda call: str(call.continue_as_task()))
+        assert text_of(client.ask("tools/call", {"name": "work"})["result"]) == "False"
+        assert tasks.running == 0
+
+
+def test_a_store_that_fails_is_an_error_that_is_worth_repeating() -> None:
+    """Ours: the client does not learn where the store is."""
+    store = FailingStore()
+    client = client_with(tasks := Tasks(store), work=wait_for_ever)
+    task = client.task("work")
+    store.failing.add("get")
+
+    errors = [
+        client.ask(GET, {"taskId": task})["error"],
+        client.ask("subscriptions/listen", {"notifications": {"taskIds": [task]}})["error"],
+    ]
+
+    store.failing.clear()
+    assert [each["message"] for each in errors] == ["the store of tasks does not answer; repeat this later"] * 2
+    assert client.state(task)["status"] == "working"
+    tasks.close()

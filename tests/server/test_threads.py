@@ -1,0 +1,39 @@
+"""Which ends of threads are reported."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from gaia_mcp.server.served_call import InputRequired
+from gaia_mcp.server.threads import report_no_ended_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+
+def end_thread_with(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+
+
+def test_a_thread_whose_question_ends_the_run_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: others are reported as they were before, however many servers there are in a process."""
+    reported: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda ended: reported.append(ended.exc_value))
+    report_no_ended_runs()
+    hook: Callable[..., object] = threading.excepthook
+    report_no_ended_runs()
+    assert threading.excepthook is hook
+
+    problem = ValueError("odd")
+    for error in (InputRequired(), problem, InputRequired()):
+        end_thread_with(error)
+
+    assert reported == [problem]

@@ -1,0 +1,145 @@
+"""The store in memory: what every store does, its limits, and what it holds."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.store import Event, Store, StoreError, StoreFullError
+from gaia_mcp.store.memory import MemoryStore
+from tests.store.contract import StoreContract
+from tests.waiting import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(clock: Clock) -> MemoryStore:
+    return MemoryStore(clock=clock)
+
+
+@pytest.fixture
+def advance(clock: Clock) -> Callable[[float], None]:
+    def pass_by(seconds: float) -> None:
+        clock.now += seconds
+
+    return pass_by
+
+
+class TestContract(StoreContract):
+    """In memory."""
+
+
+def test_it_is_a_store() -> None:
+    """Ours: mypy compares it with the protocol."""
+    store: Store = MemoryStore()
+
+    store.put("a", b"1", 10)
+
+    assert store.get("a") == b"1"
+    assert not store.is_shared
+
+
+# Room.
+
+
+def test_what_was_removed_or_has_expired_takes_no_room(store: MemoryStore, clock: Clock) -> None:
+    """Ours."""
+    store.put("a", b"1", 10)
+    store.put("b", b"1", 20)
+    store.append("log", b"1", 20)
+    clock.now += 10
+    store.remove("b")
+    store.remove("log")
+
+    assert (len(store), store.size) == (0, 0)
+
+
+def test_events_that_a_log_keeps_no_more_take_no_room(store: MemoryStore) -> None:
+    """Ours."""
+    for number in range(5):
+        store.append("log", str(number).encode(), 10, keep=2)
+    size = store.size
+
+    store.append("log", b"5", 10, keep=2)
+    assert store.size == size
+    store.append("log", b"6", 10, keep=1)
+    assert store.size < size
+
+
+def test_a_store_that_is_full_refuses_and_keeps_what_it_has(clock: Clock) -> None:
+    """Ours: what was acknowledged is not lost to make room."""
+    store = MemoryStore(max_bytes=3000, clock=clock)
+    store.put("a", bytes(1000), 10)
+    store.append("log", bytes(100), 20)
+
+    for refused in (
+        lambda: store.put("b", bytes(1000), 10),
+        lambda: store.put("a", bytes(3000), 10),
+        lambda: store.replace("a", bytes(1000), bytes(3000), 10),
+        lambda: store.append("log", bytes(1000), 10),
+        lambda: store.append("other", bytes(300), 10),
+    ):
+        with pytest.raises(StoreFullError, match="may hold 3000"):
+            refused()
+
+    assert issubclass(StoreFullError, StoreError)
+    assert store.get("a") == bytes(1000)
+    assert store.read("log") == [Event(1, bytes(100))]
+    assert len(store) == 2
+    store.put("a", bytes(900), 10)
+    clock.now += 10
+    store.put("b", bytes(1000), 10)
+
+
+def test_entries_count_beside_their_bytes() -> None:
+    """Ours: a million empty ones do not fit into a thousand bytes."""
+    store = MemoryStore(max_bytes=10_000)
+    numbers = count(1)
+
+    def fill(add: Callable[[], object]) -> int:
+        for number in range(10_000):
+            try:
+                add()
+            except StoreFullError:
+                return number
+        raise AssertionError("it took them all")
+
+    assert fill(lambda: store.put(str(next(numbers)), b"", 10)) < 100
+    store.remove("1")
+    store.remove("2")
+    assert fill(lambda: store.append("log", b"", 10)) < 100
+
+
+def test_what_is_changed_often_leaves_nothing_behind(store: MemoryStore, clock: Clock) -> None:
+    """Ours: also where each change expires sooner than the one before, or is removed at once."""
+    for number in range(10_000):
+        store.put("a", b"1", 1_000_000 - number)
+        store.put(f"b{number}", b"1", 10)
+        store.remove(f"b{number}")
+
+    assert len(store) == 1
+    assert store.scheduled < 1000
+    clock.now += 990_001
+    assert store.get("a") is None
+    assert store.scheduled == 0
+
+
+def test_what_was_closed_holds_nothing(store: MemoryStore) -> None:
+    """Ours."""
+    heard: list[bytes] = []
+    store.subscribe("channel", heard.append)
+    store.put("a", b"1", 10)
+
+    store.close()
+
+    store.publish("channel", b"1")
+    assert (len(store), store.size, heard) == (0, 0, [])
