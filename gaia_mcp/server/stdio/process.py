@@ -102,10 +102,10 @@ def _run_exit_functions() -> None:
     """
     # `Thread.join` would take a thread for ended once a signal has interrupted it.
     have_run = threading.Event()
-    threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
     ends = time.monotonic() + EXIT_SECONDS
     try:
+        threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
         have_run.wait(EXIT_SECONDS)
     finally:
-        # A signal that comes meanwhile does not take the rest of the time from them.
+        # A signal that comes meanwhile, be it while the thread starts, does not take the rest of the time from them.
         have_run.wait(max(0.0, ends - time.monotonic()))

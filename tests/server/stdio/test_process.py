@@ -334,6 +334,8 @@ def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tm
         "import os, runpy, signal, sys\n"
         "def end(number, frame):\n    sys.modules['leaving'].has_come.set()\n    raise SystemExit(9)\n"
         "signal.signal(signal.SIGTERM, end)\n"
+        # Not its length is meant here, and the machine may be busy.
+        "import gaia_mcp.server.stdio.process as ours\nours.EXIT_SECONDS = 20\n"
         f"sys.argv = ['serve', 'leaving.py']\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
         "except SystemExit as left:\n    os._exit(left.code)\n"
     )
@@ -344,6 +346,33 @@ def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tm
     talk.process.terminate()
 
     assert talk.wait() == 9
+    assert (tmp_path / "done").exists()
+
+
+def test_a_signal_during_the_start_of_the_exit_functions_does_not_cut_them_short(
+    start_process: Start, tmp_path: Path
+) -> None:
+    """Ours: they may have begun before `Thread.start` returns, and a signal's exception is raised there then."""
+    (tmp_path / "leaving.py").write_text(
+        "import atexit, pathlib, threading\nhas_come = threading.Event()\n"
+        "def leave():\n    has_come.wait(5)\n    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\n"
+        f"atexit.register(leave)\n{LOUD}"
+    )
+    program = tmp_path / "ending.py"
+    program.write_text(
+        "import os, runpy, sys, threading\n"
+        "import gaia_mcp.server.stdio.process as ours\nours.EXIT_SECONDS = 20\n"
+        "start = threading.Thread.start\n"
+        "def interrupted(thread):\n    start(thread)\n    if thread.name == 'exit':\n"
+        "        sys.modules['leaving'].has_come.set()\n        raise SystemExit(9)\n"
+        "threading.Thread.start = interrupted\n"
+        f"sys.argv = ['serve', 'leaving.py']\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
+        "except SystemExit as left:\n    os._exit(left.code)\n"
+    )
+    talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
+    talk.result(DISCOVER)
+
+    assert talk.close() == 9
     assert (tmp_path / "done").exists()
 
 
