@@ -88,10 +88,17 @@ def server_span(
         context.detach(token)
 
 
+def are_recorded() -> bool:
+    """Whether the program has configured a tracer. Without one, the span of a request is the current one again."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
 def current_trace() -> Mapping[str, str]:
     """The trace of the current span, and the baggage; empty if there is neither."""
     found: dict[str, str] = {}
-    propagate.inject(found)
+    # Most programs that load OpenTelemetry without configuring it have none, and asking the propagators takes longer.
+    if context.get_current():
+        propagate.inject(found)
     return found
 
 

@@ -48,7 +48,7 @@ def carrying(trace: Mapping[str, str]) -> Iterator[None]:
 
 
 def has_spans() -> bool:
-    """Whether something in this process may record spans."""
+    """Whether something in this process may record spans, or have made one the current one."""
     return _API in sys.modules
 
 
@@ -60,7 +60,7 @@ def with_trace(params: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(meta, Mapping):
         return params
     trace = _current_trace() if has_spans() else NONE
-    if not trace and not any(key in meta for key in KEYS):
+    if not trace and meta.keys().isdisjoint(KEYS):
         trace = _CARRIED.get()
     return {**params, "_meta": {**meta, **trace}} if trace else params
 

@@ -7,10 +7,21 @@ from typing import Any
 import pytest
 from opentelemetry import baggage, context, trace
 
-from gaia_mcp.spans import client_span, current_trace, server_span
-from tests.tracing_support import PARENT, SPAN_ID, TRACE, TRACE_ID, Spans, parent_id, span_id, spans, trace_id
+from gaia_mcp.spans import are_recorded, client_span, current_trace, server_span
+from tests.tracing_support import (
+    PARENT,
+    SPAN_ID,
+    TRACE,
+    TRACE_ID,
+    Spans,
+    parent_id,
+    span_id,
+    spans,
+    trace_id,
+    without_tracer,
+)
 
-__all__ = ["spans"]
+__all__ = ["spans", "without_tracer"]
 
 
 @pytest.mark.parametrize(
@@ -92,3 +103,17 @@ def test_an_answer_belongs_to_the_trace_of_its_request(spans: Spans) -> None:
     assert [f"{link.context.span_id:016x}" for link in first.links] == ["1" * 16]
     assert (trace_id(inner), parent_id(inner)) == (TRACE_ID, span_id(first))
     assert (parent_id(second), list(second.links)) == ("", [])
+
+
+def test_spans_are_recorded_where_a_tracer_is_configured(spans: Spans) -> None:
+    """OpenTelemetry: its API alone records nothing."""
+    assert are_recorded()
+
+
+def test_without_a_tracer_a_trace_is_passed_on_all_the_same(without_tracer: None) -> None:
+    """OpenTelemetry: what has no tracer of its own passes on the context that it runs in."""
+    assert not are_recorded()
+    assert current_trace() == {}
+    with server_span("tools/call", {"name": "a"}, {}, TRACE, {}):
+        assert current_trace() == TRACE
+    assert current_trace() == {}

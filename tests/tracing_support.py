@@ -48,6 +48,13 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Spans:
 
 
 @pytest.fixture
+def without_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a program that has loaded OpenTelemetry, and configured nothing."""
+    monkeypatch.setitem(sys.modules, _API, _loaded)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+
+
+@pytest.fixture
 def without_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a program that has not loaded OpenTelemetry."""
     monkeypatch.delitem(sys.modules, _API, raising=False)

@@ -21,13 +21,15 @@ def traced_call(
     attributes: Callable[[], Mapping[str, str | int]],
     mask: Callable[[str], str],
 ) -> Result | ErrorResponse:
-    """What `call` returns for `params` that carry the trace. With spans it is one, with these attributes; `mask` is for
-    what the server has sent. Raises whatever that raises.
+    """What `call` returns for `params` that carry the trace. Where spans are recorded it is one, with these attributes;
+    `mask` is for what the server has sent. Raises whatever that raises.
     """
     if not has_spans():
         return call(with_trace(params or {}) or params)
-    from gaia_mcp.spans import client_span
+    from gaia_mcp.spans import are_recorded, client_span
 
+    if not are_recorded():
+        return call(with_trace(params or {}) or params)
     with client_span(method, params or {}, attributes()) as span:
         outcome = call(with_trace(params or {}) or params)
         span.identify(outcome.id)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from opentelemetry import trace
+from opentelemetry import context, propagate, trace
 
-from gaia_mcp.client.conversation import traced  # noqa: F401 (here, and not in whichever test needs it first)
+from gaia_mcp.client.conversation.traced import traced_call
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, PeerError
+from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.tracing import carrying
 from tests.client.transports.talk import Message, error, opened, result, with_answers
-from tests.tracing_support import TRACE, Spans, parent_id, span_id, spans, trace_id, without_spans
+from tests.tracing_support import TRACE, Spans, parent_id, span_id, spans, trace_id, without_spans, without_tracer
 
 if TYPE_CHECKING:
     from tests.client.transports.talk import Talk
 
-__all__ = ["spans", "without_spans"]
+__all__ = ["spans", "without_spans", "without_tracer"]
 
 
 def answers(message: Message) -> list[Message]:
@@ -48,6 +49,34 @@ def test_a_request_carries_the_trace_that_it_is_sent_for(talk: Talk, without_spa
 
     assert [each.get("params", {}).get("_meta") for each in talk.sent] == [TRACE, TRACE, None]
     assert "params" not in talk.sent[2]
+
+
+def test_a_request_carries_the_current_trace_of_a_program_without_a_tracer(talk: Talk, without_tracer: None) -> None:
+    """OpenTelemetry: with its API alone nothing is recorded, and traces are passed on."""
+    token = context.attach(propagate.extract(TRACE))
+    try:
+        call(talk, "add")
+    finally:
+        context.detach(token)
+    with carrying(TRACE):
+        call(talk, "add")
+    call(talk, "add")
+
+    assert [each["params"].get("_meta") for each in talk.sent] == [TRACE, TRACE, None]
+
+
+def test_nothing_is_described_for_a_span_that_is_not_recorded(without_tracer: None) -> None:
+    """Ours: many programs load OpenTelemetry by way of another package, and never configure it."""
+    asked: list[str] = []
+
+    def attributes() -> dict[str, str | int]:
+        asked.append("attributes")
+        return {}
+
+    outcome = traced_call(lambda params: Result(1, {"sent": params}), "tools/list", None, attributes, str)
+
+    assert outcome == Result(1, {"sent": None})
+    assert asked == []
 
 
 def test_a_request_is_a_span_in_the_current_one(talk: Talk, spans: Spans) -> None:
