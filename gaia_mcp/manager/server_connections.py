@@ -5,6 +5,8 @@ A name belongs to one client at a time, from before its server is started. Knows
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import logging
 import os
 import threading
@@ -46,7 +48,8 @@ class ServerConnections:
     """The clients of a manager, by the names of their servers. May be used from several threads.
 
     A server that is connected is in `handlers`. When this is garbage-collected, and when the program ends, all clients
-    are disconnected; in a forked process they are left alone, for they belong to the parent.
+    are disconnected; in a forked process they are left alone, for they belong to the parent. The garbage collector does
+    not wait for that, the end of the program does.
     """
 
     def __init__(self, handlers: ServerHandlers) -> None:
@@ -58,7 +61,7 @@ class ServerConnections:
         # Held for moments. A signal handler may enter again in the same thread.
         self._lock = threading.RLock()
         self._process = os.getpid()
-        weakref.finalize(self, _disconnect, self._process, self.clients, self._connecting)
+        weakref.finalize(self, _let_go, weakref.ref(self), self._process, self.clients, self._connecting)
 
     def get(self, name: str) -> MCPClient | None:
         """The client of a connected server, None if it is not."""
@@ -161,6 +164,52 @@ class ServerConnections:
                         self._handlers.drop(handler.name)
                     return True
         return False
+
+
+# Of what was garbage-collected, until its clients are disconnected: its process, and an event that is set then.
+_collected: list[tuple[int, threading.Event]] = []
+
+
+@atexit.register
+def _wait_for_collected() -> None:
+    for process, is_over in _collected.copy():
+        if process == os.getpid():
+            is_over.wait()
+
+
+def _let_go(owner: weakref.ref[ServerConnections], process: int, *known: dict[str, MCPClient]) -> None:
+    """Disconnect from all clients in `known`: `owner` is garbage-collected, or it still exists and the program ends."""
+    if owner() is not None:
+        _disconnect(process, *known)
+    elif process == os.getpid() and any(known):
+        _disconnect_elsewhere(process, *known)
+
+
+def _disconnect_elsewhere(process: int, *known: dict[str, MCPClient]) -> None:
+    """Disconnect, in another thread. Waits for nothing and takes no lock, not even those of `threading`: the garbage
+    collector runs in the middle of anything, so this thread may hold whatever disconnecting needs.
+    """
+    pending = (process, threading.Event())
+    _collected.append(pending)
+
+    def disconnect() -> None:
+        try:
+            _disconnect(process, *known)
+        finally:
+            _collected.remove(pending)
+            pending[1].set()
+
+    def begin() -> None:
+        # What waits for threads should be one that `threading` has started: of others it keeps a record for good.
+        try:
+            threading.Thread(target=disconnect, name="disconnect collected", daemon=True).start()
+        except RuntimeError:
+            disconnect()  # The interpreter is ending, and starts no more threads.
+
+    try:
+        _thread.start_new_thread(begin, ())
+    except RuntimeError:
+        disconnect()  # There can be no more threads.
 
 
 def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
