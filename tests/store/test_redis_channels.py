@@ -108,6 +108,26 @@ def test_a_subscription_that_is_not_confirmed_fails(
     assert redis_server.client.pubsub_channels() == [b"a"]
 
 
+def test_only_the_confirmation_of_the_last_subscription_counts(
+    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: that of an earlier one, which was given up, says nothing of what Redis has done since."""
+    channels = make()
+    heard: list[bytes | None] = []
+    channels.subscribe("a", heard.append)
+    redis_server.hang()
+    with monkeypatch.context() as hasty:
+        hasty.setattr(module, "SUBSCRIBE_SECONDS", 0.05)
+        with pytest.raises(redis.TimeoutError):
+            channels.subscribe("b", heard.append)
+    redis_server.go_on()
+
+    channels.subscribe("b", heard.append)
+
+    assert redis_server.client.publish("b", "1") == 1
+    wait_until(lambda: heard == [b"1"])
+
+
 def test_a_connection_that_is_dead_is_given_up(
     redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
