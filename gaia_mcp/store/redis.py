@@ -1,7 +1,8 @@
 """A store in Redis, for several workers and machines: Redis 6.2 or newer, or a server that is compatible with it.
 
 A value is a string, and a log is a stream, in which the positions of the events are their ids. What takes more than one
-command is a script, which Redis runs as one. The messages of channels are the part of `redis_channels`.
+command is a script, which Redis runs as one. The messages of channels are the part of `redis_channels`, and commands
+are sent over the connections of `redis_connections`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from redis.retry import Retry
 
 from gaia_mcp.store import MAX_EVENTS, Event, Listener, StoreError, StoreFullError
 from gaia_mcp.store.redis_channels import RedisChannels
+from gaia_mcp.store.redis_connections import RedisConnections, Script
 
 T = TypeVar("T")
 
@@ -31,20 +33,20 @@ COMMAND_SECONDS = 2.0
 REST_SECONDS = 0.5
 
 # Each raises an error for an entry of the other kind before it changes anything.
-_REPLACE = """
+_REPLACE = Script("""
 local present = redis.call('GET', KEYS[1])
 if present ~= (ARGV[1] == '1' and ARGV[2]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
 return 1
-"""
-_APPEND = """
+""")
+_APPEND = Script("""
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
 local position = 1
 if last[1] then position = tonumber(string.match(last[1][1], '%d+')) + 1 end
 redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[3], position .. '-0', 'd', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return position
-"""
+""")
 
 
 class RedisStore:
@@ -71,9 +73,7 @@ class RedisStore:
         except (TypeError, ValueError):
             raise ValueError(f"the URL of the store {self.shown} has a parameter that is unknown or invalid") from None
         self._prefix = f"{prefix}:"
-        self._client = redis.Redis(connection_pool=pool)
-        self._replace = self._client.register_script(_REPLACE)
-        self._append = self._client.register_script(_APPEND)
+        self._connections = RedisConnections(pool)
         self._channels = RedisChannels(pool)
         # Until when it is not asked, and why.
         self._rests_until = 0.0
@@ -86,59 +86,61 @@ class RedisStore:
 
     def get(self, name: str, seconds: float | None = None) -> bytes | None:
         """As in `Store`."""
-        key = self._key(name)
-        if seconds is None:
-            found = self._ask(lambda: self._client.get(key))
-        else:
-            found = self._ask(lambda: self._client.getex(key, px=_ms(seconds)))
-        return None if found is None else _bytes(found)
+        command = ("GET", self._key(name)) if seconds is None else ("GETEX", self._key(name), "PX", _ms(seconds))
+        found: bytes | None = self._ask(*command)
+        return found
 
     def put(self, name: str, value: bytes, seconds: float) -> None:
         """As in `Store`."""
         # With GET, it refuses to replace a log.
-        self._ask(lambda: self._client.set(self._key(name), value, px=_ms(seconds), get=True))
+        self._ask("SET", self._key(name), value, "PX", _ms(seconds), "GET")
 
     def replace(self, name: str, earlier: bytes | None, value: bytes, seconds: float) -> bool:
         """As in `Store`."""
-        given: list[int | bytes] = [int(earlier is not None), earlier or b"", value, _ms(seconds)]
-        return bool(self._ask(lambda: self._replace([self._key(name)], given)))
+        return bool(self._run(_REPLACE, name, int(earlier is not None), earlier or b"", value, _ms(seconds)))
 
     def renew(self, name: str, seconds: float) -> bool:
         """As in `Store`."""
-        return bool(self._ask(lambda: self._client.pexpire(self._key(name), _ms(seconds))))
+        return bool(self._ask("PEXPIRE", self._key(name), _ms(seconds)))
 
     def remove(self, name: str) -> bool:
         """As in `Store`."""
-        return bool(self._ask(lambda: self._client.unlink(self._key(name))))
+        return bool(self._ask("UNLINK", self._key(name)))
 
     def append(self, name: str, data: bytes, seconds: float, keep: int = MAX_EVENTS) -> int:
         """As in `Store`."""
-        position: Any = self._ask(lambda: self._append([self._key(name)], [data, _ms(seconds), keep]))
-        return int(position)
+        return int(self._run(_APPEND, name, data, _ms(seconds), keep))
 
     def read(self, name: str, after: int = 0) -> list[Event]:
         """As in `Store`."""
-        events: Any = self._ask(lambda: self._client.xrange(self._key(name), min=f"({after}"))
-        return [Event(int(position.partition(b"-")[0]), fields[b"d"]) for position, fields in events]
+        events = self._ask("XRANGE", self._key(name), f"({after}", "+")
+        # Each event has one field.
+        return [Event(int(position.partition(b"-")[0]), data) for position, (_, data) in events]
 
     def publish(self, channel: str, message: bytes) -> None:
         """As in `Store`."""
-        self._ask(lambda: self._client.publish(self._key(channel), message))
+        self._ask("PUBLISH", self._key(channel), message)
 
     def subscribe(self, channel: str, listener: Listener) -> Callable[[], None]:
         """As in `Store`."""
-        return self._ask(lambda: self._channels.subscribe(self._key(channel), listener))
+        return self._tried(lambda: self._channels.subscribe(self._key(channel), listener))
 
     def close(self) -> None:
         """As in `Store`."""
         self._channels.close()
-        self._client.close()
-        self._client.connection_pool.disconnect()
+        self._connections.close()
 
     def _key(self, name: str) -> str:
         return self._prefix + name
 
-    def _ask(self, command: Callable[[], T]) -> T:
+    def _ask(self, *command: str | bytes | int) -> Any:
+        return self._tried(lambda: self._connections.ask(*command))
+
+    def _run(self, script: Script, name: str, *given: bytes | int) -> Any:
+        return self._tried(lambda: self._connections.run(script, self._key(name), *given))
+
+    def _tried(self, command: Callable[[], T]) -> T:
+        """What `command` returns. Raises `StoreError`, and `ValueError` for an entry of the other kind."""
         if time.monotonic() < self._rests_until:
             raise StoreError(self._problem)
         try:
@@ -181,7 +183,3 @@ def _read(url: str) -> tuple[str, str, str]:
 
 def _ms(seconds: float) -> int:
     return max(1, round(seconds * 1000))
-
-
-def _bytes(found: Any) -> bytes:
-    return bytes(found)

@@ -1,0 +1,172 @@
+"""The connections of a store in Redis, with a real server: which of them are used again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import redis
+
+from gaia_mcp.store.redis_connections import RedisConnections, Script
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.redis_support import RedisServer
+
+
+@pytest.fixture
+def connections(redis_server: RedisServer) -> Iterator[RedisConnections]:
+    made = RedisConnections(redis.ConnectionPool.from_url(redis_server.url, protocol=2))
+    yield made
+    made.close()
+
+
+class Blocked:
+    """A command that is under way until `go_on`."""
+
+    def __init__(self, server: RedisServer, connections: RedisConnections) -> None:
+        self._server = server
+        self.responses: list[Any] = []
+        self._thread = threading.Thread(target=lambda: self.responses.append(connections.ask("BLPOP", "queue", 0)))
+        self._thread.start()
+        wait_until(lambda: server.client.info("clients")["blocked_clients"])
+
+    def go_on(self) -> None:
+        self._server.client.rpush("queue", "x")
+        self._thread.join(PATIENCE_SECONDS)
+
+
+def own_id(connections: RedisConnections) -> int:
+    found: int = connections.ask("CLIENT", "ID")
+    return found
+
+
+def is_connected(server: RedisServer, client_id: int) -> bool:
+    found: Any = server.client.client_list()
+    return str(client_id) in {each["id"] for each in found}
+
+
+def test_one_connection_is_enough_for_one_command_at_a_time(connections: RedisConnections) -> None:
+    """Ours: also where Redis has refused one."""
+    first = own_id(connections)
+    connections.ask("SET", "a", b"1")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        connections.ask("LPUSH", "a", b"2")
+
+    assert own_id(connections) == first
+    assert connections.ask("GET", "a") == b"1"
+
+
+def test_a_command_does_not_wait_for_another(redis_server: RedisServer, connections: RedisConnections) -> None:
+    """Ours: each thread that asks has a connection of its own."""
+    blocked = Blocked(redis_server, connections)
+
+    assert connections.ask("SET", "a", b"1") == b"OK"
+    assert not blocked.responses
+    blocked.go_on()
+    assert blocked.responses == [[b"queue", b"x"]]
+
+
+def test_a_connection_that_was_closed_meanwhile_is_made_anew(
+    redis_server: RedisServer, connections: RedisConnections
+) -> None:
+    """Ours: Redis closes what rests for long, and so do proxies."""
+    first = own_id(connections)
+    redis_server.client.client_kill_filter(_id=str(first))
+    wait_until(lambda: not is_connected(redis_server, first))
+
+    assert own_id(connections) != first
+
+
+def test_a_connection_with_a_response_that_nobody_has_asked_for_is_not_used(
+    redis_server: RedisServer, connections: RedisConnections
+) -> None:
+    """Ours: it would be taken for that to the next command."""
+    first = own_id(connections)
+    connections.ask("SUBSCRIBE", "channel")
+    redis_server.client.publish("channel", "x")
+
+    assert own_id(connections) != first
+
+
+def test_a_connection_whose_command_was_not_answered_is_not_used_again(
+    redis_server: RedisServer, connections: RedisConnections
+) -> None:
+    """Ours: the response may come yet. The command is not sent again."""
+    hasty = RedisConnections(redis.ConnectionPool.from_url(redis_server.url, protocol=2, socket_timeout=0.2))
+    hasty.ask("SET", "n", 0)
+    redis_server.hang()
+    try:
+        with pytest.raises(redis.TimeoutError):
+            hasty.ask("INCR", "n")
+    finally:
+        redis_server.go_on()
+
+    assert connections.ask("GET", "n") in (b"0", b"1")
+    assert hasty.ask("GETSET", "n", 7) in (b"0", b"1")
+    assert hasty.ask("GET", "n") == b"7"
+    hasty.close()
+
+
+def test_a_script_is_sent_whenever_redis_does_not_know_it(
+    redis_server: RedisServer, connections: RedisConnections
+) -> None:
+    """Ours: it forgets all of them when it starts again."""
+    script = Script("return {KEYS[1], ARGV[1]}")
+    for _ in range(2):
+        redis_server.client.script_flush()
+        assert connections.run(script, "a", 1) == [b"a", b"1"]
+        assert redis_server.client.script_exists(script.digest) == [True]
+        assert connections.run(script, "b", b"2") == [b"b", b"2"]
+
+
+def test_closing_closes_what_is_free_now_or_later(redis_server: RedisServer) -> None:
+    """Ours."""
+    connections = RedisConnections(redis.ConnectionPool.from_url(redis_server.url, protocol=2))
+    blocked_id = own_id(connections)
+    blocked = Blocked(redis_server, connections)
+    free = own_id(connections)
+    assert free != blocked_id
+
+    connections.close()
+    wait_until(lambda: not is_connected(redis_server, free))
+    assert is_connected(redis_server, blocked_id)
+    blocked.go_on()
+
+    wait_until(lambda: not is_connected(redis_server, blocked_id))
+    assert blocked.responses == [[b"queue", b"x"]]
+
+
+# What a server does that loads its app before it forks.
+FORKING = """
+import os, sys
+import redis
+from gaia_mcp.store.redis_connections import RedisConnections
+
+connections = RedisConnections(redis.ConnectionPool.from_url(sys.argv[1], protocol=2))
+print(connections.ask("CLIENT", "ID"), flush=True)
+if (child := os.fork()) == 0:
+    print(connections.ask("CLIENT", "ID"), flush=True)
+    connections.close()
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+print(connections.ask("CLIENT", "ID"), flush=True)
+connections.close()
+"""
+
+
+@pytest.mark.story
+def test_a_process_that_was_forked_has_connections_of_its_own(redis_server: RedisServer) -> None:
+    """Ours: two that write on one would read the responses of each other."""
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKING, redis_server.url], capture_output=True, text=True, check=True
+    )
+
+    parent, child, again = ended.stdout.split()
+    assert parent == again
+    assert child != parent
