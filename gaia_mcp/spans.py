@@ -93,11 +93,16 @@ def are_recorded() -> bool:
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
+def has_context() -> bool:
+    """Whether this code runs in a trace, or with baggage. Most programs that configure no tracer have neither."""
+    return bool(context.get_current())
+
+
 def current_trace() -> Mapping[str, str]:
     """The trace of the current span, and the baggage; empty if there is neither."""
     found: dict[str, str] = {}
-    # Most programs that load OpenTelemetry without configuring it have none, and asking the propagators takes longer.
-    if context.get_current():
+    # To ask the propagators takes longer.
+    if has_context():
         propagate.inject(found)
     return found
 

@@ -29,7 +29,7 @@ _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("gaia_mcp_trace", default=N
 
 def trace_in(members: Mapping[str, Any]) -> Mapping[str, str]:
     """What a `_meta`, or the headers of a request, tell about its trace. What is invalid is left out."""
-    if not any(key in members for key in KEYS):
+    if members.keys().isdisjoint(KEYS):
         return NONE
     found = {key: members[key] for key in KEYS if isinstance(members.get(key), str) and len(members[key]) <= MAX_CHARS}
     if _PARENT.fullmatch(found.get(PARENT, "")) is None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from opentelemetry import baggage, context, trace
 
-from gaia_mcp.spans import are_recorded, client_span, current_trace, server_span
+from gaia_mcp.spans import are_recorded, client_span, current_trace, has_context, server_span
 from tests.tracing_support import (
     PARENT,
     SPAN_ID,
@@ -113,7 +113,7 @@ def test_spans_are_recorded_where_a_tracer_is_configured(spans: Spans) -> None:
 def test_without_a_tracer_a_trace_is_passed_on_all_the_same(without_tracer: None) -> None:
     """OpenTelemetry: what has no tracer of its own passes on the context that it runs in."""
     assert not are_recorded()
-    assert current_trace() == {}
+    assert (has_context(), current_trace()) == (False, {})
     with server_span("tools/call", {"name": "a"}, {}, TRACE, {}):
-        assert current_trace() == TRACE
-    assert current_trace() == {}
+        assert (has_context(), current_trace()) == (True, TRACE)
+    assert (has_context(), current_trace()) == (False, {})

@@ -21,8 +21,10 @@ def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -
     if not has_spans():
         with carrying(received):
             return outcome_of(answer, job)
-    from gaia_mcp.spans import server_span
+    from gaia_mcp.spans import are_recorded, has_context, server_span
 
+    if not (received or has_context() or are_recorded()):
+        return outcome_of(answer, job)
     request = job.request
     attributes = {**job.call.transport.attributes, "mcp.protocol.version": request.context.version}
     with server_span(request.method, request.params, attributes, received, ambient) as span:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry import context, propagate
 
 from gaia_mcp.server import traced  # noqa: F401 (here, and not in whichever test needs it first)
 from gaia_mcp.server.agent import AgentProvider
@@ -23,12 +24,13 @@ from tests.tracing_support import (
     spans,
     trace_id,
     without_spans,
+    without_tracer,
 )
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
 
-__all__ = ["spans", "without_spans"]
+__all__ = ["spans", "without_spans", "without_tracer"]
 
 Wire = dict[str, Any]
 
@@ -77,6 +79,19 @@ def test_a_trace_is_passed_on_without_opentelemetry(served: Served, without_span
     served.answer(call(5, "pass_on", traceparent="rubbish"))
 
     assert served.passed_on == [TRACE, {}, {"traceparent": PARENT}, TRACE, {}]
+
+
+def test_a_trace_is_passed_on_without_a_tracer(served: Served, without_tracer: None) -> None:
+    """Ours: and what this thread runs in belongs to no request."""
+    served.answer(call(1, "pass_on", **TRACE))
+    served.answer(call(2, "pass_on"))
+    token = context.attach(propagate.extract(TRACE))
+    try:
+        served.answer(call(3, "pass_on"))
+    finally:
+        context.detach(token)
+
+    assert served.passed_on == [TRACE, {}, {}]
 
 
 def test_an_answer_is_a_span_of_the_trace(served: Served, spans: Spans) -> None:
