@@ -116,11 +116,13 @@ def drawn() -> list[tuple[str, str, str]]:
     """Each class of the drawing in the module's docstring, with its parent there and the builtin beside it."""
     found: list[tuple[str, str, str]] = []
     trail: list[str] = []
-    for line in (errors.__doc__ or "").splitlines():
-        if match := re.match(r"    ([│├└─ ]*)(\w+Error) .*?(?:\((\w+)\))?$", line):
-            level = len(match[1]) // 4
-            trail = [*trail[:level], match[2]]
-            found.append((match[2], trail[level - 1] if level else "Exception", match[3] or ""))
+    drawing = next(block for block in (errors.__doc__ or "").split("\n\n") if "─" in block)
+    for line in drawing.splitlines():
+        match = re.match(r"    ([│├└─ ]*)(\w+Error) .*?(?:\((\w+)\))?$", line)
+        assert match, f"not a line of the drawing: {line}"
+        level = len(match[1]) // 4
+        trail = [*trail[:level], match[2]]
+        found.append((match[2], trail[level - 1] if level else "Exception", match[3] or ""))
     return found
 
 

@@ -16,12 +16,9 @@
     │   ├── ConnectionLostError     the connection ended while it was in use
     │   │   └── ServerExitedError   the server ended, or closed its output or input
     │   ├── AuthorizationError      the server requires authorization
-<<<<<<< HEAD
     │   ├── RegistryError           a registry of servers cannot be read
-=======
     │   ├── StatusError             the server refused with an HTTP status
     │   ├── SessionExpiredError     the server no longer knows the session
->>>>>>> 1e94227 (Reach servers behind URLs)
     │   └── NotConnectedError       used before connect() or after disconnect()
     ├── DeadlineError               time ran out                                  (TimeoutError)
     ├── CancelledError              the request was cancelled
