@@ -107,7 +107,7 @@ def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path, wheels: Path) -
         ],
         check=True,
     )
-    (first, _) = blocks("sh")
+    first, *_ = blocks("sh")
 
     environ = {
         **os.environ,

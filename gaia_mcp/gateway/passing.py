@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import MCPError, PeerError, ResourceUnknownError, resource_unknown
+from gaia_mcp.errors import DeadlineError, MCPError, PeerError, ProtocolError, ResourceUnknownError, resource_unknown
 from gaia_mcp.gateway.rounds import Rounds
 from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
@@ -30,7 +30,11 @@ _OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 
 class UnreachableError(RequestError):
-    """A server cannot be reached, or has not answered."""
+    """A server cannot be reached, or has not answered. `failure` is "connection", "timeout" or "protocol"."""
+
+    def __init__(self, text: str, failure: str) -> None:
+        super().__init__(text, INTERNAL_ERROR)
+        self.failure = failure
 
 
 class UnknownResourceError(RequestError):
@@ -65,12 +69,18 @@ class Passing:
             told = backend.explained(error) if error is not backend.problem else error
             self._report(told.message)
             more = f"; {told.hint}" if told.hint else ""
-            raise UnreachableError(f"{told.message}{more}", INTERNAL_ERROR) from None
+            raise UnreachableError(f"{told.message}{more}", _failure(error)) from None
         return _without_server(result)
 
     def close(self) -> None:
         """Give up what waits for an answer."""
         self._runs.close()
+
+
+def _failure(error: MCPError) -> str:
+    if isinstance(error, DeadlineError):
+        return "timeout"
+    return "protocol" if isinstance(error, ProtocolError) else "connection"
 
 
 def _passed_on(params: Wire) -> Wire:

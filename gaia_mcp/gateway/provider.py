@@ -15,7 +15,7 @@ from gaia_mcp.gateway.naming import Names, Owner, Prefix, servers_of, unlisted
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.gateway.questions import Declared
 from gaia_mcp.gateway.resources import owners_of
-from gaia_mcp.protocol.envelope import TASKS_EXTENSION, UNAVAILABLE_KEY
+from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
@@ -121,6 +121,13 @@ class GatewayProvider:
         """
         owner = self._names_of("tools").find(name)
         return owner if owner is not None and self._given["tools"].get(name, owner) == owner else None
+
+    def has_tool(self, server: str, name: str, call: Call) -> bool:
+        """Whether the server lists a tool of this name; it is asked for its list where it has not been before."""
+        backend = self._backends[server]
+        if "tools" not in backend.lists:
+            self._listing.ask("tools", call, [backend])
+        return any(tool["name"] == name for tool in backend.lists.get("tools", ()))
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
         """Call `listener` after what servers announce, and when a slow one has answered at last. Returns a function
@@ -247,7 +254,8 @@ class GatewayProvider:
             return self._pass_on(owner.server, "tools/call", {**params, "name": owner.name}, call)
         except UnreachableError as problem:
             # A model reads it, and may use another tool.
-            return {"content": [{"type": "text", "text": str(problem)}], "isError": True}
+            text = {"type": "text", "text": str(problem)}
+            return {"content": [text], "isError": True, "_meta": {FAILURE_KEY: problem.failure}}
 
     def _get_prompt(self, params: Wire, call: Call) -> Wire:
         if not isinstance(name := params.get("name"), str):

@@ -16,6 +16,8 @@ SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 # What a gateway says in the `_meta` of its lists: why some of its servers are missing in them, by their names.
 UNAVAILABLE_KEY = "gaia-mcp/unavailable"
+# What it says in the `_meta` of a tool's result that is none of its server's: which kind of failure that stands for.
+FAILURE_KEY = "gaia-mcp/failure"
 # The names of extensions, among the capabilities of a client and of a server, and their methods.
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})

@@ -139,12 +139,13 @@ class TaskState(NamedTuple):
         poll_ms = int(max(0.0, now - self.created) * 1000 / _AGES_PER_POLL)
         return {
             **described,
-            "createdAt": _as_time(self.created),
-            "lastUpdatedAt": _as_time(self.updated),
+            "createdAt": as_time(self.created),
+            "lastUpdatedAt": as_time(self.updated),
             "ttlMs": int(self.kept * 1000),
             "pollIntervalMs": min(max(poll_ms, SHORTEST_POLL_MS), LONGEST_POLL_MS),
         }
 
 
-def _as_time(seconds: float) -> str:
+def as_time(seconds: float) -> str:
+    """A time of a task as it is sent (RFC 3339), in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

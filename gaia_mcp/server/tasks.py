@@ -114,14 +114,23 @@ class Tasks:
             self._change(task_id, owner, lambda state, now: state.answered(responses, now))
             return {}
         if method == "tasks/cancel":
-            self._change(task_id, owner, lambda state, now: state.cancelled("cancelled by the client", now))
+            self.cancel(task_id, owner)
             return {}
+        return self.state_of(task_id, owner).as_detailed(self._states.clock())
+
+    def state_of(self, task_id: str, owner: str) -> TaskState:
+        """The state of a task, as its client sees it now, which keeps one that runs from expiring. Raises
+        `RequestError` for a task that this owner does not have, and `StoreError`.
+        """
         state = _owned(self._states.get(task_id), owner)
         if not state.is_final:
             self._states.keep(task_id, RUNNING_SECONDS)
             self._leases.check(state)
-        now = self._states.clock()
-        return state.seen(now).as_detailed(now)
+        return state.seen(self._states.clock())
+
+    def cancel(self, task_id: str, owner: str) -> TaskState:
+        """Cancel a task that has not ended; its state after that. Raises as `state_of` does."""
+        return self._change(task_id, owner, lambda state, now: state.cancelled("cancelled by the client", now))
 
     def subscribed(self, call: ServedCall) -> list[str]:
         """Those of the tasks that a request for a subscription names which its client has. Raises as `answer` does."""
@@ -163,8 +172,10 @@ class Tasks:
             run.cancel("the server has ended")
         self._leases.close()
 
-    def _change(self, task_id: str, owner: str, change: Change) -> None:
-        _owned(self._states.change(task_id, lambda state, now: change(_owned(state, owner), now), BY_CLIENT), owner)
+    def _change(self, task_id: str, owner: str, change: Change) -> TaskState:
+        return _owned(
+            self._states.change(task_id, lambda state, now: change(_owned(state, owner), now), BY_CLIENT), owner
+        )
 
     def _forget(self, run: TaskRun) -> None:
         with self._lock:

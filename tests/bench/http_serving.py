@@ -36,6 +36,11 @@ class Load(NamedTuple):
     processor_seconds: float
 
 
+def spent(before: float, after: float) -> float:
+    """The processor time between two readings: a tick at least, since less cannot be measured."""
+    return max(after - before, 1 / TICKS)
+
+
 class Port:
     """A server in a process of its own."""
 
@@ -68,7 +73,7 @@ class Port:
         before = self.processor_seconds
         took, latencies = asyncio.run(_load(self.port, requests))
         p99 = sorted(latencies)[int(len(latencies) * 0.99)]
-        return Load(len(latencies) / took, p99, (self.processor_seconds - before) / len(latencies))
+        return Load(len(latencies) / took, p99, spent(before, self.processor_seconds) / len(latencies))
 
     def end(self) -> None:
         self._process.terminate()

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.bench.figures import GAIA, Effort, Figure
-from tests.bench.http_serving import CLIENTS, Port, _answer, _free_port, _head, _request
+from tests.bench.http_serving import CLIENTS, Port, _answer, _free_port, _head, _request, spent
 from tests.server.talk import initialize, plain
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _cost(redis: Port, workers: Sequence[Port], requests: int, make: Callable[[i
     asyncio.run(_load(workers, requests, make))
     after = sum(each.processor_seconds for each in workers)
     requests -= requests % (CLIENTS * len(workers))
-    return Cost((after - before) / requests, (redis.processor_seconds - redis_before) / requests)
+    return Cost(spent(before, after) / requests, (redis.processor_seconds - redis_before) / requests)
 
 
 async def _load(workers: Sequence[Port], requests: int, make: Callable[[int, str], bytes]) -> None:

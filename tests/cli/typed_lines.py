@@ -24,7 +24,7 @@ _REMARK = re.compile(r"^(?:hint|note): (.+)$", re.MULTILINE)
 _LINE = re.compile(rf"(.*?)\b{_PROGRAM} (.+)")
 # An option alone, at the end: `allow more time with --timeout SECONDS`, `for all of it leave out --max-chars`.
 _ADDED = re.compile(r"(.*(?: with|:)) (--?[a-z][a-z-]*(?: (?:'[^']*'|[^\s,]+)){0,2})")
-_LEFT_OUT = re.compile(r"(.*(?:without|leave out)) (--[a-z-]+)\b.*|(leave) (--[a-z-]+) out\b.*")
+_LEFT_OUT = re.compile(r"(.*(?:without|leave out)) (--[a-z0-9-]+)\b.*|(leave) (--[a-z0-9-]+) out\b.*")
 _MEANT = re.compile(r"(did you mean) '([^']*)'.*")
 _VALUED = ("--answer", "--answers", "--args", "--cwd", "--env", "--max-chars", "--output-dir", "--protocol", "--sample")
 # A server of ours, where the command of one is asked for.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import EntryError, PeerError
+from gaia_mcp.gateway import following
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
@@ -177,9 +178,11 @@ def test_a_resource_that_no_server_has_is_unknown(gateway: MakeGateway, front: s
 @pytest.mark.parametrize("behind", ERAS)
 @pytest.mark.parametrize("front", ERAS)
 def test_a_subscription_reaches_the_server_and_its_updates_the_client(
-    gateway: MakeGateway, front: str, behind: str
+    gateway: MakeGateway, front: str, behind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spec, resources: subscribed to in either era, and ended where the client ends it."""
+    # On a busy machine the server takes longer to start than a call waits for it.
+    monkeypatch.setattr(following, "SETTLE_SECONDS", 60.0)
     entry = script("offers.py")
     entry["args"].append(behind)
     gate = gateway(offers=entry)

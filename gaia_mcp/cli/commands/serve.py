@@ -29,7 +29,10 @@ from gaia_mcp.cli.serving.several import Offer, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_mcp.cli.serving.loading import Loaded
+    from gaia_mcp.gateway.naming import Prefix
 
 Targets = Annotated[
     list[str] | None,
@@ -128,6 +131,10 @@ RpcOption = Annotated[
     bool,
     typer.Option("--rpc", help="Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it."),
 ]
+A2aOption = Annotated[
+    bool,
+    typer.Option("--a2a", help="Let agents of AgentVault's A2A call the servers' tools, at /a2a; see MCP_SERVER_MAP."),
+]
 MetricsOption = Annotated[
     bool, typer.Option("--metrics", help="Publish metrics for Prometheus at /metrics, to those who may use the server.")
 ]
@@ -139,6 +146,18 @@ StoreOption = Annotated[
     ),
 ]  # fmt: skip
 COMMON = (CONFIG, JSON)
+
+
+def _gateway(
+    invocation: Invocation, names: Sequence[str], prefix: Prefix | None, *, is_all: bool, has_a2a: bool
+) -> Gateway:
+    """The configured servers, and for A2A those that AgentVault's variables name."""
+    if not has_a2a:
+        return Gateway.of(invocation, names, prefix, is_all=is_all)
+    from gaia_mcp.config.server_map import call_seconds, mapped_servers
+
+    mapped, seconds = mapped_servers(os.environ), call_seconds(os.environ)
+    return Gateway.of(invocation, names, prefix, is_all=is_all, mapped=mapped).with_a2a(seconds)
 
 
 def serve(
@@ -170,6 +189,7 @@ def serve(
     audit: AuditOption = None,
     metrics: MetricsOption = False,
     rpc: RpcOption = False,
+    a2a: A2aOption = False,
     *,
     invocation: Invocation,
 ) -> None:
@@ -195,9 +215,12 @@ def serve(
         if kwarg or reload or check:
             hint = f"test servers with: {to_type('test-client', more='--all')}"
             raise UsageError("--kwarg, --reload and --check are for an agent", hint=hint)
-        gateway = Gateway.of(invocation, [*(server or ()), *(targets or ())], prefix, is_all=all_servers)
+        names = [*(server or ()), *(targets or ())]
+        gateway = _gateway(invocation, names, prefix, is_all=all_servers, has_a2a=a2a)
         target = gateway.title
     else:
+        if a2a:
+            raise UsageError("--a2a is for --all and --server", hint="add --all, or --server NAME")
         if len(targets or ()) > 1 and http is not None and not (check or print_config is not None or kwarg):
             several = named_targets(targets or ())
         target = single_target(list(several.values())[:1] or targets or (), prefix, invocation)
@@ -249,7 +272,7 @@ def serve(
         serve_http(offers or [Offer(name, target, "/mcp", load)], options)
         return
     access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
-    if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, *access.values())):
+    if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, a2a, *access.values())):
         problem = "options such as --token, --allow-host and --jwks are for --http"
         has_access = scope or any(access.values())
         missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)

@@ -18,7 +18,7 @@ from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERI
 from gaia_mcp.hosts.known import HOSTS
 
 PROSE = Path(__file__).parent
-_OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z-]*)")
+_OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z0-9-]*)")
 _SHAPES = re.compile(r"^(JSON|JSON LINES):\n", re.MULTILINE)
 
 

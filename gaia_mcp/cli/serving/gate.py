@@ -105,11 +105,13 @@ class Gate:
 
         return self._before(provider, of_one(target), f"no tool of {target!r}")
 
-    def before(self, provider: Provider, owners: Owners) -> Provider:
-        """What is let through of `provider`, whose tools have these owners."""
-        return self._before(provider, owners, "no tool")
+    def before(self, provider: Provider, owners: Owners, *, by_name: bool = False) -> Provider:
+        """What is let through of `provider`, whose tools have these owners; with `by_name` for who calls tools without
+        searching for them.
+        """
+        return self._before(provider, owners, "no tool", by_name=by_name)
 
-    def _before(self, provider: Provider, owners: Owners, no_tool: str) -> Provider:
+    def _before(self, provider: Provider, owners: Owners, no_tool: str, *, by_name: bool = False) -> Provider:
         patterns, restrictions = self._patterns(no_tool), self._restrictions()
         if patterns is not None or restrictions:
             from gaia_mcp.gateway.restricted import RestrictedProvider
@@ -123,7 +125,7 @@ class Gate:
             from gaia_mcp.gateway.audited import AuditedProvider
 
             provider = AuditedProvider(provider, self._audit, owners, remark)
-        if self._options.search:
+        if self._options.search and not by_name:
             from gaia_mcp.gateway.search import SearchProvider
 
             provider = SearchProvider(provider, owners, read_only=self._options.read_only)

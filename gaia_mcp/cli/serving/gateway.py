@@ -14,6 +14,7 @@ from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.safetext import clean
@@ -48,7 +49,7 @@ ENTRY_NAME = "gaia"
 
 class Gateway(NamedTuple):
     """The servers of a gateway by their names, of which an invalid one is the error about it. `words` are those of the
-    command line that name them, `title` is for people.
+    command line that name them, `title` is for people. `has_a2a`: clients of A2A call their tools too.
     """
 
     entries: Mapping[str, ServerEntry | MCPError]
@@ -56,10 +57,19 @@ class Gateway(NamedTuple):
     title: str
     prefix: Prefix
     file: Path
+    has_a2a: bool = False
 
     @classmethod
-    def of(cls, invocation: Invocation, names: Sequence[str], prefix: Prefix | None, *, is_all: bool) -> Gateway:
-        """The servers that are named, or all that are enabled and offered to everyone.
+    def of(
+        cls,
+        invocation: Invocation,
+        names: Sequence[str],
+        prefix: Prefix | None,
+        *,
+        is_all: bool,
+        mapped: Mapping[str, ServerEntry] = NOTHING,
+    ) -> Gateway:
+        """The servers that are named, or all that are enabled and offered to everyone, and those that are `mapped`.
 
         Raises `UsageError`, `ConfigError` where there are none, and as `Invocation.servers` does.
         """
@@ -73,7 +83,13 @@ class Gateway(NamedTuple):
         if not is_all:
             found = invocation.servers(store, invocation.typed(names))
             named = [word for name in names for word in ("--server", name)]
-            return cls({entry.name: entry for entry in found}, [*named, *words], ", ".join(names), prefix, store.path)
+            return cls(
+                {**{entry.name: entry for entry in found}, **mapped},
+                [*named, *words],
+                ", ".join(names),
+                prefix,
+                store.path,
+            )
         if os.environ.get(BEHIND_VARIABLE) == _digest(store.path):
             raise ConfigError(
                 f"one of the servers in {store.path} serves all of them, itself included",
@@ -84,12 +100,21 @@ class Gateway(NamedTuple):
             for name, entry in store.entries().items()
             if isinstance(entry, MCPError) or not (entry.disabled or _is_restricted(entry) or _is_gateway(entry))
         }
+        entries.update(mapped)
         if not entries:
             raise ConfigError(
                 f"{store.path} has no server that is enabled",
                 hint=f"save one with: {to_type('add', more='NAME -- COMMAND [ARG...]')}",
             )
         return cls(entries, ["--all", *words], "all servers", prefix, store.path)
+
+    def with_a2a(self, seconds: float) -> Gateway:
+        """The same for clients of A2A too: a call takes no longer than this, unless its server's entry tells."""
+        entries = {
+            name: entry if isinstance(entry, MCPError) or entry.timeout is not None else entry._replace(timeout=seconds)
+            for name, entry in self.entries.items()
+        }
+        return self._replace(entries=entries, has_a2a=True)
 
     def own_entry(self, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """A name, and the entry that serves these servers with this program. `words` are further options."""
@@ -113,7 +138,13 @@ class Gateway(NamedTuple):
             show=_show if Form.debug else None,
             debug=Form.debug,
         )
-        return Loaded(gate.before(provider, provider.tool_owner), max_calls)
+        executing = None
+        if self.has_a2a:
+            from gaia_mcp.gateway.execution import ExecutingProvider
+
+            called = gate.before(provider, provider.tool_owner, by_name=True)
+            executing = ExecutingProvider(called, self.entries, provider.has_tool)
+        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing)
 
 
 _SEVERAL = "several targets need --http, and have no --check, --print-config or --kwarg"

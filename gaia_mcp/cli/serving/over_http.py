@@ -64,6 +64,8 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
     that does not answer, `MCPError` where an extra is not installed, and whatever an offer raises when it is loaded.
     """
     _need_extra(has_metrics=options.metrics)
+    from gaia_mcp.gateway.execution import EXECUTE_TOOL
+    from gaia_mcp.server.http.a2a_card import A2A_PATH
     from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address
@@ -103,12 +105,14 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
         closing.callback(store.close)
         providers: dict[str, Provider] = {}
         calls: dict[str, int] = {}
+        executing: Provider | None = None
         for offer in offers:
-            provider, limit = offer.load()
-            closing.callback(provider.close)
-            providers[offer.path] = provider
-            if limit is not None:
-                calls[offer.path] = limit
+            loaded = offer.load()
+            closing.callback(loaded.provider.close)
+            providers[offer.path] = loaded.provider
+            executing = loaded.executing
+            if loaded.limit is not None:
+                calls[offer.path] = loaded.limit
         # A name that an attacker's page makes point here reaches a loopback server, and without a token any other.
         hosts = [*options.hosts, *([ANY] if not is_local and authorizer is not None else [])]
         app = HttpApp(
@@ -121,6 +125,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
             origins=options.origins,
             state_keys=keys,
             rpc=[offer.path for offer in offers if options.rpc or speaks_rpc(offer.target)],
+            a2a=None if executing is None else (EXECUTE_TOOL, executing),
             on_failure=report_failure,
             owned=[],
             metrics=new_metrics() if options.metrics else None,
@@ -129,7 +134,9 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
         server = HttpServer(
             app,
             listener,
-            on_ready=lambda: _announce(offers, shown, has_token=options.token is not None),
+            on_ready=lambda: _announce(
+                offers, shown, has_token=options.token is not None, a2a=A2A_PATH if executing is not None else None
+            ),
             on_cut=lambda count: remark(f"{counted(count, 'call')} did not end in time: cancelled"),
         )
         closing.callback(app.close)
@@ -181,16 +188,20 @@ def _store(url: str | None) -> Store:
         raise UsageError(f"--store: {problem}", hint="name the server: --store redis://127.0.0.1:6379") from None
 
 
-def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool) -> None:
+def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool, a2a: str | None) -> None:
     """Print the URLs. From here on the agents' own output goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
     urls = {offer.name: address.url(offer.path) for offer in offers}
     if Form.as_json:
-        where = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
+        where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
+        if a2a is not None:
+            where["a2a"] = address.url(a2a)
         print_event({**where, "host": address.host, "port": address.port, "pid": os.getpid()})
     for offer in offers:
         remark(f"serving {offer.target} at {urls[offer.name]}; Ctrl-C ends it")
+    if a2a is not None:
+        remark(f"agents of A2A find it at {address.url(a2a)}")
     if not Form.as_json:
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():

@@ -26,9 +26,9 @@ def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
     )
 
     def provider() -> Provider:
-        loaded, limit = load()
-        if limit is not None:
-            server.allow(limit)
-        return loaded
+        loaded = load()
+        if loaded.limit is not None:
+            server.allow(loaded.limit)
+        return loaded.provider
 
     server.run(provider)

@@ -18,6 +18,8 @@ from starlette.routing import Route
 
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.http.a2a import A2aEndpoint
+from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
 from gaia_mcp.server.http.bearer import METADATA_PATH, JwtAuthorizer
 from gaia_mcp.server.http.endpoint import Endpoint
 from gaia_mcp.server.http.limits import Limits
@@ -48,7 +50,7 @@ TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
 
 class HttpApp:
     """An ASGI app that serves providers, by the paths of their endpoints, those of `rpc` in AgentVault's dialect too.
-    See `app_for`.
+    See `app_for`. `a2a` is a tool whose calls become tasks, and the provider that has it: it is served at `/a2a`.
 
     It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; where
     nothing runs that, the first request begins it. The store is its owner's to close: other apps may share it. `calls`
@@ -68,6 +70,7 @@ class HttpApp:
         origins: Iterable[str] = (),
         state_keys: Iterable[str] = (),
         rpc: Iterable[str] = (),
+        a2a: tuple[str, Provider] | None = None,
         on_failure: OnFailure = note_failure,
         owned: Iterable[Any] = (),
         metrics: Metrics | None = None,
@@ -108,7 +111,15 @@ class HttpApp:
             )
             for path, provider in providers.items()
         }
+        # Everything that is open until the app ends.
+        self._open: list[Endpoint | A2aEndpoint] = [*self.endpoints.values()]
         apps: dict[str, ASGIApp] = {**self.endpoints}
+        if a2a is not None:
+            skill, executing = a2a
+            served = Served(executing, self.workers, limits, sealer, self._tasks, on_failure)
+            proxy = A2aEndpoint(served, skill, self._tasks, self._threads, hosts, authorizer)
+            self._open.append(proxy)
+            apps |= {A2A_PATH: proxy, CARD_PATH: AgentCard(skill, limits, hosts, authorizer)}
         apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
         # Both spellings, for a redirect would lose the body or the token.
         routes = [
@@ -124,7 +135,7 @@ class HttpApp:
             from gaia_mcp.server.http.metrics import MetricsEndpoint
 
             for path, endpoint in self.endpoints.items():
-                endpoint.on_refusal = partial(metrics.refused, path)
+                endpoint.entrance.on_refusal = partial(metrics.refused, path)
             published = MetricsEndpoint(metrics, self._live, limits, hosts, authorizer)
             routes.append(Route("/metrics", published, methods=["GET"]))
         if len(providers) > 1 and "/mcp" not in providers:
@@ -162,7 +173,7 @@ class HttpApp:
         """In the event loop: refuse what is new, and end the streams that would not end by themselves. Calls that run
         are not disturbed.
         """
-        for endpoint in self.endpoints.values():
+        for endpoint in self._open:
             endpoint.end_streams()
 
     def close(self) -> None:
@@ -171,7 +182,7 @@ class HttpApp:
             if self._has_ended:
                 return
             self._has_ended = True
-        for endpoint in self.endpoints.values():
+        for endpoint in self._open:
             endpoint.close()
         self._tasks.close()
         for pool in self._pools:
@@ -211,13 +222,13 @@ class HttpApp:
         endpoints = self.endpoints.values()
         sessions, streams = (
             sum(map(len, (each.sessions for each in endpoints))),
-            sum(each.streams for each in endpoints),
+            sum(each.streams for each in self._open),
         )
         running, waiting = (sum(each.running for each in self._pools), sum(each.waiting for each in self._pools))
         return Live(running, waiting, sessions, streams)
 
     async def _ready(self, _: Request) -> Response:
-        if not all(pool.has_room for pool in self._pools) or any(each.is_ending for each in self.endpoints.values()):
+        if not all(pool.has_room for pool in self._pools) or any(each.entrance.is_ending for each in self._open):
             return PlainTextResponse("busy\n", 503)
         try:
             await self._threads.run(self._store.get, "http:ready")

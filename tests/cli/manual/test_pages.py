@@ -181,7 +181,7 @@ def test_there_is_no_prose_about_what_there_is_not() -> None:
     assert {path.stem for path in (PROSE / "commands").iterdir()} <= set(COMMANDS)
     known = {name for command in commands() for option in command.options for name in option.name.split(", ")}
     prose = "".join(path.read_text("utf-8") for path in PROSE.rglob("*.txt"))
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", prose)) <= {*known, "--help", "--version", "--folder"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", prose)) <= {*known, "--help", "--version", "--folder"}
     assert set(re.findall(r"gaia mcp ([a-z][a-z-]*)", prose)) <= {*COMMANDS, "help", "version"}
 
 

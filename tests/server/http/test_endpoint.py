@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.server.http import endpoint as module
 from tests.server.http.asgi import Tools, app_of
-from tests.server.stores import FailingStore
 from tests.server.talk import DISCOVER, META, initialize, plain, stateless
 
 if TYPE_CHECKING:
@@ -29,14 +27,6 @@ def test_both_eras_are_served_at_one_url(serve: Serve) -> None:
     assert "resultType" not in legacy
     assert modern.json["result"]["resultType"] == "complete"
     assert "mcp-session-id" not in modern.headers
-
-
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"])
-def test_other_methods_are_not_allowed(serve: Serve, method: str) -> None:
-    """Wire §3.3: 405 with `Allow`."""
-    reply = serve(Tools()).ask(method).reply()
-
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE")
 
 
 def test_the_dialect_has_a_url_of_its_own(serve: Serve) -> None:
@@ -98,39 +88,6 @@ def test_an_initialize_with_an_envelope_is_stateless(serve: Serve) -> None:
     assert serve(Tools()).stateless(message).reply().status == 404
 
 
-def test_a_server_that_ends_takes_nothing_new(serve: Serve) -> None:
-    """Ours: 503, so that a client goes elsewhere."""
-    server = serve(app_of(Tools()))
-    server.app.end_streams()
-
-    assert server.stateless(DISCOVER).reply().status == 503
-
-
-def test_a_fault_of_ours_is_reported_and_answered(serve: Serve) -> None:
-    """Ours: 500 with a JSON-RPC error, and no text of the fault."""
-    failures: list[str] = []
-
-    class Broken:
-        async def authorize(self, request: Any) -> str | None:
-            raise ZeroDivisionError("secret")
-
-    server = serve(app_of(Tools(), authorizer=Broken(), on_failure=lambda what, _: failures.append(what)))
-    reply = server.stateless(DISCOVER).reply()
-
-    assert (reply.status, reply.error) == (500, -32603)
-    assert b"secret" not in reply.body
-    assert failures == ["POST raised ZeroDivisionError: secret"]
-
-
-def test_a_client_that_goes_away_within_its_request_is_sent_nothing(serve: Serve) -> None:
-    """Ours."""
-    asked = serve(Tools()).ask("POST", content_type="application/json", accept="*/*")
-    asked.leave()
-    asked.end()
-
-    assert asked.start is None
-
-
 def test_a_client_has_to_accept_both_kinds_of_answers(serve: Serve) -> None:
     """Wire §3.3: 406."""
     assert serve(Tools()).stateless(DISCOVER, accept="application/json").reply().status == 406
@@ -144,22 +101,6 @@ def test_a_session_has_a_stream_to_get(serve: Serve) -> None:
     assert listening.head()["status"] == 200
     listening.leave()
     listening.end()
-
-
-def test_a_store_that_fails_is_noted_now_and_then(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: for the owner of the server, while every client is told to come again."""
-    failures: list[str] = []
-    store = FailingStore()
-    server = serve(app_of(Tools(), store=store, on_failure=lambda what, _: failures.append(what)))
-    session = server.open_session()
-    store.failing.add("get")
-
-    for _ in range(3):
-        assert server.send(plain(1, "ping"), **session).reply().status == 503
-    assert failures == ["gone"]
-    monkeypatch.setattr(module, "NOTE_SECONDS", 0.0)
-    assert server.send(plain(1, "ping"), **session).reply().status == 503
-    assert failures == ["gone", "gone"]
 
 
 def test_streams_that_would_not_end_by_themselves_are_counted(serve: Serve) -> None:

@@ -83,7 +83,7 @@ def test_the_end_lets_running_calls_finish(listen: Listen) -> None:
     gate.await_entered()
 
     port.server.stop()
-    wait_until(lambda: port.app.endpoints["/mcp"].is_ending)
+    wait_until(lambda: port.app.endpoints["/mcp"].entrance.is_ending)
     gate.open()
 
     assert b"through" in rest(running)

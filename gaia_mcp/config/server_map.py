@@ -1,0 +1,61 @@
+"""The servers that AgentVault's proxy is given by variables: `MCP_SERVER_MAP` and `MCP_CALL_TIMEOUT`.
+
+The map is a JSON object, from the names of servers to their base URLs. Each answers at `/rpc` below that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.targets import URL_SCHEMES
+from gaia_mcp.errors import ConfigError
+from gaia_mcp.names import is_server_name
+
+MAP_VARIABLE = "MCP_SERVER_MAP"
+TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
+# That of AgentVault's proxy.
+CALL_SECONDS = 60.0
+_FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
+
+
+def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:
+    """The entries of the map, by their names; none without it. Raises `ConfigError`."""
+    text = environ.get(MAP_VARIABLE, "")
+    if not text.strip():
+        return {}
+    try:
+        urls = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        # Its own words hold the text, which may have credentials in it.
+        at = f" at character {problem.pos + 1}" if isinstance(problem, json.JSONDecodeError) else ""
+        raise ConfigError(f"{MAP_VARIABLE} is not valid JSON{at}", hint=_FORM) from None
+    if not isinstance(urls, dict):
+        raise ConfigError(f"{MAP_VARIABLE} is not a JSON object", hint=_FORM)
+    return {name: _entry(name, url) for name, url in urls.items()}
+
+
+def call_seconds(environ: Mapping[str, str]) -> float:
+    """How long a call may take where its server's entry does not tell. Raises `ConfigError`."""
+    text = environ.get(TIMEOUT_VARIABLE, "").strip()
+    try:
+        seconds = float(text) if text else CALL_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0 or not math.isfinite(seconds):
+        raise ConfigError(
+            f"{TIMEOUT_VARIABLE} is not a number of seconds: {text!r}", hint=f"write {TIMEOUT_VARIABLE}=60"
+        )
+    return seconds
+
+
+def _entry(name: str, url: object) -> ServerEntry:
+    if not is_server_name(name):
+        problem = f"{MAP_VARIABLE} has a server named {name!r}, which is not a valid name"
+        raise ConfigError(problem, hint="use up to 64 letters, digits and _ . @ -, such as tip_virustotal")
+    if not isinstance(url, str) or not url.startswith(URL_SCHEMES):
+        raise ConfigError(f"{MAP_VARIABLE} has no URL for {name!r} that begins with http:// or https://", hint=_FORM)
+    base = url.rstrip("/")
+    return read_entry(name, {"type": "rpc", "url": base if base.endswith("/rpc") else f"{base}/rpc"})

@@ -1,0 +1,137 @@
+"""Executing a tool for a client of A2A: a message names a server and a tool, and its task has the outcome.
+
+Whatever happens is an outcome, for a task ends with exactly one: the error tells whether the tool, its server, the way
+to it or the message was at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp._version import __version__
+from gaia_mcp.gateway.naming import prefixed_name
+from gaia_mcp.protocol import a2a
+from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.server.provider import RequestError, method_not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from gaia_mcp.server.provider import Listener, Provider
+    from gaia_mcp.toolcall import Call
+
+Wire = dict[str, Any]
+
+# The skill of AgentVault's own proxy.
+EXECUTE_TOOL = "mcp.execute_tool"
+
+# What became of a server, as a gateway tells it.
+_CODES = {"connection": a2a.NOT_CONNECTED, "timeout": a2a.TIMEOUT, "protocol": a2a.INVALID_RESPONSE}
+# Of a result, what is for clients of the stateless era alone.
+_ENVELOPE = ("resultType", "_meta")
+
+
+class _Wanted(NamedTuple):
+    """What a message asks for."""
+
+    server: str
+    tool: str
+    arguments: Wire
+
+
+class ExecutingProvider:
+    """One tool, `mcp.execute_tool`, which calls those of `provider`: a gateway to the servers with these names, and
+    what restricts it. `has_tool` tells whether a server lists a tool. Each call becomes a task.
+    """
+
+    def __init__(
+        self, provider: Provider, servers: Collection[str], has_tool: Callable[[str, str, Call], bool]
+    ) -> None:
+        self._provider = provider
+        self._servers = servers
+        self._has_tool = has_tool
+
+    def describe(self) -> Description:
+        """It is not listed anywhere: the front calls it."""
+        capabilities: Wire = {"tools": {}, "extensions": {TASKS_EXTENSION: {}}}
+        return Description({"name": "gaia-mcp", "version": __version__}, capabilities, "")
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """A result whose structured content is the outcome. Raises what ends a call that is cancelled."""
+        if method != "tools/call":
+            raise method_not_found(method)
+        call.continue_as_task(required=True)
+        outcome = self._outcome(params.get("arguments"), meta_of(params), call)
+        return {"content": [], "structuredContent": outcome}
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:  # noqa: ARG002
+        """It never changes."""
+        return lambda: None
+
+    def close(self) -> None:
+        """The provider is its owner's to close."""
+
+    def _outcome(self, content: Any, meta: Wire, call: Call) -> Wire:
+        wanted = _read(content)
+        if isinstance(wanted, str):
+            return a2a.failed(a2a.PROXY, str(INVALID_PARAMS), wanted)
+        server = self._server_of(wanted)
+        if server is None:
+            known = f"; known are: {', '.join(self._servers)}" if len(self._servers) <= _NAMED else ""
+            problem = f"no server is known as {wanted.server!r}, nor by the prefix of {wanted.tool!r}{known}"
+            return a2a.failed(a2a.PROXY, a2a.NOT_CONNECTED, problem)
+        try:
+            return self._called(server, wanted, meta, call)
+        except QuestionError as problem:
+            return a2a.failed(a2a.PROXY, a2a.INTERNAL, f"an A2A client cannot be asked: {problem}")
+        except RequestError as problem:
+            details = {"mcp_protocol_error_data": problem.data}
+            return a2a.failed(a2a.PROTOCOL, str(problem.code), str(problem), details)
+
+    def _server_of(self, wanted: _Wanted) -> str | None:
+        """The server that is meant: by its name, or by the prefix of the tool's."""
+        candidates = (wanted.server, wanted.tool.partition(".")[0])
+        return next((name for name in candidates if name in self._servers), None)
+
+    def _called(self, server: str, wanted: _Wanted, meta: Wire, call: Call) -> Wire:
+        name = wanted.tool
+        # AgentVault's names have two parts, `filesystem.readFile`; a server of MCP may list the second alone.
+        own = name.removeprefix(f"{server}.")
+        if own != name and not self._has_tool(server, name, call) and self._has_tool(server, own, call):
+            name = own
+        asked: Wire = {"name": prefixed_name(server, name), "arguments": wanted.arguments}
+        result = self._provider.answer("tools/call", {**asked, "_meta": meta} if meta else asked, call)
+        if isinstance(failure := meta_of(result).get(FAILURE_KEY), str):
+            return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), _text(result))
+        result = {member: value for member, value in result.items() if member not in _ENVELOPE}
+        return a2a.tool_failed(wanted.tool, result) if result.get("isError") is True else a2a.succeeded(result)
+
+
+def _text(result: Wire) -> str:
+    """The text of a result: of the gateway itself, or of a server that sends what only a gateway does."""
+    content = result.get("content")
+    texts = [block.get("text") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+# So many names are still of use in a message.
+_NAMED = 20
+
+
+def _read(content: Any) -> _Wanted | str:
+    """What is asked for, or what is wrong with that."""
+    if not isinstance(content, dict):
+        return "the message has no data part"
+    server, tool = content.get("target_mcp_server_id"), content.get("tool_name")
+    arguments = content.get("arguments")
+    if not isinstance(tool, str) or not tool:
+        return "'tool_name' must be the name of a tool"
+    if server is not None and not isinstance(server, str):
+        return "'target_mcp_server_id' must be a string"
+    if arguments is not None and not isinstance(arguments, dict):
+        return "'arguments' must be an object"
+    return _Wanted(server or "", tool, arguments or {})

@@ -1,0 +1,232 @@
+"""A2A in AgentVault's form, at a URL of its own: a message is a call that becomes a task, whose client polls it or
+subscribes to it.
+
+The tasks are those of MCP, in the same store, so any worker answers requests about them. Whatever is wrong with a
+message is an error with status 200.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol import a2a, jsonrpc
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
+from gaia_mcp.protocol.tasks import EXTENSIONS
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.server.http.answering import OK
+from gaia_mcp.server.http.entrance import ByMethod, Entrance
+from gaia_mcp.server.http.received import Received
+from gaia_mcp.server.http.refusals import RefusalError, overloaded
+from gaia_mcp.server.http.responses import EventStream, send_body
+from gaia_mcp.server.http.stateless import Form, StatelessEndpoint
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.store import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from gaia_mcp.protocol.a2a import Request
+    from gaia_mcp.protocol.jsonrpc import Message
+    from gaia_mcp.protocol.task_states import TaskState
+    from gaia_mcp.server.http.security import Authorizer, Hosts
+    from gaia_mcp.server.http.served import Served
+    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.server.tasks import Tasks
+
+# The response of a message is its task: it comes as soon as that is in the store, or the store has failed.
+_PATIENCE_SECONDS = 600.0
+# What the requests of MCP carry that are made here.
+_CLIENT = {
+    VERSION_KEY: STATELESS_VERSIONS[0],
+    CAPABILITIES_KEY: {"extensions": dict(EXTENSIONS)},
+    INFO_KEY: {"name": "a2a", "version": ""},
+}
+_ID = 1
+
+
+class A2aEndpoint:
+    """An ASGI app for the tasks of one provider, which makes a task of each call of its tool `skill`."""
+
+    def __init__(
+        self,
+        served: Served,
+        skill: str,
+        tasks: Tasks,
+        threads: StoreThreads,
+        hosts: Hosts,
+        authorizer: Authorizer | None,
+    ) -> None:
+        self.served = served
+        self.entrance = Entrance(served.limits, hosts, authorizer, served.on_failure)
+        self._skill = skill
+        self._tasks = tasks
+        self._threads = threads
+        self._calls = StatelessEndpoint(served)
+        # What ends each stream.
+        self._streams: set[Callable[[], None]] = set()
+        self._http_methods: ByMethod = {"POST": self._post}
+        self._methods: dict[str, Callable[[Received, Request, Send], Awaitable[None]]] = {
+            "tasks/send": self._begin,
+            "tasks/get": self._get,
+            "tasks/cancel": self._cancel,
+            "tasks/sendSubscribe": self._subscribe,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Received(scope, receive)
+        # AgentVault's clients send what they call an API key in a header of its own.
+        if (key := request.headers.get("x-api-key")) is not None:
+            request.headers.setdefault("authorization", f"Bearer {key}")
+        await self.entrance.answer(request, send, self._http_methods)
+
+    @property
+    def streams(self) -> int:
+        """How many clients follow a task."""
+        return len(self._streams)
+
+    def end_streams(self) -> None:
+        """Take no more requests, and end the streams."""
+        self.entrance.is_ending = True
+        for end in list(self._streams):
+            end()
+
+    def close(self) -> None:
+        """Stop following the provider."""
+        self.served.close()
+
+    async def _post(self, request: Received, send: Send) -> None:
+        try:
+            read = a2a.read_request(await request.message(self.served.limits))
+        except RefusalError as refusal:
+            if refusal.code != jsonrpc.PARSE_ERROR:
+                raise
+            await _send_error(send, None, refusal.code, refusal.text)
+            return
+        except a2a.InvalidRequestError as problem:
+            await _send_error(send, problem.id, problem.code, str(problem))
+            return
+        if (answer := self._methods.get(read.method)) is None:
+            await _send_error(send, read.id, METHOD_NOT_FOUND, f"Method not found: {read.method}")
+            return
+        try:
+            await answer(request, read, send)
+        except ValueError as problem:
+            await _send_error(send, read.id, INVALID_PARAMS, f"Invalid parameters: {problem}")
+        except RequestError:
+            await _send_error(send, read.id, a2a.TASK_UNKNOWN, "Task not found: it does not exist, or has expired")
+        except StoreError as problem:
+            self.entrance.note(problem)
+            await _send_error(send, read.id, a2a.AGENT_ERROR, "the store of tasks does not answer; repeat this later")
+
+    # The methods. Each raises `ValueError` for its parameters, `RequestError` for a task that its caller does not have,
+    # and `StoreError`.
+
+    async def _begin(self, request: Received, read: Request, send: Send) -> None:
+        sent = a2a.read_sent(read.params)
+        if sent.task_id is not None:
+            await self._state(request, sent.task_id)
+            await _send_error(send, read.id, a2a.AGENT_ERROR, "a task takes one message: send this one without an id")
+            return
+        params = with_meta({"name": self._skill, "arguments": sent.content}, _CLIENT)
+        if sent.context is not None:
+            params = with_meta(params, {"mcp_context": sent.context})
+        message = jsonrpc.request(_ID, "tools/call", params)
+        form = Form(partial(_begun, read.id), lambda _: OK, _PATIENCE_SECONDS)
+        call = jsonrpc.classify(message)
+        assert isinstance(call, jsonrpc.Request)  # noqa: S101 (it was made here)
+        await self._calls.answer(request, call, message, send, form)
+
+    async def _get(self, request: Received, read: Request, send: Send) -> None:
+        state = await self._state(request, a2a.read_task_id(read.params))
+        await _send_result(send, read.id, a2a.described(state))
+
+    async def _cancel(self, request: Received, read: Request, send: Send) -> None:
+        task_id = a2a.read_task_id(read.params)
+        before = await self._state(request, task_id)
+        state = await self._threads.run(self._tasks.cancel, task_id, request.caller.principal or "")
+        is_canceled = not before.is_final and state.status == "cancelled"
+        message = None if is_canceled else "the task has ended already"
+        await _send_result(send, read.id, {"success": is_canceled, "message": message})
+
+    async def _subscribe(self, request: Received, read: Request, send: Send) -> None:
+        task_id = a2a.read_task_id(read.params)
+        await self._state(request, task_id)
+        if self.streams >= self.served.limits.streams:
+            raise overloaded("too many streams are open already")
+        loop = asyncio.get_running_loop()
+        changed, is_over = asyncio.Event(), asyncio.Event()
+
+        def end() -> None:
+            is_over.set()
+            changed.set()
+
+        def hear() -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = await self._threads.run(self._tasks.on_change, task_id, hear)
+        watch = asyncio.create_task(_then(end, request.disconnected))
+        self._streams.add(end)
+        try:
+            await self._follow(request, task_id, EventStream(send), changed, is_over)
+        finally:
+            self._streams.discard(end)
+            watch.cancel()
+            await self._threads.run(unsubscribe)
+
+    async def _follow(
+        self, request: Received, task_id: str, stream: EventStream, changed: asyncio.Event, is_over: asyncio.Event
+    ) -> None:
+        """Send what happens to a task until it has ended, or `is_over`."""
+        shown: TaskState | None = None
+        await stream.start()
+        while not is_over.is_set():
+            changed.clear()
+            try:
+                state = await self._state(request, task_id)
+                events = a2a.events(state, shown)
+                shown, is_last = state, state.is_final
+            except RequestError as problem:
+                events, is_last = [("error", {"error": "task_not_found", "message": str(problem)})], True
+            except StoreError:
+                events, is_last = [], False  # It is asked again later.
+            written = b"".join(write_event(jsonrpc.encode(data), name=name) for name, data in events)
+            await stream.write(written or KEEP_ALIVE)
+            if is_last:
+                break
+            try:
+                async with asyncio.timeout(self.served.limits.keep_alive_seconds):
+                    await changed.wait()
+            except TimeoutError:
+                continue
+        await stream.end()
+
+    async def _state(self, request: Received, task_id: str) -> TaskState:
+        return await self._threads.run(self._tasks.state_of, task_id, request.caller.principal or "")
+
+
+def _begun(request_id: Any, message: Message) -> Message:
+    """The response of A2A to a message, by that of MCP to the call that it has become."""
+    if (result := message.get("result")) is not None:
+        return {"jsonrpc": "2.0", "id": request_id, "result": {"id": result["taskId"]}}
+    return {"jsonrpc": "2.0", "id": request_id, "error": {**message["error"], "code": a2a.AGENT_ERROR}}
+
+
+async def _then(end: Callable[[], None], happened: Callable[[], Awaitable[object]]) -> None:
+    await happened()
+    end()
+
+
+async def _send_result(send: Send, request_id: Any, result: Any) -> None:
+    await send_body(send, 200, jsonrpc.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
+
+
+async def _send_error(send: Send, request_id: Any, code: int, text: str) -> None:
+    error = {"code": code, "message": text}
+    await send_body(send, 200, jsonrpc.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))

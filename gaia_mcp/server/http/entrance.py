@@ -1,0 +1,76 @@
+"""The way into an endpoint: which requests it takes, and what becomes of one that it refuses or fails to answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+from gaia_mcp.server.failures import raised
+from gaia_mcp.server.http.received import ClientDisconnectedError, Received
+from gaia_mcp.server.http.refusals import RefusalError, overloaded
+from gaia_mcp.server.http.responses import send_refusal
+from gaia_mcp.server.http.security import admit
+from gaia_mcp.store import StoreError
+
+if TYPE_CHECKING:
+    from starlette.types import Send
+
+    from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.security import Authorizer, Hosts
+
+# What answers a request, by its HTTP method.
+ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"
+
+# Between two lines about a store that fails: each request that needs it is one of many.
+NOTE_SECONDS = 60.0
+
+
+class Entrance:
+    """Lets the requests of one endpoint in. `is_ending`: no more of them. `on_refusal` is called for each request that
+    is refused, `on_failure` for each that ends in an internal error.
+    """
+
+    def __init__(self, limits: Limits, hosts: Hosts, authorizer: Authorizer | None, on_failure: OnFailure) -> None:
+        self.is_ending = False
+        self.on_refusal: Callable[[RefusalError], object] = lambda _: None
+        self._limits = limits
+        self._hosts = hosts
+        self._authorizer = authorizer
+        self._on_failure = on_failure
+        self._noted_at = float("-inf")
+
+    async def answer(self, request: Received, send: Send, by_method: ByMethod) -> None:
+        """Answer a request by its HTTP method, or refuse it."""
+        try:
+            await admit(request, self._limits, self._hosts, self._authorizer)
+            if (answer := by_method.get(request.method)) is None:
+                raise not_allowed(request, *by_method)
+            if self.is_ending:
+                raise overloaded("this server is ending")
+            await answer(request, send)
+        except RefusalError as refusal:
+            if isinstance(refusal.__cause__, StoreError):
+                self.note(refusal.__cause__)
+            self.on_refusal(refusal)
+            await send_refusal(send, refusal)
+        except ClientDisconnectedError:
+            return
+        except Exception as problem:  # noqa: BLE001 (a bug of ours must not end as a page of the ASGI server)
+            self._on_failure(f"{request.method} raised {raised(problem)}", problem)
+            await send_refusal(send, RefusalError(500, "internal error", INTERNAL_ERROR))
+
+    def note(self, problem: StoreError) -> None:
+        """Tell the owner of the server what is wrong with its store. Its clients do not learn where that is."""
+        now = time.monotonic()
+        if now >= self._noted_at + NOTE_SECONDS:
+            self._noted_at = now
+            self._on_failure(str(problem), problem)
+
+
+def not_allowed(request: Received, *allowed: str) -> RefusalError:
+    """The refusal of an HTTP method where only these are allowed."""
+    headers = ((b"allow", ", ".join(allowed).encode()),)
+    return RefusalError(405, f"{request.method} is not allowed here", headers=headers)

@@ -1,0 +1,230 @@
+"""Executing a tool for a client of A2A: whatever happens is one outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.toolcall import Call, CallCancelledError
+from tests.gateway.conftest import MakeGateway, script
+
+if TYPE_CHECKING:
+    from gaia_mcp.gateway.provider import GatewayProvider
+
+Wire = dict[str, Any]
+
+
+class Task(Call):
+    """A call that can become a task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_task = False
+
+    def continue_as_task(self, *, required: bool = False) -> bool:
+        assert required
+        self.is_task = True
+        return True
+
+
+class Servers:
+    """A gateway whose servers list `tools`, and whose calls end with `result`, which may be raised."""
+
+    def __init__(self, result: Wire | Exception, **tools: list[str]) -> None:
+        self.result = result
+        self.tools = tools
+        self.called: list[Wire] = []
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        assert method == "tools/call"
+        assert isinstance(call, Task)
+        assert call.is_task
+        self.called.append(params)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+    def has_tool(self, server: str, name: str, call: Call) -> bool:
+        return name in self.tools[server]
+
+
+def execute(servers: Any, content: Any, meta: Wire | None = None, names: Any = None) -> Wire:
+    """The outcome of a message with this data."""
+    provider = ExecutingProvider(servers, names or servers.tools, servers.has_tool)
+    params: Wire = {"name": EXECUTE_TOOL, "arguments": content, **({"_meta": meta} if meta else {})}
+    result = provider.answer("tools/call", params, Task())
+    assert result.keys() == {"content", "structuredContent"}
+    found: Wire = result["structuredContent"]
+    assert found.keys() == {"success", "mcp_result", "error"}
+    return found
+
+
+def wanted(server: Any, tool: Any, arguments: Any = None) -> Wire:
+    return {"target_mcp_server_id": server, "tool_name": tool, "arguments": arguments}
+
+
+def error(outcome: Wire) -> tuple[str, str]:
+    assert (outcome["success"], outcome["mcp_result"]) == (False, None)
+    return outcome["error"]["source"], outcome["error"]["code"]
+
+
+def test_the_named_server_is_called() -> None:
+    """Seed systems, C7 and C9: with what the message has for MCP servers."""
+    servers = Servers({"content": [], "resultType": "complete", "_meta": {"a": 1}, "extra": 2}, files=[])
+
+    outcome = execute(servers, wanted("files", "read", {"path": "a"}), {"mcp_context": 5})
+    assert outcome == {"success": True, "mcp_result": {"content": [], "extra": 2}, "error": None}
+    assert servers.called == [{"name": "files__read", "arguments": {"path": "a"}, "_meta": {"mcp_context": 5}}]
+
+
+@pytest.mark.parametrize(
+    ("server", "tool", "listed", "called"),
+    [
+        ("files", "files.read", ["files.read"], "files__files.read"),
+        ("files", "files.read", ["read"], "files__read"),
+        ("files", "files.read", ["read", "files.read"], "files__files.read"),
+        # A server of AgentVault's dialect lists nothing.
+        ("files", "files.read", [], "files__files.read"),
+        ("elsewhere", "files.read", ["read"], "files__read"),
+        (None, "files.read", [], "files__files.read"),
+        ("", "files", [], "files__files"),
+        ("files", "other.read", ["read"], "files__other.read"),
+    ],
+)
+def test_a_server_is_also_found_by_the_prefix_of_its_tool(
+    server: str | None, tool: str, listed: list[str], called: str
+) -> None:
+    """Seed systems, C7: an unknown name falls back to the tool's; and a server of MCP may list the rest of it."""
+    servers = Servers({"content": []}, files=listed, other=[])
+
+    assert execute(servers, wanted(server, tool))["success"]
+    assert servers.called == [{"name": called, "arguments": {}}]
+
+
+def test_a_server_that_nobody_knows_is_named_with_those_that_are() -> None:
+    """Seed systems, C8."""
+    outcome = execute(Servers({}, files=[], code=[]), wanted("tip", "ip.report"))
+
+    assert error(outcome) == ("A2A_PROXY", "MCP_CONNECTION_ERROR")
+    assert outcome["error"]["message"] == (
+        "no server is known as 'tip', nor by the prefix of 'ip.report'; known are: files, code"
+    )
+    many = {f"s{number}": [] for number in range(1000)}
+    assert len(execute(Servers({}, **many), wanted("tip", "x"))["error"]["message"]) < 100
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        {},
+        wanted("files", None),
+        wanted("files", ""),
+        wanted("files", 5),
+        wanted(5, "read"),
+        wanted("files", "read", []),
+        wanted("files", "read", "path"),
+    ],
+)
+def test_an_invalid_message_reaches_no_server(content: Any) -> None:
+    """Seed systems, C8."""
+    servers = Servers({"content": []}, files=[])
+
+    assert error(execute(servers, content)) == ("A2A_PROXY", "-32602")
+    assert servers.called == []
+
+
+def test_a_tool_that_has_failed_is_told_by_its_content() -> None:
+    """Seed systems, C7."""
+    content = [{"type": "text", "text": "no such file"}]
+    outcome = execute(Servers({"content": content, "isError": True}, files=[]), wanted("files", "read"))
+
+    assert error(outcome) == ("MCP_TOOL", "TOOL_EXECUTION_FAILED")
+    assert outcome["error"]["details"] == {"mcp_tool_error_content": content}
+
+
+def test_a_json_rpc_error_has_its_number_and_data() -> None:
+    """Seed systems, C7."""
+    outcome = execute(Servers(RequestError("no", -32601, {"why": 1}), files=[]), wanted("files", "read"))
+
+    assert error(outcome) == ("MCP_PROTOCOL", "-32601")
+    assert outcome["error"]["message"] == "no"
+    assert outcome["error"]["details"] == {"mcp_protocol_error_data": {"why": 1}}
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        ("connection", "MCP_CONNECTION_ERROR"),
+        ("timeout", "MCP_TIMEOUT"),
+        ("protocol", "MCP_INVALID_RESPONSE"),
+        ("weather", "PROXY_INTERNAL_ERROR"),
+    ],
+)
+def test_what_became_of_a_server_is_told(failure: str, code: str) -> None:
+    """Seed systems, C7."""
+    content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    result = {"content": content, "isError": True, "_meta": {"gaia-mcp/failure": failure}}
+    outcome = execute(Servers(result, files=[]), wanted("files", "read"))
+
+    assert error(outcome) == ("A2A_PROXY", code)
+    assert outcome["error"]["message"] == "one\ntwo"
+
+
+def test_a_server_cannot_be_taken_for_the_gateway_by_what_it_sends() -> None:
+    """Ours: whatever it puts there, there is an outcome."""
+    result = {"content": [{"type": "image"}, 5], "isError": True, "_meta": {"gaia-mcp/failure": ["timeout"]}}
+
+    assert error(execute(Servers(result, files=[]), wanted("files", "read"))) == ("MCP_TOOL", "TOOL_EXECUTION_FAILED")
+    result["_meta"] = {"gaia-mcp/failure": "timeout"}
+    assert error(execute(Servers(result, files=[]), wanted("files", "read"))) == ("A2A_PROXY", "MCP_TIMEOUT")
+
+
+def test_a_tool_that_asks_cannot() -> None:
+    """Ours: AgentVault's clients have nothing to answer with."""
+    outcome = execute(Servers(QuestionError("the client cannot be asked"), files=[]), wanted("files", "read"))
+
+    assert error(outcome) == ("A2A_PROXY", "PROXY_INTERNAL_ERROR")
+
+
+def test_a_call_that_is_cancelled_has_no_outcome() -> None:
+    """Ours: the state of the task tells."""
+    with pytest.raises(CallCancelledError):
+        execute(Servers(CallCancelledError(), files=[]), wanted("files", "read"))
+
+
+def test_there_is_one_tool_alone() -> None:
+    """Ours: the front calls it, and lists nothing."""
+    servers = Servers({}, files=[])
+    provider = ExecutingProvider(servers, servers.tools, servers.has_tool)  # type: ignore[arg-type]
+
+    assert "tools" in provider.describe().capabilities
+    provider.on_change(lambda _: None)()
+    with pytest.raises(RequestError, match="tools/list"):
+        provider.answer("tools/list", {}, Task())
+    provider.close()
+
+
+@pytest.mark.story
+def test_the_failures_of_real_servers(gateway: MakeGateway) -> None:
+    """Seed systems, C7: through a gateway."""
+    gate: GatewayProvider = gateway(
+        odd=script("strange_results.py"), dead={"command": "no-such-program"}, away={"url": "http://127.0.0.1:9/mcp"}
+    )
+    provider = ExecutingProvider(gate, ("odd", "dead", "away"), gate.has_tool)
+
+    def outcome(server: str, tool: str) -> Wire:
+        params = {"name": EXECUTE_TOOL, "arguments": wanted(server, tool)}
+        found: Wire = provider.answer("tools/call", params, Task())["structuredContent"]
+        return found
+
+    assert error(outcome("odd", "strange")) == ("MCP_TOOL", "TOOL_EXECUTION_FAILED")
+    assert error(outcome("odd", "odd.refuse")) == ("MCP_PROTOCOL", "-31999")
+    assert outcome("nowhere", "odd.told")["success"]
+    for server in ("dead", "away"):
+        assert error(outcome(server, "x")) == ("A2A_PROXY", "MCP_CONNECTION_ERROR")

@@ -1,0 +1,51 @@
+"""The agent card of the A2A proxy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.http.a2a_card import CARD_PATH, AgentCard
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.security import ANY, Hosts, StaticToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.server.http.asgi import Server
+
+    Serve = Callable[..., Server]
+
+
+def card(serve: Serve, host: str = "127.0.0.1:8000", **options: Any) -> Any:
+    given = {"hosts": Hosts([ANY]), "authorizer": None, **options}
+    return serve(AgentCard("mcp.execute_tool", Limits(), **given)).ask("GET", CARD_PATH, host=host).reply().json
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1:8000", "http://localhost:8000/a2a"),
+        ("[::1]:8000", "http://localhost:8000/a2a"),
+        ("localhost", "http://localhost/a2a"),
+        ("proxy.example:8069", "http://proxy.example:8069/a2a"),
+    ],
+)
+def test_the_card_names_the_url_that_its_client_can_use(serve: Serve, host: str, url: str) -> None:
+    """Seed systems, C6: AgentVault's client refuses 127.0.0.1."""
+    assert card(serve, host)["url"] == url
+
+
+def test_the_card_says_what_credentials_are_needed(serve: Serve) -> None:
+    """Seed systems, C6: the client sends an API key."""
+    assert [each["scheme"] for each in card(serve)["authSchemes"]] == ["none"]
+    assert [each["scheme"] for each in card(serve, authorizer=StaticToken("x"))["authSchemes"]] == ["apiKey"]
+
+
+def test_the_card_is_not_for_pages_that_have_this_machine_resolved(serve: Serve) -> None:
+    """Ours: no host but those of the server (DNS rebinding)."""
+    server = serve(AgentCard("mcp.execute_tool", Limits(), Hosts(), StaticToken("x")))
+
+    assert server.ask("GET", CARD_PATH, host="evil.example").reply().status == 403
+    assert server.ask("GET", CARD_PATH).reply().json["skills"][0]["id"] == "mcp.execute_tool"
