@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 CARD_PATH = "/agent-card.json"
 A2A_PATH = "/a2a"
+# By it AgentVault's clients find the key among their own: in the variable AGENTVAULT_KEY_GAIA_MCP, to begin with. They
+# would look for the card's id, which no variable can be named by.
+KEY_NAME = "gaia_mcp"
 _TEXT = {"type": "string"}
 _OBJECT = {"type": "object"}
 _INPUT = {
@@ -57,8 +60,10 @@ class AgentCard:
     def __init__(self, skill: str, limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
         self._limits = limits
         self._hosts = hosts
-        scheme = {"scheme": "none"} if authorizer is None else {"scheme": "apiKey"}
-        described = "No credentials are needed." if authorizer is None else "The token of the server, as X-Api-Key."
+        scheme = {"scheme": "none", "description": "No credentials are needed."}
+        if authorizer is not None:
+            described = "The token of the server, as X-Api-Key."
+            scheme = {"scheme": "apiKey", "description": described, "service_identifier": KEY_NAME}
         self._card: dict[str, Any] = {
             "schemaVersion": "1.0",
             "humanReadableId": "gaia-mcp/proxy",
@@ -67,7 +72,7 @@ class AgentCard:
             "description": "Calls tools of MCP servers for agents of A2A.",
             "provider": {"name": "gaia-mcp"},
             "capabilities": {"a2aVersion": "1.0", "supportedMessageParts": ["data"]},
-            "authSchemes": [{**scheme, "description": described}],
+            "authSchemes": [scheme],
             "skills": [
                 {
                     "id": skill,

@@ -38,9 +38,12 @@ def test_the_card_names_the_url_that_its_client_can_use(serve: Serve, host: str,
 
 
 def test_the_card_says_what_credentials_are_needed(serve: Serve) -> None:
-    """Seed systems, C6: the client sends an API key."""
-    assert [each["scheme"] for each in card(serve)["authSchemes"]] == ["none"]
-    assert [each["scheme"] for each in card(serve, authorizer=StaticToken("x"))["authSchemes"]] == ["apiKey"]
+    """Seed systems, C6, C11: the client sends an API key, which a variable of its environment has by this name."""
+    (open_to_all,) = card(serve)["authSchemes"]
+    (with_token,) = card(serve, authorizer=StaticToken("x"))["authSchemes"]
+
+    assert (open_to_all["scheme"], "service_identifier" in open_to_all) == ("none", False)
+    assert (with_token["scheme"], with_token["service_identifier"]) == ("apiKey", "gaia_mcp")
 
 
 def test_the_card_is_not_for_pages_that_have_this_machine_resolved(serve: Serve) -> None:
