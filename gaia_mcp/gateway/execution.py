@@ -30,7 +30,12 @@ Wire = dict[str, Any]
 EXECUTE_TOOL = "mcp.execute_tool"
 
 # What became of a server, as a gateway tells it.
-_CODES = {"connection": a2a.NOT_CONNECTED, "timeout": a2a.TIMEOUT, "protocol": a2a.INVALID_RESPONSE}
+_CODES = {
+    "connection": a2a.NOT_CONNECTED,
+    "timeout": a2a.TIMEOUT,
+    "protocol": a2a.INVALID_RESPONSE,
+    "result": a2a.INVALID_RESULT,
+}
 # Of a result, what is for clients of the stateless era alone.
 _ENVELOPE = ("resultType", "_meta")
 

@@ -30,7 +30,9 @@ _OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 
 class UnreachableError(RequestError):
-    """A server cannot be reached, or has not answered. `failure` is "connection", "timeout" or "protocol"."""
+    """A server cannot be reached, or has not answered. `failure` is "connection", "timeout", "protocol" or "result":
+    the last two for responses that are invalid, or whose results are.
+    """
 
     def __init__(self, text: str, failure: str) -> None:
         super().__init__(text, INTERNAL_ERROR)
@@ -80,6 +82,8 @@ class Passing:
 def _failure(error: MCPError) -> str:
     if isinstance(error, DeadlineError):
         return "timeout"
+    if error.facts.get("invalid") == "result":
+        return "result"
     return "protocol" if isinstance(error, ProtocolError) else "connection"
 
 

@@ -163,6 +163,7 @@ def test_a_json_rpc_error_has_its_number_and_data() -> None:
         ("connection", "MCP_CONNECTION_ERROR"),
         ("timeout", "MCP_TIMEOUT"),
         ("protocol", "MCP_INVALID_RESPONSE"),
+        ("result", "MCP_INVALID_RESULT"),
         ("weather", "PROXY_INTERNAL_ERROR"),
     ],
 )

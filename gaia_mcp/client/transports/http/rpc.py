@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.base import Channel, Receiver
+from gaia_mcp.errors import RemoteProtocolError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Outgoing
 
@@ -107,7 +108,10 @@ class RpcChannel(Channel):
         """A message has come for the request `about`."""
         opening = self._opening
         if opening is None or about != opening["id"] or not isinstance(value, dict):
-            self._receive(value, about)
+            if about is not None and (result_error := self._result_error(value, about)) is not None:
+                self.receiver.request_failed(about, result_error)
+            else:
+                self._receive(value, about)
             return
         error = value.get("error")
         if isinstance(error, dict) and error.get("code") != jsonrpc.METHOD_NOT_FOUND:
@@ -123,6 +127,16 @@ class RpcChannel(Channel):
                 "serverInfo": {"name": self.name, "version": ""},
             },
         )
+
+    def _result_error(self, value: Any, about: RequestId) -> MCPError | None:
+        """What is wrong with the response to a call that is one but for its result; None if that is an object."""
+        if not isinstance(value, dict) or value.get("id") != about or value.get("error") is not None:
+            return None
+        if "result" not in value or isinstance(value["result"], dict):
+            return None
+        error = RemoteProtocolError(self.name, "answered with a result that is not an object")
+        error.facts = {"invalid": "result"}
+        return error
 
     def _receive(self, value: Any, about: RequestId | None) -> None:
         self.receiver.receive_message(value, about)

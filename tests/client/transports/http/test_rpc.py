@@ -156,6 +156,7 @@ RESPONSES = {
     "no JSON": (lambda _: as_json(None)._replace(body=b"{"), "not valid JSON"),
     "no object": (lambda _: as_json([1]), "not a response"),
     "neither": (lambda asked: as_json({"jsonrpc": "2.0", "id": asked.message["id"]}), "not a response"),
+    "a list": (lambda asked: as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": []}), "not an object"),
     "another id": (lambda _: as_json({"jsonrpc": "2.0", "id": "x", "result": {"content": []}}), "not a response"),
 }  # fmt: skip
 
@@ -168,8 +169,9 @@ def test_every_other_answer_is_one_clear_error(what: str) -> None:
     def answers(asked: Asked) -> Answer:
         return answer(asked) if asked.message["method"] == "t" else runs(asked)
 
-    with client_of(answers, way="rpc") as (_, client), pytest.raises(MCPError, match=words):
+    with client_of(answers, way="rpc") as (_, client), pytest.raises(MCPError, match=words) as told:
         client.call("t", {})
+    assert (told.value.facts.get("invalid") == "result") is (what == "a list")
 
 
 def test_a_server_that_is_neither_is_reported_as_it_was() -> None:
