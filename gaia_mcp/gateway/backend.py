@@ -65,8 +65,9 @@ class _Pause(NamedTuple):
 
 class Backend:
     """The server of `entry`, or of no valid entry: then `problem` is why. It is told what `declared` has, and
-    `environment` is added to that of its process. `command` names the front in the server's log, `show` is called with
-    what the server writes to stderr, and with `debug` every message is logged.
+    `environment` is added to that of its process, `headers` to those of requests to its URL. `command` names the front
+    in the server's log, `show` is called with what the server writes to stderr, and with `debug` every message is
+    logged.
 
     Safe to use from several threads.
     """
@@ -79,6 +80,7 @@ class Backend:
         declared: Declared,
         *,
         environment: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
         command: str = "serve",
         show: Callable[[str, bytes], None] | None = None,
         debug: bool = False,
@@ -94,6 +96,7 @@ class Backend:
         self._client: MCPClient | None = None
         self._heard = heard
         self._environment = environment
+        self._headers = headers
         self._command = command
         self._show = show
         self._debug = debug
@@ -253,7 +256,7 @@ class Backend:
         show = None if shown is None else lambda lines: shown(self.name, lines)
         log = self._stderr_log = StderrLog(entry, self._command, lambda: client.masker(), show)
         client = MCPClient.from_entry(
-            self._with_environment(entry),
+            self._with_additions(entry),
             DEFAULT_TIMEOUT_SECONDS,
             self._debug,
             host=self.requests.host,
@@ -264,10 +267,11 @@ class Backend:
         client.on_resource_updated = self._heard.resource_updated
         return client
 
-    def _with_environment(self, entry: ServerEntry) -> ServerEntry:
-        if isinstance(entry.target, Remote) or not self._environment:
-            return entry
-        return entry._replace(target=entry.target._replace(env={**entry.target.env, **self._environment}))
+    def _with_additions(self, entry: ServerEntry) -> ServerEntry:
+        target = entry.target
+        if isinstance(target, Remote):
+            return entry._replace(target=target._replace(headers={**target.headers, **self._headers}))
+        return entry._replace(target=target._replace(env={**target.env, **self._environment}))
 
     def _listed(self, client: MCPClient, kind: str) -> list[Wire]:
         deadline = Deadline(client.timeout)

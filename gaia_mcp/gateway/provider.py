@@ -16,6 +16,7 @@ from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableE
 from gaia_mcp.gateway.questions import Declared
 from gaia_mcp.gateway.resources import owners_of
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
+from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
@@ -48,7 +49,8 @@ class GatewayProvider:
 
     Each is connected when it is first needed; with `prefix` names tell the server. `report` is called with every
     problem of a server, `show` with what servers write to stderr; `command` names the front in the servers' logs.
-    `environment` is added to that of each server that is started. With `declares_all` servers may ask everything that
+    `environment` is added to that of each server that is started, and requests to URLs carry `mark`: what receives one
+    with its own is a server of itself. With `declares_all` servers may ask everything that
     any client may declare; else what the clients declare that were there when the server was connected.
     """
 
@@ -60,6 +62,7 @@ class GatewayProvider:
         report: Callable[[str], None] = lambda _: None,
         show: Callable[[str, bytes], None] | None = None,
         environment: Mapping[str, str] = NOTHING,
+        mark: str = "",
         command: str = "serve",
         debug: bool = False,
         declares_all: bool = False,
@@ -78,7 +81,15 @@ class GatewayProvider:
         )
         self._backends = {
             name: Backend(
-                name, entry, heard, self._declared, environment=environment, command=command, show=show, debug=debug
+                name,
+                entry,
+                heard,
+                self._declared,
+                environment=environment,
+                headers={GATEWAY_HEADER: mark} if mark else NOTHING,
+                command=command,
+                show=show,
+                debug=debug,
             )
             for name, entry in entries.items()
         }

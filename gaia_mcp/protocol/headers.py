@@ -21,6 +21,8 @@ VERSION_HEADER = "MCP-Protocol-Version"
 METHOD_HEADER = "Mcp-Method"
 NAME_HEADER = "Mcp-Name"
 PARAMETER_PREFIX = "Mcp-Param-"
+# Ours: the mark of the gateway that sends a request to one of its servers.
+GATEWAY_HEADER = "Gaia-Mcp-Gateway"
 # Of the handshake era.
 SESSION_HEADER = "Mcp-Session-Id"
 LAST_EVENT_HEADER = "Last-Event-ID"

@@ -14,6 +14,7 @@ from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
+from tests.client.transports.http.web import as_json, serving
 from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, MakeGateway, asker, script
 from tests.waiting import wait_until
 
@@ -62,6 +63,16 @@ def test_a_broken_server_hides_no_other_and_is_named(gateway: MakeGateway) -> No
     assert len(reported) == 3
     assert logged[0][0] == "warning"
     assert "'missing' is not available" in logged[0][1]
+
+
+def test_requests_to_urls_carry_the_mark_of_the_gateway(gateway: MakeGateway) -> None:
+    """Ours: a gateway that is one of its own servers notices that by it."""
+    with serving(lambda _: as_json({"detail": "Not Found"}, 404)) as web:
+        for mark in ("own", ""):
+            with client_for(gateway({"mark": mark}, web={"url": web.origin})) as client:
+                assert client.list_tools() == []
+            assert {asked.headers.get("gaia-mcp-gateway") for asked in web.asked} == {mark or None}
+            web.asked.clear()
 
 
 def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:

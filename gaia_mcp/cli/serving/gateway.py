@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -45,6 +46,10 @@ PrefixOption = Annotated[
 BEHIND_VARIABLE = "GAIA_MCP_GATEWAY"
 # The name of its entry in a host's file.
 ENTRY_NAME = "gaia"
+
+
+# No two gateways have the same.
+MARK_BYTES = 16
 
 
 class Gateway(NamedTuple):
@@ -128,10 +133,12 @@ class Gateway(NamedTuple):
         from gaia_mcp.cli.serving.loading import Loaded
         from gaia_mcp.gateway.provider import GatewayProvider
 
+        mark = secrets.token_hex(MARK_BYTES)
         provider = GatewayProvider(
             self.entries,
             prefix=self.prefix,
             environment={BEHIND_VARIABLE: _digest(self.file)},
+            mark=mark,
             # Of one client the servers may know what it can be asked; of several, what any of them can.
             declares_all=has_several_clients,
             report=remark,
@@ -144,7 +151,7 @@ class Gateway(NamedTuple):
 
             called = gate.before(provider, provider.tool_owner, by_name=True)
             executing = ExecutingProvider(called, self.entries, provider.has_tool)
-        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing)
+        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing, mark)
 
 
 _SEVERAL = "several targets need --http, and have no --check, --print-config or --kwarg"

@@ -18,12 +18,13 @@ COLLECTION = (700, 10, 10)
 
 class Loaded(NamedTuple):
     """A provider, and how many calls of it may run at once, None if nothing says so. `executing` is what clients of A2A
-    get of it, if that is served.
+    get of it, if that is served, `mark` tells a gateway from others.
     """
 
     provider: Provider
     limit: int | None
     executing: Provider | None = None
+    mark: str = ""
 
 
 def load_provider(

@@ -105,12 +105,12 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
         closing.callback(store.close)
         providers: dict[str, Provider] = {}
         calls: dict[str, int] = {}
-        executing: Provider | None = None
+        executing, mark = None, ""
         for offer in offers:
             loaded = offer.load()
             closing.callback(loaded.provider.close)
             providers[offer.path] = loaded.provider
-            executing = loaded.executing
+            executing, mark = loaded.executing, loaded.mark
             if loaded.limit is not None:
                 calls[offer.path] = loaded.limit
         # A name that an attacker's page makes point here reaches a loopback server, and without a token any other.
@@ -126,6 +126,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
             state_keys=keys,
             rpc=[offer.path for offer in offers if options.rpc or speaks_rpc(offer.target)],
             a2a=None if executing is None else (EXECUTE_TOOL, executing),
+            mark=mark,
             on_failure=report_failure,
             owned=[],
             metrics=new_metrics() if options.metrics else None,

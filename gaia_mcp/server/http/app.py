@@ -51,6 +51,7 @@ TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
 class HttpApp:
     """An ASGI app that serves providers, by the paths of their endpoints, those of `rpc` in AgentVault's dialect too.
     See `app_for`. `a2a` is a tool whose calls become tasks, and the provider that has it: it is served at `/a2a`.
+    Requests of the gateway with this `mark` are refused.
 
     It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; where
     nothing runs that, the first request begins it. The store is its owner's to close: other apps may share it. `calls`
@@ -71,6 +72,7 @@ class HttpApp:
         state_keys: Iterable[str] = (),
         rpc: Iterable[str] = (),
         a2a: tuple[str, Provider] | None = None,
+        mark: str = "",
         on_failure: OnFailure = note_failure,
         owned: Iterable[Any] = (),
         metrics: Metrics | None = None,
@@ -120,6 +122,8 @@ class HttpApp:
             proxy = A2aEndpoint(served, skill, self._tasks, self._threads, hosts, authorizer)
             self._open.append(proxy)
             apps |= {A2A_PATH: proxy, CARD_PATH: AgentCard(skill, limits, hosts, authorizer)}
+        for each in self._open:
+            each.entrance.mark = mark
         apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
         # Both spellings, for a redirect would lose the body or the token.
         routes = [

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.failures import raised
 from gaia_mcp.server.http.received import ClientDisconnectedError, Received
@@ -24,17 +25,20 @@ if TYPE_CHECKING:
 # What answers a request, by its HTTP method.
 ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"
 
+_GATEWAY = GATEWAY_HEADER.lower()
 # Between two lines about a store that fails: each request that needs it is one of many.
 NOTE_SECONDS = 60.0
 
 
 class Entrance:
-    """Lets the requests of one endpoint in. `is_ending`: no more of them. `on_refusal` is called for each request that
-    is refused, `on_failure` for each that ends in an internal error.
+    """Lets the requests of one endpoint in. `is_ending`: no more of them. `mark`: none of the gateway with this one,
+    which would be a server of itself. `on_refusal` is called for each request that is refused, `on_failure` for each
+    that ends in an internal error.
     """
 
     def __init__(self, limits: Limits, hosts: Hosts, authorizer: Authorizer | None, on_failure: OnFailure) -> None:
         self.is_ending = False
+        self.mark = ""
         self.on_refusal: Callable[[RefusalError], object] = lambda _: None
         self._limits = limits
         self._hosts = hosts
@@ -46,6 +50,8 @@ class Entrance:
         """Answer a request by its HTTP method, or refuse it."""
         try:
             await admit(request, self._limits, self._hosts, self._authorizer)
+            if self.mark and request.headers.get(_GATEWAY) == self.mark:
+                raise RefusalError(508, "this gateway is one of its own servers")
             if (answer := by_method.get(request.method)) is None:
                 raise not_allowed(request, *by_method)
             if self.is_ending:

@@ -34,6 +34,16 @@ def test_a_server_that_ends_takes_nothing_new(serve: Serve) -> None:
     assert server.stateless(DISCOVER).reply().status == 503
 
 
+def test_a_gateway_is_no_server_of_itself(serve: Serve) -> None:
+    """Ours: 508 for its own requests, which would lead to more of them without end."""
+    server = serve(app_of(Tools(), mark="own"))
+
+    reply = server.stateless(DISCOVER, gaia_mcp_gateway="own").reply()
+    assert (reply.status, reply.json["error"]["message"]) == (508, "this gateway is one of its own servers")
+    assert server.stateless(DISCOVER, gaia_mcp_gateway="another").reply().status == 200
+    assert serve(app_of(Tools())).stateless(DISCOVER, gaia_mcp_gateway="").reply().status == 200
+
+
 def test_a_fault_of_ours_is_reported_and_answered(serve: Serve) -> None:
     """Ours: 500 with a JSON-RPC error, and no text of the fault."""
     failures: list[str] = []
