@@ -50,8 +50,8 @@ class GatewayProvider:
     Each is connected when it is first needed; with `prefix` names tell the server. `report` is called with every
     problem of a server, `show` with what servers write to stderr; `command` names the front in the servers' logs.
     `environment` is added to that of each server that is started, and requests to URLs carry `mark`: what receives one
-    with its own is a server of itself. With `declares_all` servers may ask everything that
-    any client may declare; else what the clients declare that were there when the server was connected.
+    with its own is a server of itself. With `declares_all` servers may ask everything that any client may declare; else
+    what the clients declare that were there when the server was connected.
     """
 
     def __init__(

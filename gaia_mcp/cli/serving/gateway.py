@@ -46,8 +46,6 @@ PrefixOption = Annotated[
 BEHIND_VARIABLE = "GAIA_MCP_GATEWAY"
 # The name of its entry in a host's file.
 ENTRY_NAME = "gaia"
-
-
 # No two gateways have the same.
 MARK_BYTES = 16
 
