@@ -13,6 +13,7 @@ from starlette.routing import Mount
 from gaia_mcp.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import HttpApp, app_for
+from gaia_mcp.server.http.app import new_metrics
 from gaia_mcp.server.http.bearer import JwtAuthorizer
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts
@@ -335,3 +336,17 @@ def test_metrics_are_those_of_all_endpoints_and_dialects(serve: Serve) -> None:
     assert 'gaia_mcp_http_refused_total{endpoint="/one/mcp",reason="invalid"} 1.0' in text
     assert "gaia_mcp_sessions 0.0" in text
     server.app.close()
+
+
+def test_what_executes_tools_for_agents_of_a2a_has_paths_of_its_own(serve: Serve) -> None:
+    """Seed systems, C6: beside `/mcp`, and with the same tasks, metrics and end."""
+    executing = AgentProvider(Tools(run=lambda _: "done"))
+    server = serve(app_of(Tools(), a2a=("run", executing), metrics=new_metrics()))
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "x"}}
+
+    assert server.ask("GET", "/agent-card.json").reply().json["skills"][0]["id"] == "run"
+    assert [server.send(request, path).reply().error for path in ("/a2a", "/a2a/")] == [-32001] * 2
+    assert "gaia_mcp_streams 0.0" in server.ask("GET", "/metrics").reply().body.decode()
+    server.app.end_streams()
+    assert server.send(request, "/a2a").reply().status == 503
+    assert server.ask("GET", "/readyz").reply().status == 503

@@ -119,3 +119,15 @@ def test_streams_that_would_not_end_by_themselves_are_counted(serve: Serve) -> N
         stream.leave()
         stream.end()
     assert endpoint.streams == 0
+
+
+def test_the_end_of_a_server_ends_its_streams(serve: Serve) -> None:
+    """Ours: and lets nothing new in."""
+    server = serve(Tools())
+    listening = server.stateless(stateless("s", "subscriptions/listen", {"notifications": {}}))
+    listening.message()
+    server.app.endpoints["/mcp"].end_streams()
+
+    assert listening.message()["id"] == "s"
+    assert listening.ends()
+    assert server.stateless(DISCOVER).reply().status == 503
