@@ -118,6 +118,8 @@ def _exited(error: ServerExitedError) -> str:
         return how_to_set(names, error.server)
     if re.search(_NEEDS_FIRST_SDK, error.stderr_tail):
         return "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
+    if error.stage == "at its start" and is_unreached(error.last_words):
+        return how_to_reach(error.server)
     # The commands keep a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
     if lines > 1 or (lines and not _unsaved()):

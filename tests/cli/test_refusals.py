@@ -138,11 +138,14 @@ def test_a_server_without_a_network_is_shown(said: str) -> None:
 
     late = DeadlineError("fs", "at its start", 30, noise=f"its log ends: {said}")
     assert hint_for(late) == where
+    ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
+    assert hint_for(ended) == where
 
     Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert after_failure("fs", "read", said, {}).endswith("; check the network, and what its command is given")
     Typed.begin("add", None)
-    assert after_error(refused("tools/list", text=said)).endswith(" of its own; save it as it is with --no-check")
+    for error in (refused("tools/list", text=said), late, ended):
+        assert hint_for(error).endswith(" of its own; save it as it is with --no-check")
 
 
 def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
