@@ -299,6 +299,23 @@ def test_what_ends_a_call_leaves_open_whether_the_tool_ran(
     assert (error.hint, error.facts) == ("", {})
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("MCP error -32603: no such file", "no such file"),
+        ("MCP error -32603: MCP error -32603: no such file", "no such file"),
+        ("MCP error -32602: no such file", "MCP error -32602: no such file"),
+        ("no such file", "no such file"),
+    ],
+)
+def test_an_error_s_code_is_printed_once(text: str, told: str) -> None:
+    """Ours: the TypeScript SDK puts it into the text too, and so does each server behind which there is another."""
+    error = PeerError("fs", "tools/call", -32603, text)
+
+    assert str(error) == f"server 'fs' answered tools/call with error -32603: {told}"
+    assert error.text == text
+
+
 @pytest.mark.parametrize("error", [NotConnectedError("fs"), PeerError("fs", "tools/call", 1, "x"), ToolError("x")])
 def test_an_error_that_tells_that_nothing_ran_stays_as_it_is(error: MCPError) -> None:
     """Ours: the outcome of a call that was refused or never sent is known."""

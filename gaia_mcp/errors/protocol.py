@@ -54,7 +54,12 @@ class PeerError(ProtocolError, kind="peer"):
     is_logged = False
 
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None) -> None:
-        super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", server=server)
+        # The TypeScript SDK puts the code into the text, each time that an error is passed on.
+        repeated = f"MCP error {code}: "
+        begin = 0
+        while text.startswith(repeated, begin):
+            begin += len(repeated)
+        super().__init__(f"server {server!r} answered {asked} with error {code}: {text[begin:]}", server=server)
         self.asked = asked
         self.code = code
         self.text = text
