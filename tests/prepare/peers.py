@@ -120,6 +120,9 @@ KEYRING_PACKAGES = ("keyring==25.7.0", "SecretStorage==3.5.0")
 FASTMCP_PACKAGES = ("fastmcp==4.1.2",)
 # What HTTP/2 is spoken with where it is installed, and a server that speaks it.
 HTTP2_PACKAGES = ("h2==4.4.1", "hypercorn==0.18.0")
+# The clients of two dialects of A2A: AgentVault's, and the official one.
+AGENTVAULT_PACKAGES = ("agentvault==0.2.1",)
+A2A_PACKAGES = ("a2a-sdk==1.3.0",)
 GAIA = "amd-gaia==0.19.0"
 # What its agents import; all that it declares would be gigabytes.
 GAIA_NEEDS = ("rich", "python-dotenv", "openai", "psutil", "requests")
@@ -204,6 +207,8 @@ CONFORMANCE = _peer_from_npm("conformance", CONFORMANCE_PACKAGES)
 AGENT_PACKAGES = Peer("agents", AGENTS, _make_agents, NPM_WITNESS)
 OLD_SDK = _peer_from_pypi("old-sdk", SDK_OF_2025)
 PYTHON_SDK_1 = _peer_from_pypi("sdk-1", SDK_1)
+AGENTVAULT = _peer_from_pypi("agentvault", AGENTVAULT_PACKAGES)
+A2A_SDK = _peer_from_pypi("a2a-sdk", A2A_PACKAGES)
 FASTMCP = _peer_from_pypi("fastmcp", FASTMCP_PACKAGES)
 KEYRING = _peer_for_path("keyring", KEYRING_PACKAGES, "keyring/__init__.py")
 HTTP2 = _peer_for_path("http2", HTTP2_PACKAGES, "h2/__init__.py")
@@ -227,6 +232,8 @@ PEERS = (
     AGENT_PACKAGES,
     OLD_SDK,
     PYTHON_SDK_1,
+    AGENTVAULT,
+    A2A_SDK,
     FASTMCP,
     KEYRING,
     HTTP2,
