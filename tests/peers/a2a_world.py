@@ -6,24 +6,35 @@ import itertools
 import json
 import subprocess
 import sys
+import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tests.peers.conftest import PROGRAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 Wire = dict[str, Any]
+# One answer, on a busy machine.
+TIMEOUT_SECONDS = 120
 
 
 class Serving:
     """`gaia mcp serve`, with a home of its own, on a port that the system chooses unless `http` says otherwise."""
 
-    def __init__(self, home: Path, *words: str, http: str = "127.0.0.1:0", **environ: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *words: str,
+        http: str = "127.0.0.1:0",
+        program: Sequence[str] = ("-m", "gaia_mcp"),
+        **environ: str,
+    ) -> None:
         home.mkdir(exist_ok=True)
         self.log = home / "log"
-        command = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", *words, "--http", http, "--json"]
+        command = [sys.executable, *program, "mcp", "serve", *words, "--http", http, "--json"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command,
@@ -63,7 +74,9 @@ class AgentVault:
             text=True,
         )
         self._numbers = itertools.count()
+        self._lines: SimpleQueue[str] = SimpleQueue()
         self._answers: dict[int, Wire] = {}
+        threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, do: str, **given: Any) -> int:
         """Ask for something, whose answer is waited for later."""
@@ -75,9 +88,8 @@ class AgentVault:
 
     def answer(self, number: int) -> Wire:
         """What came of it: `result`, or `error` with the name of the exception."""
-        assert self._process.stdout is not None
         while number not in self._answers:
-            told = json.loads(self._process.stdout.readline())
+            told = json.loads(self._lines.get(timeout=TIMEOUT_SECONDS))
             self._answers[told.pop("number")] = told
         return self._answers.pop(number)
 
@@ -95,7 +107,15 @@ class AgentVault:
 
     def end(self) -> None:
         """Let it end by itself."""
-        self._process.communicate()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(TIMEOUT_SECONDS)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.put(line)
 
 
 def wanted(server: str, tool: Any, arguments: Any = None) -> Wire:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.client.transports.http.web import Answer, Asked, Web, as_json, serving
-from tests.peers.a2a_world import AgentVault, Serving, in_message, outcome, wanted
+from tests.peers.a2a_world import TIMEOUT_SECONDS, AgentVault, Serving, in_message, outcome, wanted
+from tests.peers.conftest import PROGRAMS
 from tests.prepare.installing import python_in
-from tests.prepare.peers import AGENTVAULT
+from tests.prepare.peers import A2A_SDK, AGENTVAULT
 from tests.processes import living_with
 from tests.waiting import wait_until
 
@@ -302,3 +304,37 @@ def test_a_proxy_that_is_its_own_server_does_not_ask_itself(python: Path, mark: 
             assert (found["source"], found["code"]) == where
         client.end()
         proxy.end()
+
+
+def test_the_official_sdk_speaks_another_dialect(world: World, prepared: Prepared, mark: dict[str, str]) -> None:
+    """Ours: its names of methods are others; of 0.3 two are the same, whose results it cannot read. It learns all of
+    that from clear errors, and what it asks for is done.
+    """
+    world.upstream.go_on.clear()
+    task = world.client("begin", content=wanted("waits", "x.y"))
+    python = python_in(prepared.folder(A2A_SDK))
+
+    ran = subprocess.run(
+        [str(python), str(PROGRAMS / "a2a_sdk_client.py"), world.proxy.origin, task],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", **mark},
+        timeout=TIMEOUT_SECONDS,
+        check=True,
+    )
+
+    unknown = "MethodNotFoundError"
+    assert json.loads(ran.stdout) == {
+        "the card where it looks": "AgentCardResolutionError",
+        "the card at our URL": ["gaia-mcp", f"http://localhost:{world.proxy.port}/a2a"],
+        "0.3.0": {
+            "send": unknown,
+            "get": "ValidationError",
+            "get of nothing": "TaskNotFoundError",
+            "cancel of nothing": "TaskNotFoundError",
+            "cancel": "ValidationError",
+        },
+        "1.0": dict.fromkeys(("send", "get", "get of nothing", "cancel of nothing", "cancel"), unknown),
+    }
+    assert world.client("status", task=task)["state"] == "CANCELED"
+    world.upstream.go_on.set()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.client.transports.http.web import Answer, Asked, as_json, serving
 from tests.peers.a2a_world import AgentVault, Serving, in_message, outcome, wanted
+from tests.peers.conftest import PROGRAMS
 from tests.prepare.installing import python_in
 from tests.prepare.peers import AGENTVAULT
 from tests.waiting import wait_until
@@ -48,7 +49,8 @@ def pair(prepared: Prepared, redis_server: RedisServer, mark: dict[str, str], tm
 
     with serving(answer) as web:
         environ = {"GAIA_MCP_STORE": redis_server.url, "MCP_SERVER_MAP": json.dumps({"slow": web.origin}), **mark}
-        proxies = [Serving(tmp_path / name, "--all", "--a2a", **environ) for name in ("one", "two")]
+        program = [str(PROGRAMS / "quick_beats.py")]
+        proxies = [Serving(tmp_path / name, "--all", "--a2a", program=program, **environ) for name in ("one", "two")]
         pair = Pair(proxies, [AgentVault(python, proxy.card, mark) for proxy in proxies], [], go_on)
         yield pair
         go_on.set()
