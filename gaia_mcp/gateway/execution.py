@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
-from gaia_mcp.gateway.naming import prefixed_name
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
@@ -50,15 +49,21 @@ class _Wanted(NamedTuple):
 
 class ExecutingProvider:
     """One tool, `mcp.execute_tool`, which calls those of `provider`: a gateway to the servers with these names, and
-    what restricts it. `has_tool` tells whether a server lists a tool. Each call becomes a task.
+    what restricts it. `has_tool` tells whether a server lists a tool, `name_of` by which name of the provider it is
+    called, None where that cannot be told. Each call becomes a task.
     """
 
     def __init__(
-        self, provider: Provider, servers: Collection[str], has_tool: Callable[[str, str, Call], bool]
+        self,
+        provider: Provider,
+        servers: Collection[str],
+        has_tool: Callable[[str, str, Call], bool],
+        name_of: Callable[[str, str, Call], str | None],
     ) -> None:
         self._provider = provider
         self._servers = servers
         self._has_tool = has_tool
+        self._name_of = name_of
 
     def describe(self) -> Description:
         """It is not listed anywhere: the front calls it."""
@@ -108,7 +113,11 @@ class ExecutingProvider:
         own = name.removeprefix(f"{server}.")
         if own != name and not self._has_tool(server, name, call) and self._has_tool(server, own, call):
             name = own
-        asked: Wire = {"name": prefixed_name(server, name), "arguments": wanted.arguments}
+        # No call reaches another server by chance, whatever their tools are called.
+        if (known_as := self._name_of(server, name, call)) is None:
+            problem = f"the name {name!r} of {server!r} cannot be told from those of other servers' tools"
+            return a2a.failed(a2a.PROXY, str(INVALID_PARAMS), problem)
+        asked: Wire = {"name": known_as, "arguments": wanted.arguments}
         result = self._provider.answer("tools/call", {**asked, "_meta": meta} if meta else asked, call)
         if isinstance(failure := meta_of(result).get(FAILURE_KEY), str):
             return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), _text(result))

@@ -11,7 +11,7 @@ from gaia_mcp.config.command import NOTHING
 from gaia_mcp.gateway.backend import KINDS, Backend, Heard
 from gaia_mcp.gateway.following import Following
 from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
-from gaia_mcp.gateway.naming import Names, Owner, Prefix, servers_of, unlisted
+from gaia_mcp.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.gateway.questions import Declared
 from gaia_mcp.gateway.resources import owners_of
@@ -140,6 +140,19 @@ class GatewayProvider:
             self._listing.ask("tools", call, [backend])
         return any(tool["name"] == name for tool in backend.lists.get("tools", ()))
 
+    def name_of(self, server: str, tool: str, call: Call) -> str | None:
+        """The name by which a client calls this tool of this server, which may not have it; None where each name for it
+        means another one. Servers that may be meant are asked for their lists where they have not been before.
+        """
+        owner = Owner(server, tool)
+        wanted = prefixed_name(server, tool)
+        backends = [self._backends[name] for name in servers_of(wanted, list(self._backends))]
+        self._listing.ask("tools", call, [backend for backend in backends if "tools" not in backend.lists])
+        for name in (wanted, self._names_of("tools").shown(owner)):
+            if name is not None and self._meant("tools", name) in (owner, None):
+                return name
+        return None
+
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
         """Call `listener` after what servers announce, and when a slow one has answered at last. Returns a function
         that ends this.
@@ -243,17 +256,22 @@ class GatewayProvider:
             asked = servers_of(name, unknown) or (unknown if self._prefix is not Prefix.ALWAYS else [])
             self._listing.ask(kind, call, [self._backends[server] for server in asked])
             owner = self._names_of(kind).find(name)
-        if owner is not None and self._given[kind].get(name, owner) == owner:
-            return owner
+        if (meant := self._meant(kind, name)) is not None:
+            return meant
         if len(meanings := self._names_of(kind).meanings(name)) > 1 or owner is not None:
             raise RequestError(f"Unknown {what}: {name}. Several servers have one: {', '.join(meanings)}")
-        if (owner := unlisted(name, list(self._backends))) is not None and self._backends[owner.server].uses(
-            kind, owner.name
-        ):
-            return owner
         missing = {server: backend.problem_of(kind) for server, backend in self._backends.items()}
         reasons = [f". {problem.message}" for problem in missing.values() if problem is not None]
         raise RequestError(f"Unknown {what}: {name}{''.join(reasons)}")
+
+    def _meant(self, kind: str, name: str) -> Owner | None:
+        """What a name means, as far as there are lists; None if it means nothing, or several things."""
+        names = self._names_of(kind)
+        if (owner := names.find(name)) is not None:
+            return owner if self._given[kind].get(name, owner) == owner else None
+        if len(names.meanings(name)) > 1 or (owner := unlisted(name, list(self._backends))) is None:
+            return None
+        return owner if self._backends[owner.server].uses(kind, owner.name) else None
 
     # Requests of one server.
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.gateway.naming import prefixed_name
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import Call, CallCancelledError
+from tests.client.transports.http.web import Answer, Asked, as_json, serving
 from tests.gateway.conftest import MakeGateway, script
 
 if TYPE_CHECKING:
@@ -51,10 +55,20 @@ class Servers:
     def has_tool(self, server: str, name: str, call: Call) -> bool:
         return name in self.tools[server]
 
+    def name_of(self, server: str, name: str, call: Call) -> str | None:
+        return prefixed_name(server, name) if name != "unclear" else None
+
+
+def execute_at(provider: ExecutingProvider, content: Any) -> Wire:
+    """The outcome of a message at a provider."""
+    result = provider.answer("tools/call", {"name": EXECUTE_TOOL, "arguments": content}, Task())
+    found: Wire = result["structuredContent"]
+    return found
+
 
 def execute(servers: Any, content: Any, meta: Wire | None = None, names: Any = None) -> Wire:
     """The outcome of a message with this data."""
-    provider = ExecutingProvider(servers, names or servers.tools, servers.has_tool)
+    provider = ExecutingProvider(servers, names or servers.tools, servers.has_tool, servers.name_of)
     params: Wire = {"name": EXECUTE_TOOL, "arguments": content, **({"_meta": meta} if meta else {})}
     result = provider.answer("tools/call", params, Task())
     assert result.keys() == {"content", "structuredContent"}
@@ -139,6 +153,14 @@ def test_an_invalid_message_reaches_no_server(content: Any) -> None:
     assert servers.called == []
 
 
+def test_a_tool_that_cannot_be_told_from_others_is_not_called() -> None:
+    """Ours: no call reaches a server by chance."""
+    servers = Servers({"content": []}, files=[])
+
+    assert error(execute(servers, wanted("files", "unclear"))) == ("A2A_PROXY", "-32602")
+    assert servers.called == []
+
+
 def test_a_tool_that_has_failed_is_told_by_its_content() -> None:
     """Seed systems, C7."""
     content = [{"type": "text", "text": "no such file"}]
@@ -202,7 +224,7 @@ def test_a_call_that_is_cancelled_has_no_outcome() -> None:
 def test_there_is_one_tool_alone() -> None:
     """Ours: the front calls it, and lists nothing."""
     servers = Servers({}, files=[])
-    provider = ExecutingProvider(servers, servers.tools, servers.has_tool)  # type: ignore[arg-type]
+    provider = ExecutingProvider(servers, servers.tools, servers.has_tool, servers.name_of)  # type: ignore[arg-type]
 
     assert "tools" in provider.describe().capabilities
     provider.on_change(lambda _: None)()
@@ -217,15 +239,68 @@ def test_the_failures_of_real_servers(gateway: MakeGateway) -> None:
     gate: GatewayProvider = gateway(
         odd=script("strange_results.py"), dead={"command": "no-such-program"}, away={"url": "http://127.0.0.1:9/mcp"}
     )
-    provider = ExecutingProvider(gate, ("odd", "dead", "away"), gate.has_tool)
+    provider = ExecutingProvider(gate, ("odd", "dead", "away"), gate.has_tool, gate.name_of)
 
     def outcome(server: str, tool: str) -> Wire:
-        params = {"name": EXECUTE_TOOL, "arguments": wanted(server, tool)}
-        found: Wire = provider.answer("tools/call", params, Task())["structuredContent"]
-        return found
+        return execute_at(provider, wanted(server, tool))
 
     assert error(outcome("odd", "strange")) == ("MCP_TOOL", "TOOL_EXECUTION_FAILED")
     assert error(outcome("odd", "odd.refuse")) == ("MCP_PROTOCOL", "-31999")
     assert outcome("nowhere", "odd.told")["success"]
     for server in ("dead", "away"):
         assert error(outcome(server, "x")) == ("A2A_PROXY", "MCP_CONNECTION_ERROR")
+
+
+def dialect(name: str, lists: list[str] | None) -> Callable[[Asked], Answer]:
+    """A server of AgentVault's dialect with these tools, or that cannot list them: results tell what ran there."""
+
+    def answer(asked: Asked) -> Answer:
+        method, params = asked.message["method"], asked.message["params"]
+        told: Wire = {"result": {"ran": f"{name} {params['name'] if method == 'tools/call' else method}"}}
+        if method == "tools/list" and lists is None:
+            told = {"error": {"code": -32601, "message": "Method not found"}}
+        elif method == "tools/list":
+            told = {"result": {"tools": [{"name": each, "inputSchema": {"type": "object"}} for each in lists or ()]}}
+        return as_json({"jsonrpc": "2.0", "id": asked.message["id"], **told})
+
+    return answer
+
+
+@pytest.mark.story
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        ({"a.b": ["t"], "a_b": ["t"]}, {("a.b", "t"): "a.b t", ("a_b", "t"): "a_b t", ("a_b", "a_b.t"): "a_b t"}),
+        ({"a": ["b__t", "t"], "a__b": ["t"]}, {("a", "b__t"): "a b__t", ("a__b", "t"): "a__b t", ("a", "t"): "a t"}),
+        ({"a": ["a__t", "t"]}, {("a", "a__t"): "a a__t", ("a", "t"): "a t"}),
+        ({"a": ["t"], "b": ["a__t"]}, {("a", "t"): "a t", ("b", "a__t"): "b a__t"}),
+        # Of these it is not known whether they have the tool.
+        ({"a.b": None, "a_b": None}, {("a.b", "t"): "a.b t", ("a_b", "t"): "-32602"}),
+        ({"a": None, "a__b": None}, {("a", "b__t"): "-32602", ("a__b", "t"): "a__b t", ("a", "t"): "a t"}),
+    ],
+)
+def test_no_call_reaches_another_server(
+    gateway: MakeGateway, servers: dict[str, list[str] | None], expected: dict[tuple[str, str], str]
+) -> None:
+    """Ours: whatever servers and tools are called; one that cannot be told from another is not called."""
+    with ExitStack() as webs:
+        urls = {name: webs.enter_context(serving(dialect(name, lists))) for name, lists in servers.items()}
+        gate = gateway(**{name: {"type": "rpc", "url": f"{web.origin}/rpc"} for name, web in urls.items()})
+        provider = ExecutingProvider(gate, list(servers), gate.has_tool, gate.name_of)
+        outcomes = {asked: execute_at(provider, wanted(*asked)) for asked in expected}
+
+    assert {
+        asked: outcome["mcp_result"]["ran"] if outcome["success"] else outcome["error"]["code"]
+        for asked, outcome in outcomes.items()
+    } == expected
+
+
+@pytest.mark.story
+def test_a_tool_that_the_entry_excludes_is_unknown(gateway: MakeGateway) -> None:
+    """Ours: as to clients of MCP."""
+    with serving(dialect("a", ["t"])) as web:
+        gate = gateway(a={"type": "rpc", "url": f"{web.origin}/rpc", "excludeTools": ["t"]})
+        provider = ExecutingProvider(gate, ["a"], gate.has_tool, gate.name_of)
+        outcome = execute_at(provider, wanted("a", "t"))
+
+    assert (error(outcome), outcome["error"]["message"]) == (("MCP_PROTOCOL", "-32602"), "Unknown tool: a__t")

@@ -148,7 +148,7 @@ class Gateway(NamedTuple):
             from gaia_mcp.gateway.execution import ExecutingProvider
 
             called = gate.before(provider, provider.tool_owner, by_name=True)
-            executing = ExecutingProvider(called, self.entries, provider.has_tool)
+            executing = ExecutingProvider(called, self.entries, provider.has_tool, provider.name_of)
         return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing, mark)
 
 
