@@ -34,6 +34,7 @@ _CODES = {
     "timeout": a2a.TIMEOUT,
     "protocol": a2a.INVALID_RESPONSE,
     "result": a2a.INVALID_RESULT,
+    "arguments": str(INVALID_PARAMS),
 }
 # Of a result, what is for clients of the stateless era alone.
 _ENVELOPE = ("resultType", "_meta")

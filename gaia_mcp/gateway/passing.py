@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import DeadlineError, MCPError, PeerError, ProtocolError, ResourceUnknownError, resource_unknown
+from gaia_mcp.errors import (
+    ArgumentsError,
+    DeadlineError,
+    MCPError,
+    PeerError,
+    ProtocolError,
+    ResourceUnknownError,
+    resource_unknown,
+)
 from gaia_mcp.gateway.rounds import Rounds
 from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
@@ -30,8 +38,8 @@ _OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 
 class UnreachableError(RequestError):
-    """A server cannot be reached, or has not answered. `failure` is "connection", "timeout", "protocol" or "result":
-    the last two for responses that are invalid, or whose results are.
+    """A server cannot be reached, or has not answered. `failure` is "connection" or "timeout"; "protocol" or
+    "result" where its response is invalid, or the result in that; "arguments" where these cannot be sent.
     """
 
     def __init__(self, text: str, failure: str) -> None:
@@ -82,6 +90,8 @@ class Passing:
 def _failure(error: MCPError) -> str:
     if isinstance(error, DeadlineError):
         return "timeout"
+    if isinstance(error, ArgumentsError):
+        return "arguments"
     if error.facts.get("invalid") == "result":
         return "result"
     return "protocol" if isinstance(error, ProtocolError) else "connection"

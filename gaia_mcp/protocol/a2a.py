@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST
+from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST, is_number
 from gaia_mcp.protocol.task_states import as_time
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def read_request(value: Any) -> Request:
     if not isinstance(value, dict):
         raise InvalidRequestError("Invalid Request: an object is needed", INVALID_REQUEST)
     request_id, method = value.get("id"), value.get("method")
-    if isinstance(request_id, (dict, list, bool)):
+    is_text = request_id is None or isinstance(request_id, str)
+    if not is_text and not is_number(request_id):
         raise InvalidRequestError("Invalid Request: 'id' must be a string or a number", INVALID_REQUEST)
     if not isinstance(method, str) or not method:
         raise InvalidRequestError("Invalid Request: 'method' must be a string", INVALID_REQUEST, request_id)
@@ -161,7 +162,8 @@ def _data(part: Any, at: int) -> Wire | None:
     """The content of a data part, None for a part of another kind."""
     part = _object(part, f"message.parts[{at}]")
     content = part.get("content")
-    kind = part.get("type") or ("file" if "url" in part else "data" if isinstance(content, dict) else "text")
+    if (kind := part.get("type")) is None:
+        kind = "file" if "url" in part else "data" if isinstance(content, dict) else "text"
     if kind == "data" and isinstance(content, dict):
         return content
     if (kind == "text" and isinstance(content, str)) or (kind == "file" and isinstance(part.get("url"), str)):

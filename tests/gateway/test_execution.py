@@ -186,6 +186,7 @@ def test_a_json_rpc_error_has_its_number_and_data() -> None:
         ("timeout", "MCP_TIMEOUT"),
         ("protocol", "MCP_INVALID_RESPONSE"),
         ("result", "MCP_INVALID_RESULT"),
+        ("arguments", "-32602"),
         ("weather", "PROXY_INTERNAL_ERROR"),
     ],
 )
