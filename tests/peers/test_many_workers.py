@@ -8,6 +8,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -110,6 +111,12 @@ class Sent:
         self.leave()
         return self.response.status, body
 
+    def answer(self) -> Any:
+        """The one message of the response: JSON, or an event where the machine is so busy that a stream was begun."""
+        if self.response.headers["content-type"] == "text/event-stream":
+            return self.message()
+        return json.loads(self.whole()[1])
+
     def event(self) -> ServerSentEvent:
         """The next event with a message."""
         while not any(event.data for event in self._events):
@@ -172,7 +179,7 @@ def stateless(port: int, method: str, params: Wire) -> Any:
     name = params.get("name") or params.get("taskId") or ""
     message = plain(1, method, {**params, "_meta": META | TASKS})
     headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": method, "mcp_name": name}
-    return json.loads(Sent(port, "POST", message, **headers).whole()[1])
+    return Sent(port, "POST", message, **headers).answer()
 
 
 def text_of(message: Wire) -> str:
@@ -193,7 +200,7 @@ def test_any_worker_serves_any_request_of_a_session(workers: Workers) -> None:
     """Ours, DESIGN: what the official SDK cannot, whose sessions live in one process. LS-3, LS-6, LS-7."""
     workers.start(3)
     session = Session(workers)
-    assert len({text_of(json.loads(session.call(n, n, "who").whole()[1])) for n in range(3)}) == 3
+    assert len({text_of(session.call(n, n, "who").answer()) for n in range(3)}) == 3
 
     # A question is answered at another worker than the one that asks it.
     asking = [session.call(n, 10 + n, "ask") for n in range(2)]
@@ -243,7 +250,7 @@ def test_what_changes_at_one_worker_is_announced_by_another(workers: Workers, ve
     assert alone.message()["method"] == "notifications/subscriptions/acknowledged"
 
     for number, name in enumerate(("one", "two", "three")):
-        assert text_of(json.loads(session.call(2, 10 + number, "write", name=name).whole()[1])) == "written"
+        assert text_of(session.call(2, 10 + number, "write", name=name).answer()) == "written"
 
     assert [listening.message()["params"]["uri"] for _ in range(2)] == ["note://two", "note://three"]
     assert alone.message()["params"]["uri"] == "note://three"
@@ -262,19 +269,22 @@ def test_clients_behind_a_proxy_notice_nothing(workers: Workers) -> None:
             host = Host(elicit=lambda _: NAME)
             client = MCPClient.from_entry(read_entry("shared", {"url": url, **entry}), ENOUGH_SECONDS, host=host)
             with client:
-                seen = {text_of({"result": client.call("who", {})}) for _ in range(8)}
+                # Which of them takes a connection is up to the system, and on an idle machine often the same one.
+                seen, ends = set[str](), time.monotonic() + ENOUGH_SECONDS
+                while len(seen) < 2:
+                    assert time.monotonic() < ends, seen
+                    seen.add(text_of({"result": client.call("who", {})}))
                 assert text_of({"result": client.call("ask", {})}) == "hello Ada"
-            assert len(seen) > 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for mode in ("auto", "legacy"):
-                assert len(asyncio.run(official(url, mode))) > 1
+                asyncio.run(official(url, mode))
     finally:
         proxy.end()
 
 
-async def official(url: str, mode: Any) -> set[str]:
-    """The workers that have served a client of the official SDK, which was asked and was told of progress."""
+async def official(url: str, mode: Any) -> None:
+    """Have two workers serve a client of the official SDK, which is asked and told of progress."""
     from mcp import Client, types
 
     progress: list[float] = []
@@ -286,9 +296,11 @@ async def official(url: str, mode: Any) -> set[str]:
         progress.append(done)
 
     async with Client(url, mode=mode, elicitation_callback=elicit) as client:
-        seen = {(await client.call_tool("who", {})).content[0].text for _ in range(8)}  # type: ignore[union-attr]
+        seen = set[str]()
+        async with asyncio.timeout(ENOUGH_SECONDS):
+            while len(seen) < 2:
+                seen.add((await client.call_tool("who", {})).content[0].text)  # type: ignore[union-attr]
         assert (await client.call_tool("ask", {})).content[0].text == "hello Ada"  # type: ignore[union-attr]
-    return seen
 
 
 def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
@@ -308,7 +320,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
 
     with suppress(ConnectionError, http.client.HTTPException):
         working.ends()
-    assert text_of(json.loads(session.call(2, 2, "who").whole()[1]))
+    assert text_of(session.call(2, 2, "who").answer())
     assert session.get(2, last_event_id=str(seen.id)).response.status == 200
 
     def state(task_id: str, worker: int) -> Wire:
@@ -360,7 +372,7 @@ def test_a_redis_that_is_gone_slow_or_full_is_a_clear_503(workers: Workers, redi
     assert session.get(0, last_event_id=str(seen.id)).response.status == 200
 
     with trouble(redis_server.fill, lambda: redis_server.fill(full=False)):
-        assert text_of(json.loads(session.call(1, 3, "who").whole()[1]))
+        assert text_of(session.call(1, 3, "who").answer())
         status, body = Sent(port, "POST", initialize()).whole()
         assert (status, json.loads(body)["error"]["message"]) == (503, "the store is full; repeat this later")
     assert Session(workers).call(1, 1, "who").whole()[0] == 200
