@@ -13,7 +13,7 @@ it may take seconds, and fail: `StoreError`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 # Given each message of a channel; None where some may have been lost, because the store was not reached for a while.
@@ -51,6 +51,9 @@ class Store(Protocol):
 
     def get(self, name: str, seconds: float | None = None) -> bytes | None:
         """The value; None if there is none. With `seconds`, it is renewed too."""
+
+    def get_all(self, names: Sequence[str], seconds: float) -> list[bytes | None]:
+        """The values of several names, each as `get` with `seconds`, in the time that one takes."""
 
     def put(self, name: str, value: bytes, seconds: float) -> None:
         """Keep a value, in the place of any other. Raises `StoreFullError`; any earlier value then stays."""

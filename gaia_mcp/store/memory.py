@@ -6,7 +6,7 @@ import heapq
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from gaia_mcp.store import MAX_EVENTS, Event, Listener, StoreFullError
@@ -78,6 +78,10 @@ class MemoryStore:
             if value is not None and seconds is not None:
                 self._expire(name, self._entries[name], seconds)
             return value
+
+    def get_all(self, names: Sequence[str], seconds: float) -> list[bytes | None]:
+        """As in `Store`."""
+        return [self.get(name, seconds) for name in names]
 
     def put(self, name: str, value: bytes, seconds: float) -> None:
         """As in `Store`."""

@@ -8,7 +8,7 @@ are sent over the connections of `redis_connections`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -89,6 +89,11 @@ class RedisStore:
         command = ("GET", self._key(name)) if seconds is None else ("GETEX", self._key(name), "PX", _ms(seconds))
         found: bytes | None = self._ask(*command)
         return found
+
+    def get_all(self, names: Sequence[str], seconds: float) -> list[bytes | None]:
+        """As in `Store`."""
+        commands = [("GETEX", self._key(name), "PX", _ms(seconds)) for name in names]
+        return self._tried(lambda: self._connections.ask_all(commands))
 
     def put(self, name: str, value: bytes, seconds: float) -> None:
         """As in `Store`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -55,6 +56,21 @@ class RedisConnections:
             raise
         self._release(connection)
         return response
+
+    def ask_all(self, commands: Sequence[tuple[str | bytes | int, ...]]) -> list[Any]:
+        """The responses to commands that are sent at once: few and short ones, for nothing is read meanwhile. Raises as
+        `ask`, where one of them fails.
+        """
+        connection = self._usable()
+        try:
+            connection.send_packed_command(connection.pack_commands(commands))
+            responses = [connection.read_response() for _ in commands]
+        except BaseException:
+            # There may be more responses on it.
+            connection.disconnect()
+            raise
+        self._release(connection)
+        return responses
 
     def run(self, script: Script, key: str, *given: bytes | int) -> Any:
         """What a script returns for an entry. Raises as `ask`."""

@@ -31,6 +31,19 @@ class StoreContract:
 
         assert store.get("a") is None
 
+    def test_several_values_are_had_and_renewed_at_once(self, store: Store, advance: Callable[[float], None]) -> None:
+        """Ours."""
+        store.put("a", b"1", 1000)
+        store.put("b", b"2", 1000)
+        store.append("log", b"3", 1000)
+
+        assert store.get_all(["b", "none", "a", "b"], 2000) == [b"2", None, b"1", b"2"]
+        assert store.get_all([], 2000) == []
+        with pytest.raises(ValueError, match="log"):
+            store.get_all(["a", "log", "b"], 2000)
+        advance(1000)
+        assert (store.get("a"), store.get("b")) == (b"1", b"2")
+
     def test_putting_a_value_again_replaces_it_and_its_expiry(
         self, store: Store, advance: Callable[[float], None]
     ) -> None:

@@ -62,6 +62,16 @@ def test_one_connection_is_enough_for_one_command_at_a_time(connections: RedisCo
     assert connections.ask("GET", "a") == b"1"
 
 
+def test_commands_are_sent_at_once(connections: RedisConnections) -> None:
+    """Ours: and those after one that is refused leave nothing behind."""
+    first = own_id(connections)
+    assert connections.ask_all([("SET", "a", b"1"), ("GET", "a"), ("CLIENT", "ID")]) == [b"OK", b"1", first]
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        connections.ask_all([("LPUSH", "a", b"2"), ("GET", "a")])
+
+    assert connections.ask("GET", "b") is None
+
+
 def test_a_command_does_not_wait_for_another(redis_server: RedisServer, connections: RedisConnections) -> None:
     """Ours: each thread that asks has a connection of its own."""
     blocked = Blocked(redis_server, connections)

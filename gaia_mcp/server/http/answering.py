@@ -39,8 +39,8 @@ class Answering:
     """How the answers of one era differ.
 
     `head_of` is the status of a message that is the only one, with further headers. A stream is begun too if nothing
-    was sent within `patience_seconds`; `streaming` is entered meanwhile, and makes what it begins with. `gone` is
-    called when the client has gone away before the end.
+    was sent within the seconds that `patience` returns; `streaming` is entered meanwhile, and makes what it begins
+    with. `gone` is called when the client has gone away before the end.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Answering:
         head_of: Callable[[Sent], Head],
         gone: Callable[[], None],
         streaming: Callable[[], AbstractAsyncContextManager[bytes]] = lambda: nullcontext(b""),
-        patience_seconds: float,
+        patience: Callable[[], float],
         keep_alive_seconds: float,
     ) -> None:
         self._head_of = head_of
         self._gone = gone
         self._streaming = streaming
-        self._patience_seconds = patience_seconds
+        self._patience = patience
         self._keep_alive_seconds = keep_alive_seconds
 
     async def answer(self, exchange: Exchange, request: Received, send: Send) -> None:
@@ -67,7 +67,7 @@ class Answering:
         watch = asyncio.create_task(self._watch(exchange, request))
         try:
             if sent is None:
-                sent = await exchange.next(self._patience_seconds)
+                sent = await exchange.next(self._patience())
             if sent is not None and exchange.has_ended:
                 await self._send_only(sent, send)
             elif not exchange.is_closed:

@@ -83,6 +83,9 @@ class Exchange:
             wakeups = _wakeups[self._loop] = Wakeups(self._loop)
         self._wakeups = wakeups
         self.open = set(ids)
+        # Whether it is not known yet if its requests are taken in; and why they were not.
+        self._is_held = False
+        self._problem: Exception | None = None
         # Whether the client reads it no more.
         self.is_closed = False
         # Whether it is answered by a stream of events.
@@ -115,6 +118,21 @@ class Exchange:
         """Whether the connection is to end now, and the client comes back for what follows."""
         return self._is_to_be_released and self.is_resumable
 
+    def hold(self) -> None:
+        """Have `next` return nothing before `go_on` or `refuse`: its requests may yet be refused."""
+        self._is_held = True
+
+    def go_on(self) -> None:
+        """Its requests were taken in."""
+        self._is_held = False
+        if self._is_ready:
+            self._wake()
+
+    def refuse(self, problem: Exception) -> None:
+        """Have `next` raise this: its requests were not taken in."""
+        self._problem = problem
+        self.go_on()
+
     def put(self, sent: Sent, answered: Iterable[RequestId] = ()) -> None:
         """Add a message, which answers these requests."""
         if not self.is_closed and (self._unread is None or sent not in self._unread):
@@ -145,10 +163,14 @@ class Exchange:
             return self._room.wait_for(lambda: self._has_room() or self.is_closed, seconds)
 
     async def next(self, seconds: float) -> Sent | None:
-        """The next message, waited for up to `seconds`; None if none comes, it `has_ended` or `is_released`."""
-        while not self._messages and self.open and not self.is_closed and not self.is_released:
-            if not await self._wait(seconds):
+        """The next message, waited for up to `seconds`, and while this is held; None if none comes, it `has_ended` or
+        `is_released`. Raises what it was refused with.
+        """
+        while not self._is_ready and not self.is_closed:
+            if not await self._wait(seconds) and not self._is_held:
                 break
+        if self._problem is not None:
+            raise self._problem
         if not self._messages:
             return None
         sent = self._messages.popleft()
@@ -170,7 +192,7 @@ class Exchange:
         """Whether something may have come within this time."""
         self._is_waking = False
         # Looked at again: a message may have come just before that, and will wake nothing.
-        if self._messages or not self.open or self.is_released:
+        if self._is_ready:
             return True
         self._waiter = self._loop.create_future()
         timer = self._loop.call_later(seconds, self.woken, False)
@@ -181,6 +203,8 @@ class Exchange:
             self._waiter = None
 
     def _wake(self) -> None:
+        if self._is_held:
+            return  # Looked at by `go_on`, after what has come just now.
         if threading.get_ident() == self._thread:
             self.woken()
         elif not self._is_waking:
@@ -191,6 +215,13 @@ class Exchange:
         """In the event loop: look whether a message has come."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(is_in_time)
+
+    @property
+    def _is_ready(self) -> bool:
+        """Whether there is something that `next` need not wait for."""
+        if self._is_held:
+            return False
+        return bool(self._messages) or not self.open or self.is_released or self._problem is not None
 
     def _has_room(self) -> bool:
         ahead = self._bytes_put - self._bytes_taken

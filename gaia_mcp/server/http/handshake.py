@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
@@ -43,6 +43,16 @@ PATIENCE_SECONDS = 0.2
 RETRY_MS = 1000
 
 
+class Opened(NamedTuple):
+    """The requests of a POST that were taken in: their session, the log that is kept of the stream that answers them,
+    and how long that is not begun without a message.
+    """
+
+    session: Session
+    log: EventLog
+    patience_seconds: float
+
+
 class HandshakeEndpoint:
     """Answers the requests of the sessions for one provider. `following` counts the open streams."""
 
@@ -61,11 +71,23 @@ class HandshakeEndpoint:
             return
         reads = [jsonrpc.classify(part) for part in _parts(message)]
         exchange = Exchange(read.id for read in reads if isinstance(read, Request))
-        session, log = await self._threads.run(self._take, request, message, reads, exchange)
-        if log is None:
-            await send_body(send, 202, b"")
+        opened: list[Opened] = []
+
+        def take(session: Session | None = None) -> None:
+            """Without the session, the store is asked for it."""
+            session = session or self._session(request)
+            log = self._take(session, request, message, reads, exchange)
+            if log is not None:
+                opened.append(Opened(session, log, self._patience_seconds(request.caller)))
+
+        if exchange.open and self._store.is_shared:
+            self._look_up(request, exchange, take)
         else:
-            await self._answer(session, exchange, log, request, send)
+            await self._threads.run(take)
+            if not opened:
+                await send_body(send, 202, b"")
+                return
+        await self._answer(exchange, opened, request, send)
 
     async def get(self, request: Received, send: Send) -> None:
         """Open the stream for what belongs to no request, or continue a stream. Raises `RefusalError`."""
@@ -115,47 +137,67 @@ class HandshakeEndpoint:
         await send_body(send, 200 if session_id else 400, sent.data, headers)
 
     def _session(self, request: Received) -> Session:
-        version = request.headers.get(VERSION_HEADER.lower())
-        if version is not None and version not in HANDSHAKE_VERSIONS:
-            known = ", ".join(HANDSHAKE_VERSIONS)
-            raise RefusalError(400, f"{VERSION_HEADER} is {version!r}, and of a session one of {known}")
-        if (session_id := request.headers.get(SESSION_HEADER.lower())) is None:
-            raise RefusalError(400, f"{SESSION_HEADER} is missing: send initialize first")
-        return self._sessions.find(session_id, request.caller.principal)
+        return self._sessions.find(_session_id(request), request.caller.principal)
 
-    async def _answer(self, session: Session, exchange: Exchange, log: EventLog, request: Received, send: Send) -> None:
+    def _look_up(self, request: Received, exchange: Exchange, take: Callable[[Session | None], None]) -> None:
+        """Have a thread take in the requests of an exchange, once it is known whether their session has changed. Where
+        there is more to ask the store for, another one does, and those that come next need not wait for that.
+        """
+
+        def taken(session: Session | None = None) -> None:
+            try:
+                take(session)
+            except Exception as problem:  # noqa: BLE001 (raised to whoever waits for its messages)
+                exchange.refuse(problem)
+            else:
+                exchange.go_on()
+
+        def found(session: Session | None) -> None:
+            if session is not None:
+                taken(session)
+            elif not self._threads.start(taken):
+                exchange.refuse(_ending())
+
+        session_id = _session_id(request)
+        exchange.hold()
+        if not self._sessions.look_up(session_id, request.caller.principal, found):
+            raise _ending()
+
+    async def _answer(self, exchange: Exchange, opened: list[Opened], request: Received, send: Send) -> None:
         loop = asyncio.get_running_loop()
 
         @asynccontextmanager
         async def streaming() -> AsyncIterator[bytes]:
             taken_over = partial(loop.call_soon_threadsafe, exchange.close)
+            session, log, _ = opened[0]
             opening, leave = await self._threads.run(_begin_stream, session, log, taken_over)
             try:
                 yield opening
             finally:
                 leave()
 
-        patience = PATIENCE_SECONDS
-        if request.caller.scopes is not None and self._served.workers.waiting:
-            # A call that waits for a thread may yet lack scopes, which the status of a stream cannot tell.
-            patience = self._served.limits.keep_alive_seconds
         answering = Answering(
             head_of=partial(_head_of, request.caller),
             # The session's log goes on with what it is sent.
             gone=lambda: None,
             streaming=streaming,
-            patience_seconds=patience,
+            patience=lambda: opened[0].patience_seconds,
             keep_alive_seconds=self._served.limits.keep_alive_seconds,
         )
         await answering.answer(exchange, request, send)
 
+    def _patience_seconds(self, caller: Caller) -> float:
+        if caller.scopes is not None and self._served.workers.waiting:
+            # A call that waits for a thread may yet lack scopes, which the status of a stream cannot tell.
+            return self._served.limits.keep_alive_seconds
+        return PATIENCE_SECONDS
+
     # What asks the store.
 
     def _take(
-        self, request: Received, message: Any, reads: list[Classified], exchange: Exchange
-    ) -> tuple[Session, EventLog | None]:
-        """Take in what a POST carries: its session, and the log of its requests, if it has any."""
-        session = self._session(request)
+        self, session: Session, request: Received, message: Any, reads: list[Classified], exchange: Exchange
+    ) -> EventLog | None:
+        """Take in what a POST carries: the log of its requests, if it has any."""
         if isinstance(message, list) and not (message and session.version == BATCH_VERSION):
             _checked(jsonrpc.classify(message))
         requests = []
@@ -165,7 +207,7 @@ class HandshakeEndpoint:
             else:
                 self._sessions.deliver(session, part)
         if not requests:
-            return session, None
+            return None
         if len(exchange.open) < len(requests):
             raise RefusalError(400, "two requests have the same id")
         if not self._served.workers.has_room:
@@ -178,7 +220,7 @@ class HandshakeEndpoint:
         except BaseException:
             session.drop(exchange)
             raise
-        return session, log
+        return log
 
     def _created(self, request: Received, message: dict[str, Any], exchange: Exchange) -> str:
         """The id of the session that a message has begun, "" if it was refused."""
@@ -228,6 +270,21 @@ Classified: TypeAlias = jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result 
 
 def _parts(message: Any) -> list[Any]:
     return message if isinstance(message, list) else [message]
+
+
+def _session_id(request: Received) -> str:
+    """The session that a request names. Raises `RefusalError`."""
+    version = request.headers.get(VERSION_HEADER.lower())
+    if version is not None and version not in HANDSHAKE_VERSIONS:
+        known = ", ".join(HANDSHAKE_VERSIONS)
+        raise RefusalError(400, f"{VERSION_HEADER} is {version!r}, and of a session one of {known}")
+    if (session_id := request.headers.get(SESSION_HEADER.lower())) is None:
+        raise RefusalError(400, f"{SESSION_HEADER} is missing: send initialize first")
+    return session_id
+
+
+def _ending() -> RefusalError:
+    return overloaded("this server is ending")
 
 
 def _begin_stream(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import encode, parse
+from gaia_mcp.server.http.lookups import Lookups
 from gaia_mcp.server.http.refusals import RefusalError, overloaded, store_failed
 from gaia_mcp.server.http.session import Session
 from gaia_mcp.store import Store, StoreError
@@ -62,6 +63,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._live: dict[str, _Live] = {}
         self._swept_at = time.monotonic()
+        self._lookups = Lookups(store, self._seconds)
 
     def __len__(self) -> int:
         """How many live here."""
@@ -103,6 +105,14 @@ class Sessions:
         if session.principal != principal:
             raise _unknown()
         return session
+
+    def look_up(self, session_id: str, principal: str | None, found: Callable[[Session | None], object]) -> bool:
+        """As `find`, for many requests at once: `found` is called by another thread, with the session if it lives here
+        and has not changed elsewhere. With None `find` has to tell. Whether it will be called: not after the end.
+        """
+        return self._lookups.ask(
+            self._name(session_id), lambda saved: found(self._current(session_id, principal, saved))
+        )
 
     def save(self, session: Session) -> None:
         """Let every worker know what this one knows of a session."""
@@ -156,8 +166,21 @@ class Sessions:
 
     def close(self) -> None:
         """Let none live here any more. The store still knows them."""
+        self._lookups.close()
         for session_id in list(self._live):
             self._end(session_id)
+
+    def _current(self, session_id: str, principal: str | None, saved: bytes | None) -> Session | None:
+        """The session, if there is nothing to ask the store for beside what it has `saved`."""
+        now = time.monotonic()
+        live = self._live.get(session_id)
+        if live is None or live.unsubscribe is None or now >= self._swept_at + SWEEP_SECONDS:
+            return None
+        session = live.session
+        if session.saved != saved or session.principal != principal:
+            return None
+        live.used_at = now
+        return session
 
     def _name(self, session_id: str) -> str:
         """The name of a session in the store: of what is saved of it, and of the channel for its changes."""

@@ -108,7 +108,7 @@ class StatelessEndpoint:
             answering = Answering(
                 head_of=own if form is None else form.head_of,
                 gone=lambda: calls.cancel(read.id),
-                patience_seconds=served.limits.keep_alive_seconds if form is None else form.patience_seconds,
+                patience=lambda: served.limits.keep_alive_seconds if form is None else form.patience_seconds,
                 keep_alive_seconds=served.limits.keep_alive_seconds,
             )
             await answering.answer(exchange, request, send)

@@ -30,6 +30,15 @@ class StoreThreads:
             return function(*args, **given)
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **given))
 
+    def start(self, function: Callable[[], object]) -> bool:
+        """Have a thread run something that asks a shared store, and must not raise; whether it will, before the end."""
+        assert self._executor is not None  # noqa: S101 (a store in memory is asked where one is)
+        try:
+            self._executor.submit(function)
+        except RuntimeError:
+            return False
+        return True
+
     def close(self) -> None:
         """End the threads, as soon as they have nothing to do."""
         if self._executor is not None:

@@ -81,6 +81,11 @@ class Asked:
         """Take everything again."""
         self._loop.call_soon_threadsafe(self._reads.set)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of its response was sent."""
+        return self.start is not None or not self._sent.empty()
+
     def end(self) -> None:
         """Wait until the app has ended it."""
         self.task.result(PATIENCE_SECONDS)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import pytest
+
 from gaia_mcp.server.http.exchange import MAX_AHEAD, MAX_AHEAD_BYTES, Exchange, Sent, sent_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -195,6 +197,44 @@ def test_a_call_that_is_far_ahead_of_its_client_waits() -> None:
         waiting = asyncio.create_task(asyncio.to_thread(exchange.await_room, PATIENCE_SECONDS))
         exchange.close()
         assert await waiting
+
+    run(test)
+
+
+def test_nothing_comes_before_its_requests_are_taken_in() -> None:
+    """Ours: they may yet be refused, however long that takes."""
+
+    async def test() -> None:
+        exchange = Exchange((1, 2))
+        exchange.hold()
+        exchange.put(ONE, [1])
+        waiting = asyncio.create_task(exchange.next(0.001))
+        assert await asyncio.wait((waiting,), timeout=0.05) == (set(), {waiting})
+        thread = threading.Thread(target=exchange.go_on)
+        thread.start()
+        assert await waiting == ONE
+        thread.join()
+
+        exchange.hold()
+        exchange.go_on()
+        assert await exchange.next(0.001) is None
+
+    run(test)
+
+
+def test_requests_that_are_refused_get_no_message() -> None:
+    """Ours: whatever was put in before that."""
+
+    async def test() -> None:
+        exchange = Exchange((1,))
+        exchange.hold()
+        waiting = asyncio.create_task(exchange.next(1))
+        exchange.put(ONE)
+        thread = threading.Thread(target=exchange.refuse, args=(LookupError("no session"),))
+        thread.start()
+        with pytest.raises(LookupError, match="no session"):
+            await waiting
+        thread.join()
 
     run(test)
 

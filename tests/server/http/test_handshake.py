@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http import handshake
+from gaia_mcp.server.http import answering, handshake
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.store.memory import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.stores import FailingStore
-from tests.server.talk import cancel, initialize, plain
+from tests.server.talk import call, cancel, initialize, plain
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -571,6 +571,66 @@ def test_what_needs_a_store_that_fails_is_503(serve: Serve) -> None:
     assert status("subscribe", listen) == [503]
     assert status("remove", lambda: server.ask("DELETE", **session)) == [503]
     assert set_level().reply().status == 200
+
+
+def test_the_requests_of_a_session_are_served_by_every_worker(serve: Serve) -> None:
+    """Ours: by the first one of them as by those that follow, and each by what was agreed on at another."""
+    store = FailingStore()
+    one, two = (serve(app_of(Tools(hi=lambda _: "hello"), store=store)) for _ in range(2))
+    session = one.open_session()
+
+    for server in (one, two, one, two):
+        assert b"hello" in server.send(use(1, "hi"), **session).reply().body
+    assert one.ask("DELETE", **session).reply().status == 204
+    for server in (one, two):
+        assert server.send(use(2, "hi"), **session).reply().status == 404
+        assert server.send(use(2, "hi")).reply().status == 400
+
+
+class Held(FailingStore):
+    """Holds those who ask for a value, if it has a gate."""
+
+    gate: Gate | None = None
+
+    def get(self, *given: Any) -> Any:
+        if self.gate is not None:
+            self.gate()
+        return super().get(*given)
+
+
+def test_a_request_waits_for_the_store_as_long_as_that_takes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: its status is not known before, so that no stream begins; other clients are served meanwhile."""
+    monkeypatch.setattr(answering, "QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(handshake, "PATIENCE_SECONDS", 0.0)
+    store = Held()
+    server = serve(app_of(Tools(hi=lambda _: "hello"), store=store))
+    session = server.open_session()
+    store.gate = Gate()
+    waiting = server.send(use(1, "hi"), **session)
+    store.gate.await_entered()
+
+    assert b"hello" in server.stateless(call(1, "hi")).reply().body
+    assert not waiting.has_begun
+    store.gate.open()
+
+    assert waiting.head()["status"] == 200
+    assert b"hello" in waiting.reply().body
+
+
+def test_a_request_that_waits_for_the_store_at_the_end_is_refused(serve: Serve) -> None:
+    """Ours: 503, as one that comes later."""
+    store = Held()
+    server = serve(app_of(Tools(hi=lambda _: "hello"), store=store))
+    session = server.open_session()
+    store.gate = Gate()
+    waiting = server.send(use(1, "hi"), **session)
+    store.gate.await_entered()
+    server.app.close()
+
+    assert server.send(use(2, "hi"), **session).reply().status == 503
+    store.gate.open()
+
+    assert waiting.reply().status == 503
 
 
 def test_a_listening_stream_outlives_a_store_that_fails(serve: Serve) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,6 +89,50 @@ def test_any_worker_finds_it(sessions: Make) -> None:
     found.receive(plain(3, "logging/setLevel", {"level": "error"}))
     two.save(found)
     assert one.find(session.id, None).dumped() == found.dumped()
+
+
+def looked_up(sessions: Sessions, session_id: str, principal: str | None = None) -> Session | None:
+    """What is found without asking the store for more."""
+    found: SimpleQueue[Session | None] = SimpleQueue()
+    assert sessions.look_up(session_id, principal, found.put)
+    return found.get(timeout=PATIENCE_SECONDS)
+
+
+def test_a_session_that_has_not_changed_is_looked_up(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: where anything else is to be done, it has to be found."""
+    store = MemoryStore()
+    one, two = sessions(store), sessions(store)
+    session = begun(one, "ada")
+
+    assert looked_up(one, session.id, "ada") is session
+    assert looked_up(one, session.id, "eve") is None
+    assert looked_up(one, "other", "ada") is None
+    assert looked_up(two, session.id, "ada") is None
+    there = two.find(session.id, "ada")
+    assert looked_up(two, session.id, "ada") is there
+    fresh = one.create("ada")
+    assert looked_up(one, fresh.id, "ada") is None
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.0)
+    assert looked_up(one, session.id, "ada") is None
+    one.close()
+    assert not one.look_up(session.id, "ada", lambda _: None)
+
+
+def test_a_session_that_another_worker_has_changed_is_not_what_is_looked_up(sessions: Make) -> None:
+    """Ours: what its client has sent there is learned first, though its announcement was lost."""
+    store = FailingStore()
+    one, two = sessions(store), sessions(store)
+    session = begun(one)
+    there = two.find(session.id, None)
+    store.failing = {"publish"}
+    there.receive(plain(3, "logging/setLevel", {"level": "error"}))
+    assert status(lambda: two.save(there)) == 503
+    store.failing = set()
+
+    assert looked_up(one, session.id) is None
+    assert looked_up(one, one.find(session.id, None).id) is session
+    one.remove(session)
+    assert looked_up(two, session.id) is None
 
 
 def test_another_endpoint_does_not_find_it(sessions: Make) -> None:

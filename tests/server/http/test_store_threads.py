@@ -11,6 +11,7 @@ from gaia_mcp.server.http.store_threads import StoreThreads
 from gaia_mcp.store import StoreError
 from gaia_mcp.store.memory import MemoryStore
 from tests.server.stores import FailingStore
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_a_store_in_memory_is_asked_in_the_event_loop() -> None:
@@ -44,3 +45,14 @@ def test_a_store_that_is_shared_is_asked_in_a_thread() -> None:
 
     asyncio.run(test())
     threads.close()
+
+
+def test_what_is_started_is_not_waited_for() -> None:
+    """Ours: it runs in a thread, unless they have ended."""
+    threads = StoreThreads(FailingStore())
+    has_run = threading.Event()
+
+    assert threads.start(has_run.set)
+    assert has_run.wait(PATIENCE_SECONDS)
+    threads.close()
+    assert not threads.start(has_run.set)
