@@ -91,11 +91,16 @@ def test_a_server_that_is_mute_after_the_probe_is_started_again_with_initialize_
     client = start_server("mute_after_probe", is_open=False)
     mute = ["server/discover", "initialize"]
 
-    def now() -> float:
-        # The time for the probe passes when that is read, and half of what is left when `initialize` is.
-        return time.monotonic() + sum((10, 20)[: len(start_server.notes("mute_after_probe"))])
+    read_at: list[float] = []
 
-    client.open(Deadline(50, clock=now))
+    def now() -> float:
+        # The time for the probe passes when that was read, and half of what is left when `initialize` was. A moment
+        # later, for the client may not have begun to wait for the response yet.
+        shown = time.monotonic()
+        read_at.extend([shown] * (len(start_server.notes("mute_after_probe")) - len(read_at)))
+        return shown + sum(seconds for seconds, at in zip((10, 45), read_at, strict=False) if shown > at + 0.5)
+
+    client.open(Deadline(100, clock=now))
 
     assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
     assert start_server.notes("mute_after_probe")[:4] == [*mute, "initialize", "notifications/initialized"]
