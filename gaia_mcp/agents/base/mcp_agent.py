@@ -16,7 +16,7 @@ from gaia_mcp.agents.base.tools import marks_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# The attribute of an agent that holds the listeners to its changes. There is none before it is served.
+# An agent has this attribute once it is served: the listeners to its changes.
 _LISTENERS = "_mcp_listeners"
 
 if TYPE_CHECKING:
