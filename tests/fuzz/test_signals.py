@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.oracles import Fault
-from tests.fuzz.signals import check_end, rows
+from tests.fuzz.signals import BIN, LOADING, check_end, rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,12 +27,27 @@ def test_a_command_ends_in_order_whenever_a_signal_comes() -> None:
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [(1, 'Traceback\n  File "/x/gaia_mcp/cli/program.py", line 9, in main'), (143, ""), (-9, ""), (99, "")],
+    [
+        (1, 'Traceback\n  File "/x/gaia_mcp/cli/program.py", line 9, in main'),
+        (1, f"Traceback\n    {LOADING}\nImportError: no\n"),
+        (-2, 'Traceback\n  File "/x/gaia_mcp/cli/program.py", line 9, in main\nKeyboardInterrupt\n'),
+        (143, ""),
+        (-9, ""),
+        (99, ""),
+    ],
 )
 def test_an_end_that_is_out_of_order_is_found(code: int, told: str) -> None:
     """Ours: the check can fail."""
     with pytest.raises(Fault):
         check_end(signal.SIGINT, code, told)
+
+
+def test_ctrl_c_before_the_program_has_begun_is_no_fault() -> None:
+    """Ours: only a traceback below the very line by which the installed script loads us is Python's own."""
+    assert LOADING in (BIN / "gaia").read_text()
+
+    told = f'Traceback\n  File "/x/bin/gaia", line 5, in <module>\n    {LOADING}\nKeyboardInterrupt\n'
+    check_end(signal.SIGINT, -2, told)
 
 
 @pytest.mark.parametrize("code", [130, -2, 0])
