@@ -6,6 +6,7 @@ server sees: this is uvicorn's protocol for HTTP/1.1 with limits, looked at once
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,6 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Iterable
 
     from uvicorn import Config
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Headers that have not ended within so many bytes are given up.
 HEADER_BYTES = 64 * 1024
+# What is written is sent at once when it has become so much.
+_JOINED_BYTES = 16 * 1024
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -34,6 +36,40 @@ class ConnectionLimits(NamedTuple):
     idle_seconds: float = 75.0
     # In this time a client takes some of what is sent to it, or is disconnected.
     stalled_seconds: float = 60.0
+
+
+class JoinedWrites:
+    """A transport that sends together what is written in one turn of its event loop: the head of a response and its
+    body are one call of the system, and one packet. Everything else is as the transport has it.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send this soon, after what was written before."""
+        if len(self._unsent) + len(data) >= _JOINED_BYTES:
+            self._send()
+            self._transport.write(data)
+        elif data:
+            if not self._unsent:
+                self._loop.call_soon(self._send)
+            self._unsent += data
+
+    def close(self) -> None:
+        """Send what was written, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._unsent:
+            unsent, self._unsent = self._unsent, bytearray()
+            self._transport.write(unsent)
 
 
 class LimitedConnection(H11Protocol):
@@ -57,6 +93,7 @@ class LimitedConnection(H11Protocol):
             transport.close()
             return
         super().connection_made(transport)
+        self.transport = JoinedWrites(transport)  # type: ignore[assignment]
         self._headers_due = time.monotonic() + self.limits.header_seconds
 
     def data_received(self, data: bytes) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits
+from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits, JoinedWrites
 from tests.server.http.asgi import Tools, text_of
 from tests.server.http.sockets import rest, stateless_call, until
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -79,6 +80,50 @@ def test_a_client_that_reads_slowly_is_served(listen: Listen) -> None:
     port = listen(Tools(large=lambda _: "x" * 3_000_000))
 
     assert len(until(port.begin("large"), b"isError")) > 3_000_000
+
+
+class Written:
+    """A transport, as far as a response is written to it."""
+
+    def __init__(self) -> None:
+        self.calls: list[bytes | str] = []
+
+    def write(self, data: bytes) -> None:
+        self.calls.append(bytes(data))
+
+    def close(self) -> None:
+        self.calls.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.calls
+
+
+def test_what_is_written_in_one_turn_is_sent_at_once_and_in_order() -> None:
+    """Ours: the head of a response and its body are one packet; what is large waits for nothing."""
+
+    async def write() -> list[bytes | str]:
+        written: Any = Written()
+        joined: Any = JoinedWrites(written)
+        for data in (b"head", b"", b"body"):
+            joined.write(data)
+        assert written.calls == []
+        await asyncio.sleep(0)
+        assert written.calls == [b"headbody"]
+        joined.write(b"")
+        await asyncio.sleep(0)
+        assert written.calls == [b"headbody"]
+        joined.write(b"h")
+        joined.write(b"x" * 20_000)
+        joined.write(b"e")
+        assert written.calls[1:] == [b"h", b"x" * 20_000]
+        assert not joined.is_closing()
+        joined.close()
+        assert joined.is_closing()
+        await asyncio.sleep(0)
+        found: list[bytes | str] = written.calls[3:]
+        return found
+
+    assert asyncio.run(write()) == [b"e", "closed"]
 
 
 @pytest.mark.parametrize(
