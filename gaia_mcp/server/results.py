@@ -30,7 +30,9 @@ _CACHING = ("ttlMs", "cacheScope")
 # Begins the names in `_meta` that are the protocol's own.
 _RESERVED = "io.modelcontextprotocol/"
 
-_DUMP = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
+_DUMP_NESTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
+_DUMP_FLAT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",\n  ", ": ")).encode
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def call_result(tool: str, value: Any, misfits: Misfits | None = None) -> Wire:
@@ -71,7 +73,7 @@ def checked_result(value: Wire, misfits: Misfits | None = None) -> Wire:
     content = result.get("content")
     structured = _as_json(value.get("structuredContent"), "structuredContent")
     if content is None and "structuredContent" in value:
-        content = _DUMP(structured)
+        content = _dump(structured)
     result["content"] = checked_blocks([content] if isinstance(content, str) else content)
     # A null may be what the schema asks for.
     if structured is not None or (misfits is not None and "structuredContent" in value):
@@ -96,10 +98,10 @@ def _content_result(value: Any) -> Wire | None:
 def _json_result(value: Any, misfits: Misfits | None) -> Wire:
     is_error = _reports_failure(value)
     try:
-        text = _DUMP(value)
+        text = _dump(value)
     except TypeError:
         value = as_json_value(value)
-        text = _DUMP(value)
+        text = _dump(value)
     if isinstance(value, str):
         text = str(value)
     result: Wire = {"content": [_text(text)] if value is not None else [], "isError": is_error}
@@ -201,9 +203,19 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
     elif isinstance(value, str):
         described["text"] = value
     else:
-        described["text"] = _DUMP(value)
+        described["text"] = _dump(value)
         described.setdefault("mimeType", "application/json")
     return {"contents": [described]}
+
+
+def _dump(value: Any) -> str:
+    """`value` as JSON with an indent of two."""
+    parts = value.values() if type(value) is dict else value if type(value) is list else ()
+    if parts and _SCALARS.issuperset(map(type, parts)):
+        # Most results have one level; `json` has C code for what it does not indent.
+        text = _DUMP_FLAT(value)
+        return f"{text[0]}\n  {text[1:-1]}\n{text[-1]}"
+    return _DUMP_NESTED(value)
 
 
 def _message(message: Any, where: str) -> Wire:

@@ -49,6 +49,20 @@ def test_any_other_json_value_becomes_structured_and_text(value: Any) -> None:
     assert result["isError"] is False
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1, "b": 'x\ny "é" \u2028', "c": None, 3: 1.5, "d": True}, [1, "2", None, False], {}, [], {"a": []},
+        [{}], [[1]], {"": ""}, [""], {"a": {"b": 1}, "c": 2}, "a\nb", 3, 1e300,
+    ],
+)  # fmt: skip
+def test_the_text_of_a_value_has_an_indent_of_two(value: Any) -> None:
+    """GAIA: as its documents show results, whether there is one level or several."""
+    expected = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+    assert _text_of(call_result("t", value)) == expected
+
+
 def test_text_beyond_ascii_is_left_readable() -> None:
     """Ours: a person reads the text block."""
     assert "grüße" in _text_of(call_result("t", {"text": "grüße"}))
