@@ -125,12 +125,9 @@ class HttpApp:
         for each in self._open:
             each.entrance.mark = mark
         apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
+        apps = {path: self._counted(path, _Begun(self, app)) for path, app in apps.items()}
         # Both spellings, for a redirect would lose the body or the token.
-        routes = [
-            Route(spelling, self._counted(path, _Begun(self, app)))
-            for path, app in apps.items()
-            for spelling in (path, f"{path}/")
-        ]
+        routes = [Route(spelling, app) for path, app in apps.items() for spelling in (path, f"{path}/")]
         if isinstance(authorizer, JwtAuthorizer):
             metadata = _metadata(authorizer)
             routes += [Route(path, metadata) for path in (METADATA_PATH, f"{METADATA_PATH}/{{rest:path}}")]
@@ -146,11 +143,14 @@ class HttpApp:
             signpost = Signpost(list(providers), limits, hosts, authorizer)
             routes += [Route(spelling, signpost) for spelling in ("/mcp", "/mcp/")]
         allowed = list(origins)
+        # What needs no search among the routes, and no middleware.
+        self._direct = {} if allowed else apps
         self._app = Starlette(routes=routes, middleware=[_cors(allowed)] if allowed else [], lifespan=self._lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As every ASGI app."""
-        await self._app(scope, receive, send)
+        app = self._direct.get(scope["path"]) if scope["type"] == "http" else None
+        await (app or self._app)(scope, receive, send)
 
     @property
     def unfinished(self) -> int:
