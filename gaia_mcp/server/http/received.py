@@ -11,6 +11,8 @@ from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.served_call import Transport
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import Receive, Scope
 
     from gaia_mcp.server.http.limits import Limits
@@ -24,6 +26,8 @@ _CLOSE = ((b"connection", b"close"),)
 _HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
 # The headers that tell about a trace; the others mean nothing without the first.
 _TRACE = ("traceparent", "tracestate", "baggage")
+# Who sends a request before anything is known of its caller.
+_ANYBODY = Caller()
 
 
 class Received:
@@ -32,14 +36,9 @@ class Received:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
         self.method: str = scope["method"]
-        self.headers: dict[str, str] = {}
-        self._header_bytes = 0
+        self.headers = _headers(scope["headers"])
         self._receive = receive
-        self.caller = Caller()
-        for raw_name, raw_value in scope["headers"]:
-            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
-            self._header_bytes += len(raw_name) + len(raw_value)
+        self.caller = _ANYBODY
 
     @property
     def transport(self) -> Transport:
@@ -52,7 +51,7 @@ class Received:
         """Raises `RefusalError` for headers that are too large, or give the body two lengths (RFC 9112, section 6.3):
         what lies between may have believed the other.
         """
-        if self._header_bytes > limits.header_bytes:
+        if sum(len(name) + len(value) for name, value in self.scope["headers"]) > limits.header_bytes:
             raise RefusalError(431, f"the headers have more than {limits.header_bytes} bytes", headers=_CLOSE)
         if "content-length" in self.headers and "transfer-encoding" in self.headers:
             raise RefusalError(400, "the request has both a length and a transfer encoding", headers=_CLOSE)
@@ -108,6 +107,16 @@ class Received:
         """Return when the client has gone away. To be used after the body was read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    if len(headers) < len(raw):
+        headers = {}
+        for raw_name, raw_value in raw:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
 
 
 class ClientDisconnectedError(Exception):
