@@ -112,6 +112,11 @@ class Connection:
         else:
             self._receive_message(message)
 
+    def receive_request(self, request: Request) -> None:
+        """As `receive_message`, for a request that has been read."""
+        self._about = None
+        self._receive_request(request)
+
     # What subclasses decide.
 
     def _accepts_batches(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
 from gaia_mcp.protocol.input_required import RETRY_MEMBERS
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, Result
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, Result
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.encoding import as_json
@@ -43,7 +43,8 @@ class Calls:
     carries from one run of a call to the next. `waiting` is entered by the thread of a call that waits for its client;
     `pace` is called in that of one which reports or logs, after each message, and may wait until the client follows.
     `close_stream` closes the connection on which the client waits for a call, if it comes back for what follows.
-    `tasks` are those of the server; without them this client has tasks of its own, which end with it.
+    `tasks` are those of the server; without them this client has tasks of its own, which end with it. Without
+    `follows` the client is told of no changes.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Calls:
         pace: Callable[[ServedCall], None] = lambda _: None,
         close_stream: Callable[[ServedCall], None] = lambda _: None,
         tasks: Tasks | None = None,
+        *,
+        follows: bool = True,
     ) -> None:
         self.waiting = waiting
         self.close_stream = close_stream
@@ -82,7 +85,7 @@ class Calls:
         self._sending = threading.Lock()
         self._sender: int | None = None
         self._is_closed = False
-        self._stop_listening = provider.on_change(self.announce, connection.subscriptions)
+        self._stop_listening = provider.on_change(self.announce, connection.subscriptions) if follows else lambda: None
 
     def __len__(self) -> int:
         """How many requests have been received and neither answered nor cancelled."""
@@ -116,21 +119,15 @@ class Calls:
 
         `about` is the request on whose own stream the record arrived, None for a channel that has one stream.
         """
-        with self._lock:
-            self._connection.receive(record, about)
-            jobs = self._take_jobs()
-        if self._outbox:
-            self._flush()
-        return jobs
+        return self._take_in(self._connection.receive, record, about)
 
     def receive_message(self, value: Any) -> list[Job]:
         """As `receive`, for a JSON value that has been parsed."""
-        with self._lock:
-            self._connection.receive_message(value)
-            jobs = self._take_jobs()
-        if self._outbox:
-            self._flush()
-        return jobs
+        return self._take_in(self._connection.receive_message, value)
+
+    def receive_request(self, request: Request) -> list[Job]:
+        """As `receive`, for a request that has been read."""
+        return self._take_in(self._connection.receive_request, request)
 
     def is_running(self, request_id: RequestId) -> bool:
         """Whether the request has been received and neither answered nor cancelled."""
@@ -228,6 +225,14 @@ class Calls:
             self._connection.close()
             self._collect()
         self._flush()
+
+    def _take_in(self, receive: Callable[..., None], *received: Any) -> list[Job]:
+        with self._lock:
+            receive(*received)
+            jobs = self._take_jobs()
+        if self._outbox:
+            self._flush()
+        return jobs
 
     def _take_jobs(self) -> list[Job]:
         jobs = []

@@ -18,6 +18,7 @@ from gaia_mcp.protocol.events import (
     ListChanged,
     Logged,
     Progressed,
+    RequestReceived,
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES
 from gaia_mcp.protocol.jsonrpc import Notification, Request, Result
@@ -53,6 +54,18 @@ def asked(client: ClientConnection, method: str = "tools/list", **how: Any) -> A
     request_id = client.request(method, **how)
     sent_by(client)
     return request_id
+
+
+def test_a_request_that_was_read_is_taken_as_it_is() -> None:
+    """Ours: an HTTP server has read it already, for its headers."""
+    server = new_server()
+    params = {"name": "t", "arguments": {}, "_meta": ENVELOPE}
+
+    server.receive_request(Request(1, "tools/call", params))
+
+    (event,) = server.take_events()
+    assert isinstance(event, RequestReceived)
+    assert (event.id, event.method, event.params) == (1, "tools/call", params)
 
 
 def test_a_connection_without_a_role_decides_nothing() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.asking.questions import ListRoots
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server import served_call
@@ -798,7 +798,8 @@ def test_a_message_that_was_parsed_is_taken_as_it_is() -> None:
 
     assert not client.calls.is_running(1)
     assert client.calls.receive_message(stateless(2, "server/discover")) == []
-    assert [outgoing.about for outgoing in client.sent] == [1, 2]
+    assert client.calls.receive_request(Request(3, "server/discover", stateless(3, "server/discover")["params"])) == []
+    assert [outgoing.about for outgoing in client.sent] == [1, 2, 3]
 
 
 def test_a_job_can_be_refused_with_any_error() -> None:

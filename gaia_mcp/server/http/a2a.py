@@ -137,11 +137,8 @@ class A2aEndpoint:
         params = with_meta({"name": self._skill, "arguments": sent.content}, _CLIENT)
         if sent.context is not None:
             params = with_meta(params, {"mcp_context": sent.context})
-        message = jsonrpc.request(_ID, "tools/call", params)
         form = Form(partial(_begun, read.id), lambda _: OK, _PATIENCE_SECONDS)
-        call = jsonrpc.classify(message)
-        assert isinstance(call, jsonrpc.Request)  # noqa: S101 (it was made here)
-        await self._calls.answer(request, call, message, send, form)
+        await self._calls.answer(request, jsonrpc.Request(_ID, "tools/call", params), send, form)
 
     async def _get(self, request: Received, read: Request, send: Send) -> None:
         state = await self._state(request, a2a.read_task_id(read.params))

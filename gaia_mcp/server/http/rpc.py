@@ -71,15 +71,15 @@ class RpcEndpoint:
         has_own = read.method == "initialize" or has_envelope(read.params)
         shape = partial(_shaped, read) if not has_own or read.method not in METHODS else _unchanged
         form = Form(shape, partial(_head_of, request.caller), _PATIENCE_SECONDS)
-        await self._stateless.answer(request, read, message if shape is _unchanged else _stateless(read), send, form)
+        await self._stateless.answer(request, read if shape is _unchanged else _stateless(read), send, form)
 
 
-def _stateless(read: Request) -> Message:
+def _stateless(read: Request) -> Request:
     """The same request in the stateless era."""
     if read.method in METHODS:
-        return jsonrpc.request(read.id, read.method, with_meta(read.params, _CLIENT))
+        return read._replace(params=with_meta(read.params, _CLIENT))
     call = {"name": read.method, "arguments": read.params}
-    return jsonrpc.request(read.id, "tools/call", with_meta(call, _CLIENT))
+    return Request(read.id, "tools/call", with_meta(call, _CLIENT))
 
 
 def _unchanged(message: Message) -> Message:

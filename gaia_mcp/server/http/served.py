@@ -94,8 +94,10 @@ class Served:
         send: Callable[[Outgoing], None],
         pace: Callable[[ServedCall], None],
         close_stream: Callable[[ServedCall], None] = lambda _: None,
+        *,
+        follows: bool = True,
     ) -> Calls:
-        """The calls of a connection, to be closed."""
+        """The calls of a connection, to be closed. Without `follows` its client is told of no changes."""
         return Calls(
             connection,
             self._shown,
@@ -106,6 +108,7 @@ class Served:
             pace=pace,
             close_stream=close_stream,
             tasks=self._tasks,
+            follows=follows,
         )
 
     def start(self, calls: Calls, job: Job, headers: Mapping[str, str] | None = None) -> None:

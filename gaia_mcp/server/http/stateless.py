@@ -73,7 +73,7 @@ class StatelessEndpoint:
             raise RefusalError(400, mismatch, jsonrpc.HEADER_MISMATCH, request_id=read.id)
         if read.method == LISTEN and len(self._listening) >= self._served.limits.streams:
             raise overloaded("too many subscriptions are open already", read.id)
-        await self.answer(request, read, message, send)
+        await self.answer(request, read, send)
 
     @property
     def subscriptions(self) -> int:
@@ -85,19 +85,18 @@ class StatelessEndpoint:
         for calls in list(self._listening):
             calls.close()
 
-    async def answer(
-        self, request: Received, read: Request, message: Any, send: Send, form: Form | None = None
-    ) -> None:
-        """Answer a request, which `message` has been read as. Raises `RefusalError`."""
+    async def answer(self, request: Received, read: Request, send: Send, form: Form | None = None) -> None:
+        """Answer what a request has been read as. Raises `RefusalError`."""
         served = self._served
         exchange = Exchange((read.id,), merges=read.method == LISTEN)
         calls = served.calls(
             ServerConnection(served.describe()),
             partial(_put, exchange, form.shape if form is not None else None),
             partial(self._pace, exchange),
+            follows=read.method == LISTEN,
         )
         try:
-            jobs = calls.receive_message(message)
+            jobs = calls.receive_request(read)
             for job in jobs:
                 job.call.principal, job.call.scopes = request.caller.principal, request.caller.scopes
                 job.call.transport = request.transport

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking.sealing import Sealer
@@ -11,10 +11,10 @@ from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.workers import Workers
-from gaia_mcp.server.provider import Change, RequestError
+from gaia_mcp.server.provider import Change, Listener, RequestError
 from gaia_mcp.server.tasks import Tasks
 from tests.server.agents_under_test import Plain
-from tests.server.http.asgi import Gate, Tools, app_of
+from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.stores import FailingStore
 from tests.server.talk import DISCOVER, call, stateless
 from tests.waiting import wait_until
@@ -223,3 +223,34 @@ def test_a_change_at_one_worker_is_one_at_the_others() -> None:
     assert not store._listeners
     for provider in providers:
         provider.close()
+
+
+class Followed(AgentProvider):
+    """Counts who follows its changes."""
+
+    following = 0
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        end = super().on_change(listener, wanted)
+        self.following += 1
+
+        def counted() -> None:
+            self.following -= 1
+            end()
+
+        return counted
+
+
+def test_only_a_subscription_follows_the_changes_of_its_provider(serve: Serve) -> None:
+    """Ours: a request that ends with its response has nobody to tell of them."""
+    provider = Followed(Tools(hi=lambda _: provider.following), list_changes=True)
+    server = serve(app_of(provider))
+    by_server = provider.following
+
+    assert text_of(server.stateless(call(1, "hi")).reply().json) == str(by_server)
+    asked = server.stateless(stateless("s", "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+    asked.message()
+    assert provider.following == by_server + 1
+    asked.leave()
+    asked.end()
+    wait_until(lambda: provider.following == by_server)
