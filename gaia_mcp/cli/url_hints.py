@@ -55,6 +55,7 @@ def _other_transport(error: MCPError) -> str:
 
 # By the case of the error.
 URL_CASES: dict[str, Callable[[MCPError], str]] = {
+    "not-http": _other_transport,
     "not-sse": _other_transport,
     "dns": lambda e: f"check the network; {_check_url(e)}",
     "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",

@@ -206,6 +206,10 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "turn it on: gaia mcp edit fs --unset oauth",
     ),
     (
+        StatusError("fs", "no", 405, case="not-http"),
+        "it may have the other transport; have it found out: gaia mcp edit fs --unset type",
+    ),
+    (
         StatusError("fs", "no", 404, case="not-sse"),
         "it may have the other transport; have it found out: gaia mcp edit fs --unset type",
     ),

@@ -199,6 +199,11 @@ class HttpChannel(Channel):
         stream = self._look_for_stream(deadline)
         return stream.known.is_set() and stream.failure is None
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is to have no other transport than Streamable HTTP."""
+        return self._way == "http" and self._is_sure
+
     def response_came(self, exchange: Exchange) -> None:
         """The response has come on a stream that goes on."""
         with self._lock:

@@ -47,6 +47,10 @@ _NO_EVIDENCE = {401, 403, 407, 408, 421, 425, 429}
 class Owner(Protocol):
     """What an exchange is part of. Called on the exchange's thread."""
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is to have no other transport than Streamable HTTP."""
+
     def find_stream(self, deadline: Deadline) -> bool:
         """The server takes no `initialize`: whether it has the stream of HTTP+SSE, to which messages then go."""
 
@@ -223,7 +227,10 @@ class Exchange:
             return False
         if method == "initialize" and status in (400, 404, 405) and self._owner.find_stream(self._deadline):
             return True
-        raise refused(wire.endpoint, self.stage, response, body)
+        problem = refused(wire.endpoint, self.stage, response, body)
+        if method == "initialize" and status == 405 and self._owner.is_fixed:
+            problem.case = "not-http"
+        raise problem
 
     def _invalid_params(self, status: int, body: bytes) -> Message | None:
         """The error that FastAPI's status for arguments which do not fit stands for; None for everything else."""

@@ -409,6 +409,14 @@ def test_a_server_that_is_not_of_http_and_sse_is_reported(answer: Answer, kind: 
     assert caught.value.case == ("not-sse" if answer.status == 405 else "oauth-off")
 
 
+def test_only_an_entry_that_says_so_keeps_from_looking_for_another_transport() -> None:
+    """Ours: not what was found out another time."""
+    ways = [("http", True), ("http", False), ("sse", True), (None, True)]
+    channels = [HttpChannel(Endpoint("web", "http://x"), NoAuthorizer("web"), way, is_sure=sure) for way, sure in ways]
+
+    assert [channel.is_fixed for channel in channels] == [True, False, False, False]
+
+
 def test_a_stream_that_names_no_endpoint_in_time_is_reported() -> None:
     """Ours: as any server that is silent."""
     with serving(lambda _: as_events(threading.Event())) as web:

@@ -272,6 +272,16 @@ def test_access_load_and_failure_mean_nothing_about_the_era(status: int) -> None
 
 
 @pytest.mark.parametrize(
+    ("way", "status", "case"), [("http", 405, "not-http"), ("http", 404, "http-404"), (None, 405, "http-405")]
+)
+def test_a_server_that_is_not_of_streamable_http_is_reported(way: str | None, status: int, case: str) -> None:
+    """Ours: where the other transport is not looked for; a path that is wrong is not taken for that."""
+    with talking(lambda _: Answer(status), way) as (_, line):
+        line.send(initialize())
+        assert line.kept.failure().case == case
+
+
+@pytest.mark.parametrize(
     ("status", "kind"),
     [(400, StatusError), (404, StatusError), (413, StatusError), (500, ConnectionLostError), (501, StatusError)],
 )
