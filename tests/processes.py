@@ -18,14 +18,16 @@ def living_with(words: str) -> list[str]:
     return found
 
 
-def workers() -> list[str]:
-    """The processes of this one that check a value and still run."""
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        for number in path.read_text().split():
-            try:
-                words = Path("/proc", number, "cmdline").read_text().replace("\0", " ")
-            except OSError:
-                continue
-            found += [words] if "gaia_mcp.checking" in words else []
-    return found
+def workers(pid: int | str = "self") -> list[str]:
+    """The children of this process, or of another, that check a value and still run."""
+    children = [_read(path) for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    words = [_read(Path("/proc", child, "cmdline")).replace("\0", " ") for child in " ".join(children).split()]
+    return [each for each in words if "gaia_mcp.checking" in each]
+
+
+def _read(path: Path) -> str:
+    """What the system tells; nothing of a process or thread that has ended meanwhile."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

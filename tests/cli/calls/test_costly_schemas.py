@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import entry_of
+from tests.processes import workers
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.cli.conftest import Gaia
 
 
@@ -42,7 +40,7 @@ def test_a_signal_ends_the_check_and_the_server(
     """B-5: native code that works in this process would keep it from hearing any."""
     gaia.use("costly-schemas")
     process = gaia.popen("call", "costly-schemas", tool, *words)
-    wait_until(lambda: bool(checking(process)))
+    wait_until(lambda: bool(workers(process.pid)))
 
     process.send_signal(number)
 
@@ -76,13 +74,3 @@ def test_a_check_of_a_server_tells_what_could_not_be_checked(gaia: Gaia) -> None
     assert checks["takes"]["call"]["outcome"] == checks["returns"]["call"]["outcome"] == "warn"
     assert "arguments not checked: the input schema" in checks["takes"]["call"]["detail"]
     assert "result not checked: the output schema" in checks["returns"]["call"]["detail"]
-
-
-def checking(process: subprocess.Popen[bytes]) -> list[str]:
-    """The children of a command that check a value."""
-    found = []
-    for path in Path(f"/proc/{process.pid}/task").glob("*/children"):
-        for number in path.read_text().split():
-            words = Path("/proc", number, "cmdline").read_text()
-            found += [words] if "gaia_mcp.checking" in words else []
-    return found

@@ -71,7 +71,6 @@ def test_a_long_response_is_in_memory_twice(is_event: bool) -> None:
         tracemalloc.stop()
 
     assert received["result"]["text"] == text
-    # The server of this test writes an event as a chunk, which is the third.
     assert peak < 2.5 * size
 
 

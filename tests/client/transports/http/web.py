@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.jsonrpc import RequestId
 
 Message = dict[str, Any]
+# A piece that is longer is not copied to be sent: it would count as memory that the client takes.
+LONG_BYTES = 1 << 20
 EVENT_STREAM = {"Content-Type": "text/event-stream"}
 
 
@@ -95,7 +97,10 @@ class Web:
                     if isinstance(piece, Cut):
                         self.connection.shutdown(socket.SHUT_RDWR)
                         return
-                    if isinstance(piece, bytes):
+                    if isinstance(piece, bytes) and len(piece) > LONG_BYTES:
+                        for part in (b"%x\r\n" % len(piece), piece, b"\r\n"):
+                            self.wfile.write(part)
+                    elif isinstance(piece, bytes):
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                     elif not self.await_(piece):
                         web.broken.append(asked)

@@ -86,7 +86,14 @@ def heir() -> Iterator[None]:
 
 def ended(pid: int) -> Callable[[], bool]:
     """Whether a process has ended, reaped or not."""
-    return lambda: not Path(f"/proc/{pid}/stat").exists() or b") Z " in Path(f"/proc/{pid}/stat").read_bytes()
+
+    def has_ended() -> bool:
+        try:
+            return b") Z " in Path(f"/proc/{pid}/stat").read_bytes()
+        except OSError:
+            return True
+
+    return has_ended
 
 
 @pytest.mark.parametrize("code", [STAYS, IGNORES_SIGTERM])
