@@ -13,7 +13,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from coverage import Coverage
@@ -30,6 +33,30 @@ data_file = {data}
 source = {package}
 context = ${{COVERED_BY}}
 """
+
+
+class PatientSys:
+    """`sys` for the module `threading`, by which that has each new thread traced.
+
+    Python refuses to begin that while another thread begins it too, and the thread then never runs: here it tries
+    again.
+    """
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def settrace(self, function: Any) -> None:
+        """As `sys.settrace`."""
+        while True:
+            try:
+                self._real.settrace(function)
+            except RuntimeError:
+                time.sleep(0)
+            else:
+                return
 
 
 class ByFile:
@@ -60,6 +87,7 @@ def gaps(package: str) -> dict[str, list[str]]:
         config.write_text(IN_PROCESSES.format(data=data, package=folder))
         coverage = Coverage(str(data), branch=True, source=[str(folder)], config_file=False)
         coverage.exclude("if TYPE_CHECKING:")
+        threading._sys = PatientSys(sys)  # type: ignore[attr-defined]
         coverage.start()
         os.environ["COVERAGE_PROCESS_START"] = str(config)
         status = pytest.main(["-q", "-p", "no:cacheprovider", str(ROOT / "tests" / package)], [ByFile(coverage)])

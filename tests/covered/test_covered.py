@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,3 +53,22 @@ def test_only_its_own_test_file_counts_for_a_module_also_in_processes(tmp_path: 
     assert "2 passed" in done.stdout
     assert done.stdout.splitlines()[-1] == "small/two.py: its own tests leave out 2, 3, 4, 2->3, 2->4"
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_thread_that_cannot_be_traced_yet_tries_again() -> None:
+    """Ours: Python lets no two threads begin that at once, and one that fails with it runs nothing."""
+    refusals = [RuntimeError("another trace function is being installed")] * 2
+    traced: list[Any] = []
+
+    class Real:
+        flags = "the flags"
+
+        def settrace(self, function: Any) -> None:
+            if refusals:
+                raise refusals.pop()
+            traced.append(function)
+
+    patient = covered.PatientSys(Real())
+    patient.settrace(print)
+
+    assert (traced, patient.flags) == ([print], "the flags")
