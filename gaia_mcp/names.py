@@ -66,11 +66,8 @@ def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     by_folded: dict[str, str] = {}
     for candidate in known:
         by_folded.setdefault(_folded(candidate), candidate)
-    by_core: dict[str, list[str]] = {}
-    for folded in by_folded:
-        by_core.setdefault(_core(folded), []).append(folded)
     wanted = _folded(name)
-    close = [each for core in get_close_matches(_core(wanted), by_core, n=limit, cutoff=0.6) for each in by_core[core]]
+    close = get_close_matches(wanted, by_folded, n=limit, cutoff=0.6)
     # "time" for "get_current_time": people remember a part.
     parts = [folded for folded in by_folded if len(wanted) >= 3 and wanted in folded and folded not in close]
     return [by_folded[folded] for folded in [*close, *sorted(parts, key=len)][:limit]]
@@ -84,13 +81,3 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _folded(name: str) -> str:
     return name.casefold().replace("-", "_")
-
-
-def _core(folded: str) -> str:
-    """A folded name without what many servers have in theirs, by which no two of them are alike."""
-    core = folded
-    for prefix in ("mcp_", "server_"):
-        core = core.removeprefix(prefix)
-    for suffix in ("_server", "_mcp"):
-        core = core.removesuffix(suffix)
-    return core or folded
