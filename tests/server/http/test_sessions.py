@@ -183,16 +183,18 @@ class Deaf(MemoryStore):
 def test_a_response_whose_announcement_was_lost_is_read_later(sessions: Make) -> None:
     """Ours: and once, also when other messages follow."""
     store = Deaf()
-    cancelled = threading.Event()
+    began, cancelled = threading.Event(), threading.Event()
 
     def wait(running: Any) -> None:
         running.on_cancel(cancelled.set)
+        began.set()
         running.wait(PATIENCE_SECONDS * 4)
 
     one, two = sessions(store, Tools(wait=wait)), sessions(store)
     session = begun(one)
     (job,) = session.receive(plain(1, "tools/call", {"name": "wait"}))
     session.start(job)
+    assert began.wait(PATIENCE_SECONDS)
     found = two.find(session.id, None)
     found.receive(plain(3, "logging/setLevel", {"level": "error"}))
     two.save(found)
