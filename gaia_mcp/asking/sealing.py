@@ -36,13 +36,14 @@ class Sealer:
     """Seals with the first of the keys and opens with any, so that keys can be replaced one after the other.
 
     `secrets` are texts of at least 32 characters. Without any, a key is made that lasts as long as this object. Raises
-    `ValueError` for a secret that is too short.
+    `ValueError` for a secret that is too short. What was sealed at one `place` is opened there alone.
     """
 
-    def __init__(self, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, secrets: Sequence[str] = (), place: str = "") -> None:
         if any(len(secret) < MIN_SECRET_CHARS for secret in secrets):
             raise ValueError(f"a key has at least {MIN_SECRET_CHARS} characters")
         self._secrets = [secret.encode("utf-8", "surrogateescape") for secret in secrets] or [os.urandom(32)]
+        self._place = place.encode("utf-8", "surrogatepass")
 
     @cached_property
     def _ciphers(self) -> dict[bytes, AESGCM]:
@@ -51,7 +52,7 @@ class Sealer:
 
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        keys = [hashlib.sha256(secret).digest() for secret in self._secrets]
+        keys = [hashlib.sha256(b"\0".join([secret, self._place])).digest() for secret in self._secrets]
         return {hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in keys}
 
     def seal(self, text: str, about: bytes, now: float) -> str:

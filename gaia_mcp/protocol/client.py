@@ -355,6 +355,10 @@ class ClientConnection(Connection):
         else:
             super()._receive_invalid_json(record)
 
+    def _receive_stray_response(self, problem: str) -> None:
+        # Some servers answer with an id of their own, and the request would wait in vain.
+        self._fail_pending(None, problem)
+
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
         is_ours = message.kind == "response" and (message.id in self._pending or message.id in self._abandoned)
         if message.kind in ("request", "notification"):

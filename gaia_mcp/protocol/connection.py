@@ -146,6 +146,10 @@ class Connection:
         """A response to one of our own requests, of this method."""
         raise NotImplementedError
 
+    def _receive_stray_response(self, problem: str) -> None:
+        """A response with an id that was never sent."""
+        self._discard(problem, b"")
+
     # What all share.
 
     def _send_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
@@ -192,7 +196,7 @@ class Connection:
         elif self._was_sent(request_id):
             self._discard(f"a second response to id {request_id!r}", b"")
         else:
-            self._fail_pending(None, f"answered id {request_id!r}, which was never sent")
+            self._receive_stray_response(f"answered id {request_id!r}, which was never sent")
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         """The request that an error without an id is about, if any, on a channel that has one stream for everything."""

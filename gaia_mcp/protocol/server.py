@@ -375,7 +375,7 @@ class ServerConnection(Connection):
             super()._receive_invalid_json(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        if message.kind == "response" and message.id in self._pending:
+        if message.kind in ("response", "") and message.id in self._pending:
             self._fail_pending(message.id, message.problem)
             return
         self._outgoing += map(Outgoing, self._errors_for_malformed(message, record))

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -35,6 +36,8 @@ T = TypeVar("T")
 
 # A person may take their time; one who has left does not come back to the question.
 ANSWER_SECONDS = 3600.0
+# So much of a name goes into a line of the log, where it is the client's to choose.
+_NAME_CHARS = 200
 # What code is told that runs on, in a thread of its own, after its call has returned.
 HAS_ENDED = "the call has ended, and its client can be asked no more"
 
@@ -69,7 +72,7 @@ class Front(Protocol):
         """Send the questions; their answers to come. None if the result of the request has to ask them."""
 
     def waiting(self, call: ServedCall, /) -> AbstractContextManager[None]:
-        """To be entered while the thread of the call waits for its client."""
+        """To be entered while a call asks and its thread waits for its client. Raises `QuestionError` if it may not."""
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
         """Cancel questions that need no answer any more."""
@@ -201,7 +204,7 @@ class ServedCall(Call):
             about = subject_of(self.principal or "", self.request.method, self.request.params)
             record = Record.loaded(sealer.open(retry.state, about, time.time()))
         except SealError as problem:
-            name = self.request.params.get("name", self.request.method)
+            name = str(self.request.params.get("name", self.request.method))[:_NAME_CHARS]
             print(f"note: the requestState of a call of {name!r} was refused: {problem}", file=sys.stderr)  # noqa: T201
             raise RequestError("invalid requestState") from problem
         except ValueError as problem:
@@ -286,11 +289,12 @@ class ServedCall(Call):
                 if not missing:
                     return [read[name] for name in named]
                 self.record.ask(missing)
-            answers = self._front.ask(self, self._in_trace(missing))
-            if answers is None:
-                self.required = {**self.required, **missing}
-                raise InputRequired
-            self._await(answers)
+            with nullcontext() if self.asks_by_result else self._front.waiting(self):
+                answers = self._front.ask(self, self._in_trace(missing))
+                if answers is None:
+                    self.required = {**self.required, **missing}
+                    raise InputRequired
+                self._await(answers)
 
     def _in_trace(self, questions: Mapping[str, Question]) -> Mapping[str, Question]:
         if not self.is_traced:
@@ -344,9 +348,7 @@ class ServedCall(Call):
         try:
             for name, answer in answers.items():
                 self._raise_if_ended()
-                with self._front.waiting(self):
-                    has_come = answer.wait(ANSWER_SECONDS)
-                if not has_come:
+                if not answer.wait(ANSWER_SECONDS):
                     raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
                 self.raise_if_cancelled()
                 self._raise_if_ended()

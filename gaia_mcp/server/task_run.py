@@ -57,10 +57,16 @@ class TaskRun:
         self._stop_listening: Callable[[], None] = lambda: None
 
     def begin(self) -> None:
-        """Keep its state, and follow what its client does with it. Raises `StoreError`."""
-        self._states.add(self._state)
+        """Keep its state, and follow what its client does with it. Raises `StoreError`, and `QuestionError` where there
+        is no room for a call that leaves its place.
+        """
         self._place.__enter__()
-        self._stop_listening = self._states.on_change(self._id, self._hear)
+        try:
+            self._states.add(self._state)
+            self._stop_listening = self._states.on_change(self._id, self._hear)
+        except StoreError:
+            self._place.__exit__(None, None, None)
+            raise
 
     def drop(self) -> None:
         """It has not begun: its client has not learned of it."""

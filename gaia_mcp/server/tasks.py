@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.envelope import declares_tasks, may_declare_tasks
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.protocol.tasks import EXTENSIONS
@@ -86,7 +86,7 @@ class Tasks:
         try:
             self._leases.take()
             run.begin()
-        except StoreError:
+        except (QuestionError, StoreError):
             self._forget(run)
             return None
         return run

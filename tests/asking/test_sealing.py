@@ -23,6 +23,15 @@ def test_what_was_sealed_comes_back() -> None:
     assert sealer.seal("text äß", OURS, NOW) != sealed
 
 
+def test_what_was_sealed_at_another_place_is_refused() -> None:
+    """MS-9: agents that share a key may have tools of the same name."""
+    sealed = Sealer(SECRETS, "/a/mcp").seal("text", OURS, NOW)
+
+    assert Sealer(SECRETS, "/a/mcp").open(sealed, OURS, NOW) == "text"
+    with pytest.raises(SealError, match="another key"):
+        Sealer(SECRETS, "/b/mcp").open(sealed, OURS, NOW)
+
+
 @pytest.mark.parametrize("at", [0, 5, 20, -1])
 def test_what_was_changed_is_refused(at: int) -> None:
     """MS-9: one bit, at the key's number, in the nonce, in the expiry, at the end."""

@@ -893,15 +893,29 @@ def test_a_client_is_not_asked_before_it_has_ended_the_handshake() -> None:
     assert server.ask(7, {"where": WHERE}) == {"where": 1}
 
 
-def test_an_answer_that_is_not_a_response_ends_its_question() -> None:
+@pytest.mark.parametrize("members", [{"result": "Ada"}, {}])
+def test_an_answer_that_is_not_a_response_ends_its_question(members: dict[str, Any]) -> None:
     """B-2: exactly one of result and error; a tool must not wait for what has come."""
     server = able_server(OLD)
     server.ask(5, {"who": WHO})
 
-    (event,) = give(server, {"jsonrpc": "2.0", "id": 1, "result": "Ada"})
+    (event,) = give(server, {"jsonrpc": "2.0", "id": 1, **members})
 
     assert isinstance(event, InvalidResponse)
     assert event.id == 1
+    assert sent_by(server)[1:] == []
+
+
+@pytest.mark.parametrize("stranger", ["1", 99, -1, 0, "no"])
+def test_an_answer_to_what_was_never_asked_ends_no_question(stranger: object) -> None:
+    """Ours: the true answer may still come, from a person."""
+    server = able_server(OLD)
+    server.ask(5, {"who": WHO})
+
+    (event,) = give(server, rpc_result(stranger, {}))
+
+    assert isinstance(event, Discarded)
+    assert give(server, rpc_result(1, {"action": "decline"})) == [Result(1, {"action": "decline"})]
 
 
 def test_a_question_that_needs_no_answer_any_more_is_cancelled() -> None:

@@ -20,6 +20,7 @@ from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server import served_call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
+from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.toolcall import CallCancelledError, current_call
 from tests.server.talk import cancel, plain
 from tests.tracing_support import TRACE
@@ -730,12 +731,14 @@ def test_a_state_is_taken_from_its_own_request_only(capsys: pytest.CaptureFixtur
         refusal_of(person, requestState="x"),
         refusal_of(person, requestState=state, name="other"),
         refusal_of(person, requestState=state, arguments={"x": 1}),
+        refusal_of(person, requestState=state, name="x" * 10_000),
         refusal_of(Person("stateless", tools), requestState=state),
     ]
 
     assert {error["message"] for error in errors} == {"invalid requestState"}
     logged = capsys.readouterr().err.splitlines()
     assert len(logged) == len(errors)
+    assert max(map(len, logged)) < 400
     assert "belongs to another request" in logged[-2]
     assert "another key" in logged[-1]
 
@@ -845,6 +848,19 @@ def test_a_cancelled_call_becomes_no_task(era: str) -> None:
     person.calls.run(job)
 
     assert ends == [era]
+
+
+def test_a_call_that_finds_no_place_to_wait_does_not_ask() -> None:
+    """Ours: too many wait already. A stateless client is asked by the result, and nothing waits."""
+    texts = {}
+    for era in ("handshake", "stateless"):
+        person = Person(era, Tools(ask=lambda call: str(call.elicit("Who?", NAME))))
+        person.calls.waiting = Workers(0, 0, 0).asking
+        texts[era] = str(person.call("ask")["result"]["content"])
+        assert person.asked == ["Who?"] * (era == "stateless")
+
+    assert "too many calls wait for their clients already" in texts["handshake"]
+    assert "Ada" in texts["stateless"]
 
 
 @BOTH

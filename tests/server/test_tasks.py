@@ -9,6 +9,7 @@ import pytest
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
+from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import StoreError
 from gaia_mcp.store.memory import MemoryStore
@@ -234,6 +235,27 @@ def test_only_so_many_tasks_run_at_once() -> None:
     second = client.task("small")
     assert client.until(second, "completed")
     assert second != first
+
+
+def test_a_task_needs_a_place_among_those_that_wait() -> None:
+    """Ours: its thread would take a call's place otherwise. The call is answered all the same."""
+
+    tasks = Tasks(store := MemoryStore())
+    places = Workers(0, 0, 0)
+    client = TaskClient(Jobs(small=lambda _: "small"), tasks=tasks, waiting=places.asking)
+
+    assert text_of(client.call("small")["result"]) == "small"
+    assert (len(store), tasks.running) == (0, 0)
+
+
+def test_a_task_that_cannot_begin_leaves_its_place() -> None:
+    """Ours."""
+    store, places = FailingStore(), Workers(1, 0, 1)
+    client = TaskClient(Jobs(small=lambda _: "small"), tasks=Tasks(store), waiting=places.asking)
+    store.failing.add("subscribe")
+
+    assert text_of(client.call("small")["result"]) == "small"
+    assert places.unfinished == 0
 
 
 def test_a_store_without_room_makes_no_task() -> None:

@@ -87,7 +87,7 @@ class HttpApp:
         self._beginning = threading.Lock()
         self._has_begun = False
         self._has_ended = False
-        sealer = Sealer(list(state_keys))
+        keys = list(state_keys)
         self._store = store
         self._threads = StoreThreads(store)
         self._tasks = Tasks(store)
@@ -99,7 +99,8 @@ class HttpApp:
                     provider,
                     own.get(path, self.workers),
                     limits,
-                    sealer,
+                    # A state of one agent is of no use at another one with a tool of the same name.
+                    Sealer(keys, f"{path} {provider.describe().info.get('name', '')}"),
                     self._tasks,
                     on_failure,
                     partial(self._measured, path),
@@ -118,7 +119,7 @@ class HttpApp:
         apps: dict[str, ASGIApp] = {**self.endpoints}
         if a2a is not None:
             skill, executing = a2a
-            served = Served(executing, self.workers, limits, sealer, self._tasks, on_failure)
+            served = Served(executing, self.workers, limits, Sealer(keys, A2A_PATH), self._tasks, on_failure)
             proxy = A2aEndpoint(served, skill, self._tasks, self._threads, hosts, authorizer)
             self._open.append(proxy)
             apps |= {A2A_PATH: proxy, CARD_PATH: AgentCard(skill, limits, hosts, authorizer)}

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
+from gaia_mcp.protocol.questions import QuestionError
+
 if TYPE_CHECKING:
     from gaia_mcp.server.served_call import ServedCall
 
@@ -19,7 +21,7 @@ Run: TypeAlias = Callable[[], None]
 class Workers:
     """Runs up to `limit` things at once, which may be changed at any time; up to `max_waiting` others wait.
 
-    A call that waits for its client gives its place to another, unless `max_asking` calls have done so.
+    A call that waits for its client gives its place to another; `max_asking` of them may wait.
     """
 
     def __init__(self, limit: int, max_waiting: int, max_asking: int) -> None:
@@ -72,21 +74,21 @@ class Workers:
 
     @contextmanager
     def asking(self, _: ServedCall) -> Iterator[None]:
-        """While a call waits for its client, another may take its place."""
+        """While a call waits for its client, another may take its place. Raises `QuestionError` if too many wait."""
         with self._lock:
-            gives_place = self._asking < self._max_asking
-            if gives_place:
-                self._asking += 1
-                self._active -= 1
-                if self._waiting:
-                    self._start(self._waiting.popleft())
+            if self._asking >= self._max_asking:
+                # It must not keep its place instead: some clients that never answer would take them all.
+                raise QuestionError("too many calls wait for their clients already; repeat this call later")
+            self._asking += 1
+            self._active -= 1
+            if self._waiting:
+                self._start(self._waiting.popleft())
         try:
             yield
         finally:
-            if gives_place:
-                with self._lock:
-                    self._asking -= 1
-                    self._active += 1
+            with self._lock:
+                self._asking -= 1
+                self._active += 1
 
     def close(self) -> None:
         """End the idle threads; each other one ends when it has nothing more to run."""

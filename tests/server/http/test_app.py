@@ -220,6 +220,20 @@ def test_workers_share_the_keys_of_what_clients_carry(serve: Serve) -> None:
         app_for("demo", environ={"GAIA_MCP_STATE_KEYS": "short"})
 
 
+def test_what_one_agent_has_sealed_is_of_no_use_at_another(serve: Serve) -> None:
+    """MS-9: also at one address, with a tool of the same name and the same keys."""
+    asks = Tools(ask=lambda running: running.sample("hm").text)
+    server = serve(app_for({"a": asks, "b": asks}, environ={"GAIA_MCP_STATE_KEYS": KEY}))
+    first = server.stateless(call(1, "ask", **with_capabilities(sampling={})), path="/a/mcp").reply().json["result"]
+    again = call(2, "ask", **with_capabilities(sampling={}))
+    thought = {"role": "assistant", "content": {"type": "text", "text": "aha"}, "model": "m"}
+    answers = dict.fromkeys(first["inputRequests"], thought)
+    again["params"] |= {"requestState": first["requestState"], "inputResponses": answers}
+
+    assert server.stateless(again, path="/b/mcp").reply().error == -32602
+    assert text_of(server.stateless(again, path="/a/mcp").reply().json) == "aha"
+
+
 def test_workers_with_one_store_open_what_each_has_sealed(serve: Serve) -> None:
     """Ours: without keys that were given."""
     store = FailingStore()

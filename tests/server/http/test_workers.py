@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
+from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.http.workers import Workers
 from tests.server.http.asgi import Gate
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -97,22 +100,28 @@ def test_something_that_waits_takes_the_place_of_a_call_that_begins_to_ask() -> 
     workers.close()
 
 
-def test_no_more_calls_than_allowed_give_their_place() -> None:
-    """Ours: each keeps a thread while it waits."""
-    workers, gate, done = Workers(1, 5, 0), Gate(), threading.Event()
+def test_no_more_calls_than_allowed_wait_for_their_clients() -> None:
+    """Ours: each keeps a thread while it waits. One more keeps no place either, which would stop all others."""
+    workers, gate, refused = Workers(1, 5, 1), Gate(), threading.Event()
 
     def asks() -> None:
         with workers.asking(NO_CALL):
             gate()
 
+    def is_refused() -> None:
+        with pytest.raises(QuestionError, match="too many calls wait"), workers.asking(NO_CALL):
+            pass
+        refused.set()
+
     workers.submit(asks)
     gate.await_entered()
-    workers.submit(done.set)
-
-    assert workers.waiting == 1
-    assert not done.is_set()
+    workers.submit(is_refused)
+    assert refused.wait(PATIENCE_SECONDS)
+    run_all(workers, 2)
     gate.open()
-    assert done.wait(PATIENCE_SECONDS)
+    wait_until(lambda: workers.unfinished == 0)
+    workers.submit(asks)
+    gate.await_entered()
     workers.close()
 
 
