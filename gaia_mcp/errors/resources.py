@@ -10,7 +10,7 @@ from gaia_mcp.errors.tools import OfferUnknownError
 
 # The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
 _CODES = (-32002, -32602)
-# Some servers have no code of their own for it.
+# Some servers have no code of their own for it. A method that is not found is another matter.
 _NOT_FOUND = re.compile(r"unknown resource|not found|no such|does not exist", re.IGNORECASE)
 
 
@@ -28,6 +28,6 @@ class ResourceUnknownError(OfferUnknownError, PeerError):
 
 def resource_unknown(error: PeerError, uri: str) -> PeerError:
     """What `error` is as the response to a request about the resource `uri`: a `ResourceUnknownError`, or the same."""
-    if error.code in _CODES or _NOT_FOUND.search(error.text):
+    if error.code in _CODES or (_NOT_FOUND.search(error.text) and "method" not in error.text.lower()):
         return ResourceUnknownError(error, uri)
     return error

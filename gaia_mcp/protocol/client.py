@@ -258,6 +258,7 @@ class ClientConnection(Connection):
         self._listening = None
         if not self._is_watch_acknowledged:
             self._watches_left = 0  # It was rejected, which servers do with an error or with an empty result.
+            self._events += [NotGranted(kind) for kind in self._watched]
         self._events += [ListChanged(kind) for kind in self._watched]
 
     def _stop_subscription(self, request_id: RequestId) -> None:

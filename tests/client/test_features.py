@@ -127,6 +127,9 @@ def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
         (-32602, "Resource not found", True),
         (-32602, "no scheme like that", True),
         (0, "Unknown resource: x://y", True),
+        (-32601, "no such resource", True),
+        (-32601, "Method not found", False),
+        (-32601, "resources/read: unknown method, not found", False),
         (-32603, "out of order", False),
     ],
 )

@@ -1,7 +1,7 @@
 """Announces what the lines of the file named by ORDERS say, as they come, in the era whose revision is its argument.
 
 The lines: `add NAME`, `remove NAME`, `touch URI`, `end URI`, `log LEVEL TEXT`, `mutter TEXT` to stderr, `die STATUS`.
-WITHHELD names what it does not grant of what it is asked to announce.
+WITHHELD names what it does not grant of what it is asked to announce; with `everything` it refuses to.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def result(message: _wire.Message, value: _wire.Message) -> _wire.Message:
 def subscription(message: _wire.Message) -> _wire.Message | None:
     if not STATELESS:
         return _wire.result(message, {})
+    if os.environ.get("WITHHELD") == "everything":
+        return _wire.error(message, -32601, "Method not found")
     wanted = message["params"]["notifications"]
     for about in wanted.get("resourceSubscriptions", ["lists"]):
         asked[about] = message["id"]

@@ -35,6 +35,8 @@ class Watcher:
         self._restarts = restarts
         # By kind, what was on each list when it was last asked for.
         self._lists: dict[str, dict[str, Any]] = {}
+        # The kinds of lists that the server does not announce, although it declares that.
+        self._not_granted: set[str] = set()
 
     def begin(self, uris: list[str], level: str) -> list[str]:
         """Subscribe to all that the server declares, and to `uris`; what is watched, in words.
@@ -88,6 +90,7 @@ class Watcher:
             facts = {"level": event.level, "logger": event.logger, "data": event.data}
             _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
         elif isinstance(event, NotGranted):
+            self._not_granted.add(event.kind)
             name = self._session.entry.name
             remark(f"server {name!r} declares that it announces changes of its {event.kind}, and does not")
         elif isinstance(event, SubscriptionEnded):
@@ -95,7 +98,8 @@ class Watcher:
         elif isinstance(event, ResourceUpdated):
             self._show_resource(event.uri, moment)
         elif self._session.is_connected():
-            self._show_list(event.kind, moment)
+            # That a list has to be read again is no news where nothing was announced.
+            self._show_list(event.kind, moment, only_if_different=event.kind in self._not_granted)
 
     def _show_list(self, kind: str, moment: float, *, only_if_different: bool = False) -> None:
         before, after = self._lists.get(kind, {}), self._listed(kind)

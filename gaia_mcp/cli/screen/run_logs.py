@@ -82,5 +82,9 @@ def _facts(run: Run) -> dict[str, Any]:
 
 def _header(run: Run) -> str:
     status = run.status
-    ended = "" if status is None else f", exit status {status}" if status >= 0 else f", ended by signal {-status}"
-    return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, process {run.pid}{ended}]"
+    ended = (
+        "" if status is None
+        else f"; the server has ended with exit status {status}" if status >= 0
+        else f"; the server was ended by signal {-status}"
+    )  # fmt: skip
+    return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, run by process {run.pid}{ended}]"

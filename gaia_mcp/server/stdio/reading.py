@@ -228,6 +228,10 @@ class StdioSession:
         jobs = self._calls.receive(record)
         for job in jobs:
             job.call.transport = PIPE
+        if len(self._jobs) + len(jobs) > self._max_waiting:
+            with self._lock:
+                # What was cancelled needs no answer, and has nothing to clean up before it has begun.
+                self._jobs = deque(job for job in self._jobs if not job.call.is_cancelled)
         room = self._max_waiting - len(self._jobs)
         self._jobs.extend(jobs[:room])
         for job in jobs[room:]:

@@ -57,7 +57,11 @@ def test_what_a_server_writes_to_stderr_is_kept_without_its_secrets(noisy: Gaia,
 
     header, line = noisy("logs", "x").stdout.splitlines()
 
-    assert re.fullmatch(rf"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d  {words[0]}, process \d+, exit status 0\]", header)
+    assert re.fullmatch(
+        rf"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d  {words[0]}, run by process \d+; "
+        r"the server has ended with exit status 0\]",
+        header,
+    )
     assert line == "up with ****"
 
 
@@ -92,7 +96,7 @@ def test_what_a_called_server_writes_is_kept_as_it_comes(gaia: Gaia) -> None:
 
     (log,) = kept(gaia)
     assert log.read_bytes() == b"".join(b"%d\n" % number for number in range(1, 100001))
-    assert re.fullmatch(r"\[[^]]*  call, process \d+\]", gaia("logs", "x").stdout.splitlines()[0])
+    assert re.fullmatch(r"\[[^]]*  call, run by process \d+\]", gaia("logs", "x").stdout.splitlines()[0])
 
 
 def test_a_server_that_is_started_twice_by_a_call_has_one_log_that_names_both(gaia: Gaia) -> None:
@@ -105,7 +109,7 @@ def test_a_server_that_is_started_twice_by_a_call_has_one_log_that_names_both(ga
 
     (log,) = kept(gaia)
     assert re.fullmatch(
-        r"up\nexpected initialize\n\[process \d+, after process \d+, exit status 1\]\nup\n", log.read_text()
+        r"up\nexpected initialize\n\[process \d+, after process \d+ had exit status 1\]\nup\n", log.read_text()
     )
 
 
@@ -130,7 +134,7 @@ def test_a_server_that_was_not_saved_has_a_log_too(gaia: Gaia) -> None:
     log = gaia("logs", "bad")
 
     assert log.code == 0
-    assert "add, process" in log.stdout
+    assert "add, run by process" in log.stdout
     assert "exit status 3]\nfirst\nlast\n" in log.stdout
 
 
@@ -224,7 +228,10 @@ def test_what_goes_on_is_followed(gaia: Gaia) -> None:
     assert following.stdout.readline() == b"more\n"
     watching.send_signal(signal.SIGINT)
     # On a busy machine it may be too slow to end by itself.
-    assert re.search(rb"watch, process \d+, (exit status 0|ended by signal 15)]", following.stdout.readline())
+    assert re.search(
+        rb"watch, run by process \d+; the server (has ended with exit status 0|was ended by signal 15)]",
+        following.stdout.readline(),
+    )
 
     following.send_signal(signal.SIGINT)
     assert following.communicate(timeout=10) == (b"", b"")

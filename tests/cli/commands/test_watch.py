@@ -305,3 +305,15 @@ def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:
 
     assert "note: server 'x' declares that it announces changes of its prompts, and does not" in ran.stderr
     assert "changes of its tools" not in ran.stderr
+
+
+def test_that_a_subscription_is_refused_is_told(gaia: Gaia) -> None:
+    """MC-9: and it is no change of the lists."""
+    refusing = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "everything"}
+    gaia.write({"x": entry_of("announces", ERAS[0], env=refusing)})
+
+    ran = gaia("watch", "x", "--timeout", "3")
+
+    for kind in ("tools", "prompts", "resources"):
+        assert f"note: server 'x' declares that it announces changes of its {kind}, and does not" in ran.stderr
+    assert ran.stdout == ""

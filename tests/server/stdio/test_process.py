@@ -102,6 +102,15 @@ def test_an_agent_is_served_and_ends_with_its_input(start_process: Start) -> Non
     assert talk.stderr == ""
 
 
+def test_over_stdio_no_token_is_asked_for(start_process: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AS-5: who starts the server may use it, also where a token for HTTP is in the environment."""
+    monkeypatch.setenv("GAIA_MCP_TOKEN", "s3cret")
+    talk = start_process("demo")
+
+    assert talk.result(call(1, "greet", {"name": "Ada"}))["content"][0]["text"] == "Hello, Ada!"
+    assert talk.close() == 0
+
+
 def test_nothing_that_an_agent_writes_gets_into_the_protocol(loud: Process) -> None:
     """Spec, IO-2: only messages on stdout. Prints, raw writes and child processes, at import, when made, in calls."""
     loud.result(DISCOVER)

@@ -146,7 +146,7 @@ class StdioTransport(ChannelTransport):
 
 def _succession(before: StdioChannel, pid: int | None) -> bytes:
     status = before.stopped.returncode if before.stopped is not None else None
-    how = "" if status is None else f", exit status {status}" if status >= 0 else f", ended by signal {-status}"
+    how = "" if status is None else f" had exit status {status}" if status >= 0 else f" was ended by signal {-status}"
     # The first process may have ended in the middle of a line.
     newline = "" if (before.child.stderr_tail() or "\n").endswith("\n") else "\n"
     return f"{newline}[process {pid}, after process {before.child.pid}{how}]\n".encode()
