@@ -624,13 +624,17 @@ def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, te
     class Waits(AbstractContextManager[None]):
         def __enter__(self) -> None:
             entered.append("waits")
-            # Only now: as when the question has left and another thread reads.
-            calls.receive(json.dumps(answer_of(1, **answer)).encode())
 
         def __exit__(self, *_: object) -> None:
             entered.append("goes on")
 
-    calls = Calls(ServerConnection(provider.describe()), provider, sent.append, waiting=lambda _: Waits())
+    def send(outgoing: Any) -> None:
+        sent.append(outgoing)
+        if outgoing.message.get("method") == "roots/list":
+            entered.append("asked")
+            threading.Timer(0, lambda: calls.receive(json.dumps(answer_of(1, **answer)).encode())).start()
+
+    calls = Calls(ServerConnection(provider.describe()), provider, send, waiting=lambda _: Waits())
     for opening in able():
         calls.receive(json.dumps(opening).encode())
     (job,) = calls.receive(json.dumps(plain("c", "tools/call", {"name": "work"})).encode())
@@ -640,7 +644,8 @@ def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, te
     asked, answered = sent[-2:]
     assert (asked.about, asked.message["method"]) == ("c", "roots/list")
     assert text in answered.message["result"]["content"][0]["text"]
-    assert entered == ["waits", "goes on"]
+    # A call that may not wait does not ask either.
+    assert entered == ["waits", "asked", "goes on"]
 
 
 def test_a_client_may_answer_while_it_is_asked() -> None:
