@@ -16,6 +16,7 @@ from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS
 from gaia_mcp.server import served_call
 from gaia_mcp.server import task_run as module
+from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import StoreFullError
@@ -494,6 +495,16 @@ def test_a_call_that_is_cancelled_meanwhile_leaves_no_task() -> None:
     client.run("tools/call", {"name": "work"})
 
     assert (len(store), tasks.running, client.sent) == (0, 0, [])
+
+
+def test_a_task_that_cannot_begin_leaves_its_place() -> None:
+    """Ours."""
+    store, places = FailingStore(), Workers(1, 0, 1)
+    client = TaskClient(Jobs(small=lambda _: "small"), tasks=Tasks(store), waiting=places.asking)
+    store.failing.add("subscribe")
+
+    assert text_of(client.call("small")["result"]) == "small"
+    assert places.unfinished == 0
 
 
 def test_only_calls_become_tasks() -> None:

@@ -248,16 +248,6 @@ def test_a_task_needs_a_place_among_those_that_wait() -> None:
     assert (len(store), tasks.running) == (0, 0)
 
 
-def test_a_task_that_cannot_begin_leaves_its_place() -> None:
-    """Ours."""
-    store, places = FailingStore(), Workers(1, 0, 1)
-    client = TaskClient(Jobs(small=lambda _: "small"), tasks=Tasks(store), waiting=places.asking)
-    store.failing.add("subscribe")
-
-    assert text_of(client.call("small")["result"]) == "small"
-    assert places.unfinished == 0
-
-
 def test_a_store_without_room_makes_no_task() -> None:
     """Ours: the call is answered all the same."""
     tasks = Tasks(MemoryStore(max_bytes=10))
