@@ -50,7 +50,7 @@ class ServerExitedError(ConnectionLostError, kind="exited"):
         noise: str = "",
         closed: str = "closed its output",
     ) -> None:
-        how = closed if returncode is None else _ended(returncode)
+        how = closed if returncode is None else exit_in_words(returncode)
         said = f"its last words: {last_words}" if last_words else noise or "it wrote nothing to stderr"
         super().__init__(f"server {server!r} {how} {stage}; {said}", server=server)
         self.returncode = returncode
@@ -125,7 +125,8 @@ class CancelledError(MCPError, kind="cancelled"):
         self.stage = stage
 
 
-def _ended(returncode: int) -> str:
+def exit_in_words(returncode: int) -> str:
+    """How a process ended, as the predicate of a sentence."""
     if returncode >= 0:
         return f"exited with status {returncode}"
     import signal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import Form, print_event, print_line
+from gaia_mcp.errors.connection import exit_in_words
 
 if TYPE_CHECKING:
     from gaia_mcp.storage.run_logs import Run
@@ -81,10 +82,5 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _header(run: Run) -> str:
-    status = run.status
-    ended = (
-        "" if status is None
-        else f"; the server has ended with exit status {status}" if status >= 0
-        else f"; the server was ended by signal {-status}"
-    )  # fmt: skip
+    ended = "" if run.status is None else f"; the server {exit_in_words(run.status)}"
     return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, run by process {run.pid}{ended}]"

@@ -12,6 +12,7 @@ from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, S
 from gaia_mcp.client.transports.stdio.environment import secrets_given
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, ServerExitedError
+from gaia_mcp.errors.connection import exit_in_words
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
@@ -146,7 +147,7 @@ class StdioTransport(ChannelTransport):
 
 def _succession(before: StdioChannel, pid: int | None) -> bytes:
     status = before.stopped.returncode if before.stopped is not None else None
-    how = "" if status is None else f" had exit status {status}" if status >= 0 else f" was ended by signal {-status}"
+    how = "" if status is None else f", which {exit_in_words(status)}"
     # The first process may have ended in the middle of a line.
     newline = "" if (before.child.stderr_tail() or "\n").endswith("\n") else "\n"
     return f"{newline}[process {pid}, after process {before.child.pid}{how}]\n".encode()

@@ -811,7 +811,7 @@ def test_the_log_of_a_server_that_is_started_again_names_its_processes(
     with pytest.raises(ServerExitedError):
         transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
     said = last.replace("\\n", "\n")
-    pattern = rf"{said}{newline}\[process \d+, after process \d+ had exit status 3\]\n{said}" if said else ""
+    pattern = rf"{said}{newline}\[process \d+, after process \d+, which exited with status 3\]\n{said}" if said else ""
     assert re.fullmatch(pattern, b"".join(heard).decode())
 
 
