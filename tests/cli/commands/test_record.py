@@ -163,7 +163,7 @@ def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> Non
     ran = gaia("record", "s", "--to", "r.jsonl")
 
     assert ran.stderr == "with ****\nlast\n"
-    assert gaia("logs", "s").stdout.endswith("exit status 0]\nwith ****\nlast\n")
+    assert gaia("logs", "s").stdout.endswith("exited with status 0]\nwith ****\nlast\n")
 
 
 def test_stderr_that_nobody_reads_ends_nothing() -> None:
