@@ -29,6 +29,8 @@ class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
     misfits: Misfits | None
+    # Whether only an object can fit its output schema.
+    fits_object: bool
     task: str | None
     scopes: Sequence[str]
 
@@ -70,7 +72,7 @@ class AgentTools:
             call.continue_as_task(required=tool.task == "required")
         try:
             value = self._code.awaited(self._code.agent.execute_mcp_tool(name, arguments), call)
-            return call_result(name, value, tool.misfits)
+            return call_result(name, value, tool.misfits, fits_object=tool.fits_object)
         except (CallCancelledError, MissingCapabilityError, RequestError):
             raise
         except InvalidArgumentsError as error:
@@ -95,8 +97,10 @@ class AgentTools:
                 definition = tool_definition(defined, self._code.note)
                 output = definition.get("outputSchema")
                 misfits = partial(self._misfits, name, Checker(output)) if output is not None else None
+                # In the older dialects, what stands beside a reference does not count.
+                fits_object = output is not None and output.get("type") == "object" and "$ref" not in output
                 checker, task = Checker(definition["inputSchema"]), task_support(definition)
-                tools[name] = _Tool(definition, checker, misfits, task, scopes.get(name, ()))
+                tools[name] = _Tool(definition, checker, misfits, fits_object, task, scopes.get(name, ()))
         for problem in self._code.optional("get_mcp_tool_problems") or []:
             self._code.note(problem)
         # Replaced at once: calls in other threads look tools up meanwhile.

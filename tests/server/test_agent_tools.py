@@ -404,6 +404,22 @@ def test_a_result_is_checked_against_the_output_schema() -> None:
     assert "does not fit its output schema" in results[1]["content"][0]["text"]
 
 
+def test_a_type_beside_a_reference_does_not_count_in_the_older_dialects() -> None:
+    """JSON Schema, draft 7: the members beside `$ref` are ignored."""
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$ref": "#/definitions/number",
+        "type": "object",
+        "definitions": {"number": {"type": "integer"}},
+    }
+
+    result = answer(
+        AgentProvider(Plain({"name": "t", "outputSchema": schema}, run=lambda _: 5)), "tools/call", {"name": "t"}
+    )
+
+    assert result["structuredContent"] == 5
+
+
 def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:
     """Ours: the server then sends nothing."""
 
