@@ -511,3 +511,19 @@ def test_a_tool_that_may_run_as_a_task_says_so_in_its_definition() -> None:
 
     assert definitions["work"]["execution"] == {"taskSupport": "required"}
     assert "execution" not in definitions["small"]
+
+
+def test_a_tool_may_have_the_name_of_an_attribute_of_every_agent() -> None:
+    """Ours: the base class sets `model` and `debug`, which an author need not know."""
+
+    class Agent(MCPAgent):
+        @tool
+        def model(self) -> str:  # type: ignore[override]
+            return "a T"
+
+        @staticmethod
+        @tool
+        def debug() -> str:  # type: ignore[override]
+            return "no"
+
+    assert [Agent().execute_mcp_tool(name, {}) for name in ("model", "debug")] == ["a T", "no"]

@@ -62,7 +62,11 @@ class Method(NamedTuple):
             if name not in converted:
                 converted[name] = fill()
         first = [converted.pop(name) for name in self.members if name in self.positional and name in converted]
-        return getattr(agent, self.name)(*first, **converted)
+        function = getattr(agent, self.name)
+        if not callable(function):
+            # An attribute has its name, as `model` and `debug` of every agent do.
+            function = inspect.getattr_static(type(agent), self.name).__get__(agent)
+        return function(*first, **converted)
 
 
 class MethodReader:
