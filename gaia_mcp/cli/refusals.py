@@ -114,8 +114,10 @@ def after_error(error: PeerError) -> str:
         return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
-    is_missing = Typed.command in _ANSWERING and error.code == MISSING_CAPABILITY and "sampling" in str(error.data)
-    if is_missing or _lacks_sampling(error.text):
+    if error.code == MISSING_CAPABILITY and (needed := _needed_sampling(error.data)) is not None:
+        # What a program is given, and what it writes, is text.
+        return "it needs a client whose model can use tools, or see other servers" if needed else _how_to_sample()
+    if _lacks_sampling(error.text):
         return _how_to_sample()
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
     if is_unreached(error.text):
@@ -160,6 +162,15 @@ def _lacks_sampling(text: str) -> bool:
     """
     is_told = any(word.partition("=")[0] == "--sample" for word in Typed.words)
     return Typed.command in _ANSWERING and not is_told and re.search(_UNSAMPLED, text[:READ_CHARS]) is not None
+
+
+def _needed_sampling(data: Any) -> dict[str, Any] | None:
+    """The kinds of sampling that a server needs, none for the plain one; None if the command can answer no requests, or
+    the server needs something else.
+    """
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    needed = required.get("sampling") if isinstance(required, dict) else None
+    return needed if isinstance(needed, dict) and Typed.command in _ANSWERING else None
 
 
 def _how_to_sample() -> str:

@@ -289,3 +289,30 @@ def test_a_server_that_misses_a_model_is_given_one(
     assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == hint) is is_answered
     monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think", "--sample=model"])
     assert after_failure("s", "think", text, {}) != hint
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (
+            {"requiredCapabilities": {"sampling": {}}},
+            "answer its sampling requests with: gaia mcp call s think --sample PROGRAM",
+        ),
+        (
+            {"requiredCapabilities": {"sampling": {"tools": {}}}},
+            "it needs a client whose model can use tools, or see other servers",
+        ),
+        ({"requiredCapabilities": {"sampling": 5}}, OWN),
+        ({"requiredCapabilities": {"roots": {}}}, OWN),
+        ({"requiredCapabilities": 5}, OWN),
+        ("sampling", OWN),
+    ],
+)
+def test_a_program_is_offered_to_a_server_that_needs_no_more(
+    monkeypatch: pytest.MonkeyPatch, data: Any, hint: str
+) -> None:
+    """Spec: -32021 says which capability. What a program answers is text."""
+    monkeypatch.setattr(Typed, "command", "call")
+    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
+
+    assert after_error(PeerError("s", "tools/call", -32021, "no", data)) == hint
