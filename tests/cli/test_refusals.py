@@ -309,7 +309,7 @@ def test_a_server_that_misses_a_model_is_given_one(
     ],
 )
 def test_a_program_is_offered_to_a_server_that_needs_no_more(
-    monkeypatch: pytest.MonkeyPatch, data: Any, hint: str
+    monkeypatch: pytest.MonkeyPatch, data: object, hint: str
 ) -> None:
     """Spec: -32021 says which capability. What a program answers is text."""
     monkeypatch.setattr(Typed, "command", "call")
