@@ -95,7 +95,7 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             return value
         if not problems:
             return value
-        to_stderr(f"  {one_line(str(problems[0]), 300)}")
+        to_stderr("  y or n?" if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
 
 
 def _choices(field: dict[str, Any], root: Any) -> str:

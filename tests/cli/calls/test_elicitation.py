@@ -123,7 +123,7 @@ def test_a_default_is_shown_and_taken_by_enter(
         ({"type": "string"}, [("x [string]", b"\xff\n"), ("not UTF-8", b""), ("x [string]", b"\xc3\xa4\n")], "\u00e4"),
         ({"type": "object"}, [("x ", b'{"a": 1, "a": 2}\n'), ("'a' twice", b""), ("x ", b'{"a": 1}\n')], {"a": 1}),
         ({"type": "integer"}, [("x [integer]", b"\xd9\xa3\n"), ("not of type", b""), ("x [integer]", b"7\n")], 7),
-        ({"type": "boolean"}, [("x [boolean]", b"maybe\n"), ("not of type", b""), ("x [boolean]", b"N\n")], False),
+        ({"type": "boolean"}, [("x [boolean]", b"maybe\n"), ("y or n?", b""), ("x [boolean]", b"N\n")], False),
         ({"title": "X", "description": "of Y", "type": "string"}, [("X (of Y) [string]", b"n\n")], "n"),
         # A schema that nothing can be checked against.
         ({"type": "nonsense"}, [("x [nonsense]", b"n\n")], "n"),
