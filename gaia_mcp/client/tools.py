@@ -186,7 +186,8 @@ class ToolsClient(ClientEngine):
         """As `call`, for a caller that checks the structured content by itself."""
         deadline = deadline or self.deadline()
         self._check_used(tool_name)
-        self._ready(deadline)
+        if self.peer is None:
+            self._ready(deadline)
         if not self._offers_tools():
             raise NotOfferedError(self.name, "tools")
         params = {"name": tool_name, "arguments": arguments}
@@ -218,8 +219,9 @@ class ToolsClient(ClientEngine):
         )
 
     def _offers_tools(self) -> bool:
+        capabilities = self.capabilities
         # Small servers that declare nothing at all have tools, most often, and nothing else.
-        return not self.capabilities or self._offers("tools")
+        return "tools" in capabilities or not capabilities or self._offers("tools")
 
     def _says_nothing(self) -> bool:
         """Whether this is a custom transport whose server declares no capabilities at all."""
