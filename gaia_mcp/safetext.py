@@ -18,6 +18,8 @@ _UNSAFE = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
 _SURROGATE = "[\ud800-\udfff]"
+# Where a description begins; the rest may be long.
+_FEW_LINES = 4
 
 
 def clean(text: str) -> str:
@@ -36,6 +38,14 @@ def one_line(text: str, limit: int = 200) -> str:
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1] + "…"
 
 
+def first_line(text: object) -> str:
+    """The first line of a description; empty if it has none. A line that is a tag alone, such as `<Purpose>`, says
+    nothing where another follows.
+    """
+    lines = [line.strip() for line in text.strip().split("\n", _FEW_LINES)] if isinstance(text, str) else [""]
+    return next((line for line in lines[:_FEW_LINES] if line and not _is_tag(line)), lines[0])
+
+
 def cut(text: str, limit: int) -> str:
     """The first `limit` characters of `text`, ending in `…` if something was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -45,6 +55,10 @@ def cut_middle(text: str, limit: int) -> str:
     """`text` in at most `limit` characters, with `…` for its middle: the end of a problem is what is wrong."""
     begin = limit // 3
     return text if len(text) <= limit else f"{text[:begin]}…{text[len(text) - (limit - begin - 1) :]}"
+
+
+def _is_tag(line: str) -> bool:
+    return line.startswith("<") and line.endswith(">") and " " not in line
 
 
 def encodable(text: str) -> str:

@@ -17,6 +17,7 @@ from gaia_mcp.safetext import (
     clean_json,
     cut_middle,
     encodable,
+    first_line,
     one_line,
 )
 from tests.protocol_support import steady
@@ -136,3 +137,23 @@ def test_what_is_printable_needs_no_cleaning() -> None:
     unsafe = re.compile(f"{safetext._UNSAFE}|{safetext._SURROGATE}")
 
     assert [char for char in map(chr, range(sys.maxunicode + 1)) if char.isprintable() and unsafe.match(char)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Adds.\r\nMore.", "Adds."),
+        ("\n  Adds.  \n", "Adds."),
+        ("<Purpose>\nAdds.\n</Purpose>", "Adds."),
+        ("<Purpose>\n\n  Adds.", "Adds."),
+        ("<Purpose>", "<Purpose>"),
+        ("<b>Adds</b> two numbers", "<b>Adds</b> two numbers"),
+        ("<a>\n<b>\n<c>\n<d>\nAdds.", "<a>"),
+        ("  ", ""),
+        (None, ""),
+        (["Adds."], ""),
+    ],
+)
+def test_the_first_line_of_a_description_says_something(text: object, line: str) -> None:
+    """Ours: Angular's server begins each of its descriptions with `<Purpose>`."""
+    assert first_line(text) == line

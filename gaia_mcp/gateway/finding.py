@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import first_line, one_line
 from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.search import score, search_words
 
@@ -68,7 +68,5 @@ def _server_of(tool: Wire, owners: Owners) -> str:
 
 def _line(tool: Wire) -> str:
     shown = one_line(signature(tool["name"], tool.get("inputSchema"), SIGNATURE_CHARS), SIGNATURE_CHARS)
-    described = tool.get("description")
-    if not isinstance(described, str) or not described.strip():
-        return shown
-    return f"{shown}  {one_line(described.strip().splitlines()[0], DESCRIPTION_CHARS)}"
+    described = first_line(tool.get("description"))
+    return f"{shown}  {one_line(described, DESCRIPTION_CHARS)}" if described else shown

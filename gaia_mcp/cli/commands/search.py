@@ -124,12 +124,11 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
 
 def _line(server: str, tool: dict[str, Any]) -> str:
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.safetext import first_line, one_line
     from gaia_mcp.toolspec.in_words import signature
 
     name = f"{server} {tool['name']}"
     shown = one_line(f"{server} {signature(tool['name'], tool.get('inputSchema'))}", 1000)
-    described = tool.get("description")
-    if isinstance(described, str) and described.strip():
-        shown += f"  {one_line(described.strip().splitlines()[0], DESCRIPTION_CHARS)}"
+    if described := first_line(tool.get("description")):
+        shown += f"  {one_line(described, DESCRIPTION_CHARS)}"
     return fitted(shown, one_line(name))

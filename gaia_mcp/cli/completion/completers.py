@@ -240,8 +240,9 @@ def _described(items: list[dict[str, Any]]) -> list[Candidate]:
 
 
 def _description(item: dict[str, Any]) -> str:
-    text = item.get("description") or item.get("title")
-    return text.strip().partition("\n")[0] if isinstance(text, str) else ""
+    from gaia_mcp.safetext import first_line
+
+    return first_line(item.get("description") or item.get("title"))
 
 
 def _restrictions(ctx: CompletionContext, member: str) -> list[Candidate]:

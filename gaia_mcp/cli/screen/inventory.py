@@ -139,11 +139,11 @@ def signature_lines(text: str) -> list[str]:
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     """A description under its name: its first line, or all of it with `whole`."""
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.safetext import clean
+    from gaia_mcp.safetext import clean, first_line
 
     lines = clean(text).strip().splitlines() if isinstance(text, str) else []
     if lines and not whole:
-        lines = [fitted(" ".join(lines[0].split()), margin=INDENT + 4)]
+        lines = [fitted(" ".join(first_line(clean(text)).split()), margin=INDENT + 4)]
     return [f"    {line}" for line in lines]
 
 
