@@ -186,8 +186,6 @@ class ToolsClient(ClientEngine):
         """As `call`, for a caller that checks the structured content by itself."""
         deadline = deadline or self.deadline()
         self._check_used(tool_name)
-        if self.peer is None:
-            self._ready(deadline)
         if not self._offers_tools():
             raise NotOfferedError(self.name, "tools")
         params = {"name": tool_name, "arguments": arguments}
