@@ -46,6 +46,10 @@ def first_line(text: object) -> str:
     return next((line for line in lines[:_FEW_LINES] if line and not _is_tag(line)), lines[0])
 
 
+def _is_tag(line: str) -> bool:
+    return line.startswith("<") and line.endswith(">") and " " not in line
+
+
 def cut(text: str, limit: int) -> str:
     """The first `limit` characters of `text`, ending in `…` if something was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -55,10 +59,6 @@ def cut_middle(text: str, limit: int) -> str:
     """`text` in at most `limit` characters, with `…` for its middle: the end of a problem is what is wrong."""
     begin = limit // 3
     return text if len(text) <= limit else f"{text[:begin]}…{text[len(text) - (limit - begin - 1) :]}"
-
-
-def _is_tag(line: str) -> bool:
-    return line.startswith("<") and line.endswith(">") and " " not in line
 
 
 def encodable(text: str) -> str:

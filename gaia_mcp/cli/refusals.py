@@ -114,10 +114,10 @@ def after_error(error: PeerError) -> str:
         return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
-    if error.code == MISSING_CAPABILITY and (needed := _needed_sampling(error.data)) is not None:
+    if needed := _needed_sampling(error):
         # What a program is given, and what it writes, is text.
-        return "it needs a client whose model can use tools, or see other servers" if needed else _how_to_sample()
-    if _lacks_sampling(error.text):
+        return "it needs a client whose model can use tools, or see other servers"
+    if _may_sample() and (needed is not None or _lacks_sampling(error.text)):
         return _how_to_sample()
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
     if is_unreached(error.text):
@@ -143,7 +143,7 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any]) -> 
         return how_to_set(names, server)
     if (asks := re.search(_ASKS_BEFORE, said[:READ_CHARS])) is not None:
         return _how_to_be_asked(server, asks[1])
-    if _lacks_sampling(said):
+    if _may_sample() and _lacks_sampling(said):
         return _how_to_sample()
     if is_unreached(said):
         return how_to_reach(server)
@@ -156,21 +156,23 @@ def _how_to_be_asked(server: str, newer: str) -> str:
     return f"it asks in revisions before {newer} alone; keep to one with: {save}"
 
 
+def _may_sample() -> bool:
+    """Whether the command can answer sampling requests, and was not told to."""
+    return Typed.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in Typed.words)
+
+
 def _lacks_sampling(text: str) -> bool:
-    """Whether a server says in `text` that it could not have a model sampled, and the command can answer such requests
-    and was not told to.
-    """
-    is_told = any(word.partition("=")[0] == "--sample" for word in Typed.words)
-    return Typed.command in _ANSWERING and not is_told and re.search(_UNSAMPLED, text[:READ_CHARS]) is not None
+    """Whether a server says in `text` that it could not have a model sampled."""
+    return re.search(_UNSAMPLED, text[:READ_CHARS]) is not None
 
 
-def _needed_sampling(data: Any) -> dict[str, Any] | None:
-    """The kinds of sampling that a server needs, none for the plain one; None if the command can answer no requests, or
-    the server needs something else.
-    """
-    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+def _needed_sampling(error: PeerError) -> dict[str, Any] | None:
+    """What sampling a server needs beyond the plain kind, empty for that one; None if it needs something else."""
+    if error.code != MISSING_CAPABILITY or not isinstance(error.data, dict):
+        return None
+    required = error.data.get("requiredCapabilities")
     needed = required.get("sampling") if isinstance(required, dict) else None
-    return needed if isinstance(needed, dict) and Typed.command in _ANSWERING else None
+    return needed if isinstance(needed, dict) else None
 
 
 def _how_to_sample() -> str:

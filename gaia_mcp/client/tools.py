@@ -186,8 +186,11 @@ class ToolsClient(ClientEngine):
         """As `call`, for a caller that checks the structured content by itself."""
         deadline = deadline or self.deadline()
         self._check_used(tool_name)
-        if not self._offers_tools():
-            raise NotOfferedError(self.name, "tools")
+        # One that has declared tools is asked at once: that may start it again, and it tells what it has not.
+        if "tools" not in self.capabilities:
+            self._ready(deadline)
+            if not self._offers_tools():
+                raise NotOfferedError(self.name, "tools")
         params = {"name": tool_name, "arguments": arguments}
         return self.request("tools/call", params, deadline, on_progress=on_progress)
 
@@ -217,9 +220,8 @@ class ToolsClient(ClientEngine):
         )
 
     def _offers_tools(self) -> bool:
-        capabilities = self.capabilities
         # Small servers that declare nothing at all have tools, most often, and nothing else.
-        return "tools" in capabilities or not capabilities or self._offers("tools")
+        return not self.capabilities or self._offers("tools")
 
     def _says_nothing(self) -> bool:
         """Whether this is a custom transport whose server declares no capabilities at all."""

@@ -29,8 +29,6 @@ class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
     misfits: Misfits | None
-    # Whether only an object can fit its output schema.
-    fits_object: bool
     task: str | None
     scopes: Sequence[str]
 
@@ -72,7 +70,7 @@ class AgentTools:
             call.continue_as_task(required=tool.task == "required")
         try:
             value = self._code.awaited(self._code.agent.execute_mcp_tool(name, arguments), call)
-            return call_result(name, value, tool.misfits, fits_object=tool.fits_object)
+            return call_result(name, value, tool.misfits)
         except (CallCancelledError, MissingCapabilityError, RequestError):
             raise
         except InvalidArgumentsError as error:
@@ -96,11 +94,9 @@ class AgentTools:
             else:
                 definition = tool_definition(defined, self._code.note)
                 output = definition.get("outputSchema")
-                misfits = partial(self._misfits, name, Checker(output)) if output is not None else None
-                # In the older dialects, what stands beside a reference does not count.
-                fits_object = output is not None and output.get("type") == "object" and "$ref" not in output
+                misfits = partial(self._misfits, name, output, Checker(output)) if output is not None else None
                 checker, task = Checker(definition["inputSchema"]), task_support(definition)
-                tools[name] = _Tool(definition, checker, misfits, fits_object, task, scopes.get(name, ()))
+                tools[name] = _Tool(definition, checker, misfits, task, scopes.get(name, ()))
         for problem in self._code.optional("get_mcp_tool_problems") or []:
             self._code.note(problem)
         # Replaced at once: calls in other threads look tools up meanwhile.
@@ -117,10 +113,14 @@ class AgentTools:
             return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
         return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
 
-    def _misfits(self, name: str, output: Checker, value: Any) -> Sequence[object]:
+    def _misfits(self, name: str, output: Wire, checker: Checker, value: Any) -> Sequence[object]:
         """What is wrong with the result of a tool; nothing if its output schema cannot be used."""
+        # To find every mistake takes longer than the rest of a call, and most schemas are of objects, which most values
+        # are not. In the older dialects, what stands beside a reference does not count.
+        if not isinstance(value, dict) and output.get("type") == "object" and "$ref" not in output:
+            return ("not an object",)
         try:
-            return output.validation_errors(value)
+            return checker.validation_errors(value)
         except SchemaError as unusable:
             self._code.note(f"the output schema of {name!r} cannot be used: {unusable}")
             return ()

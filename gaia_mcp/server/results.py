@@ -35,9 +35,9 @@ _DUMP_FLAT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=("
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def call_result(tool: str, value: Any, misfits: Misfits | None = None, *, fits_object: bool = False) -> Wire:
+def call_result(tool: str, value: Any, misfits: Misfits | None = None) -> Wire:
     """The result of `tools/call` for whatever the tool of this name returned. `misfits` is what its output schema says
-    about a value, `fits_object` that only an object can fit it.
+    about a value.
 
     A dict with a list of content blocks is a result already, and so is one with MCP's `isError` or `structuredContent`.
     None becomes no content, a string text, images, sounds, files and bytes the content of their kind, and any other
@@ -53,9 +53,8 @@ def call_result(tool: str, value: Any, misfits: Misfits | None = None, *, fits_o
                 return {"content": [], "isError": False}
             if isinstance(value, str):
                 return {"content": [_text(str(value))], "isError": False}
-        if (content := _content_result(value)) is not None:
-            return checked_result(content, misfits)
-        return _json_result(value, misfits, fits_object=fits_object)
+        content = _content_result(value)
+        return checked_result(content, misfits) if content is not None else _json_result(value, misfits)
     except ResultError as problem:
         return failure(f"tool {tool!r} returned {problem}")
     except (NotJSONError, ValueError) as problem:
@@ -96,7 +95,7 @@ def _content_result(value: Any) -> Wire | None:
     return {"content": blocks} if blocks is not None else None
 
 
-def _json_result(value: Any, misfits: Misfits | None, *, fits_object: bool) -> Wire:
+def _json_result(value: Any, misfits: Misfits | None) -> Wire:
     is_error = _reports_failure(value)
     try:
         text = _dump(value)
@@ -107,20 +106,17 @@ def _json_result(value: Any, misfits: Misfits | None, *, fits_object: bool) -> W
         text = str(value)
     result: Wire = {"content": [_text(text)] if value is not None else [], "isError": is_error}
     if misfits is not None and not is_error:
-        result["structuredContent"] = _fitting(as_json_value(value), misfits, fits_object=fits_object)
+        result["structuredContent"] = _fitting(as_json_value(value), misfits)
     elif not isinstance(value, str):
         result["structuredContent"] = value
     return result
 
 
-def _fitting(value: Any, misfits: Misfits, *, fits_object: bool) -> Any:
+def _fitting(value: Any, misfits: Misfits) -> Any:
     """The value as the output schema has it. Raises `ResultError`."""
-    problems: Sequence[object] = ()
-    # To find what is wrong with a value takes longer than all else about a call.
-    if isinstance(value, dict) or not fits_object:
-        problems = misfits(value)
-        if not problems:
-            return value
+    problems = misfits(value)
+    if not problems:
+        return value
     wrapped = {"result": value}
     problems_of_wrapped = misfits(wrapped)
     if not problems_of_wrapped:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 OWN = "the error is the server's own; report it to its author"
+SAMPLED = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
 LOG = "its log may show why: gaia mcp logs fs"
 
 
@@ -267,6 +268,13 @@ def test_only_a_site_is_to_be_opened(url: str, hint: str) -> None:
     assert after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls})) == hint
 
 
+@pytest.fixture
+def thinking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`call s think` is what was typed."""
+    monkeypatch.setattr(Typed, "command", "call")
+    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
+
+
 @pytest.mark.parametrize(
     ("text", "is_answered"),
     [
@@ -277,27 +285,22 @@ def test_only_a_site_is_to_be_opened(url: str, hint: str) -> None:
         ("the sampling rate must be 44100", False),
     ],
 )
+@pytest.mark.usefixtures("thinking")
 def test_a_server_that_misses_a_model_is_given_one(
     monkeypatch: pytest.MonkeyPatch, text: str, is_answered: bool
 ) -> None:
     """Ours: in the words of servers, who quote our own refusal or look at what we declare."""
-    monkeypatch.setattr(Typed, "command", "call")
-    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
-    hint = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
-
-    assert (after_failure("s", "think", text, {}) == hint) is is_answered
-    assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == hint) is is_answered
+    assert (after_failure("s", "think", text, {}) == SAMPLED) is is_answered
+    assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered
     monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think", "--sample=model"])
-    assert after_failure("s", "think", text, {}) != hint
+    assert after_failure("s", "think", text, {}) != SAMPLED
+    assert after_error(PeerError("s", "tools/call", -32021, text, {"requiredCapabilities": {"sampling": {}}})) == OWN
 
 
 @pytest.mark.parametrize(
     ("data", "hint"),
     [
-        (
-            {"requiredCapabilities": {"sampling": {}}},
-            "answer its sampling requests with: gaia mcp call s think --sample PROGRAM",
-        ),
+        ({"requiredCapabilities": {"sampling": {}}}, SAMPLED),
         (
             {"requiredCapabilities": {"sampling": {"tools": {}}}},
             "it needs a client whose model can use tools, or see other servers",
@@ -308,11 +311,7 @@ def test_a_server_that_misses_a_model_is_given_one(
         ("sampling", OWN),
     ],
 )
-def test_a_program_is_offered_to_a_server_that_needs_no_more(
-    monkeypatch: pytest.MonkeyPatch, data: object, hint: str
-) -> None:
+@pytest.mark.usefixtures("thinking")
+def test_a_program_is_offered_to_a_server_that_needs_no_more(data: object, hint: str) -> None:
     """Spec: -32021 says which capability. What a program answers is text."""
-    monkeypatch.setattr(Typed, "command", "call")
-    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
-
     assert after_error(PeerError("s", "tools/call", -32021, "no", data)) == hint

@@ -372,6 +372,7 @@ def test_a_result_that_does_not_fit_its_output_schema_is_a_failure() -> None:
     assert called(structuredContent={"x": 1})["isError"] is False
     assert "no structured content" in called()["content"][0]["text"]
     assert "x: null is not of type" in called(structuredContent={"x": None})["content"][0]["text"]
+    assert called(structuredContent=5)["content"][0]["text"].endswith("does not fit its output schema: not an object")
 
 
 def test_arguments_that_a_tool_does_not_take_are_reported_as_invalid() -> None:

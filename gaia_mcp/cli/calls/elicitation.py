@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.addresses import address_lines, host_of, is_site
 from gaia_mcp.cli.calls.answers import MAX_ANSWERED, Answers, missing_in, with_defaults
-from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask, definitions_of
+from gaia_mcp.cli.calls.form import TRUTHS, YES_OR_NO, Ask, ask_value, asked_while, can_ask, definitions_of
 from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
 from gaia_mcp.cli.status import UsageError
@@ -199,7 +199,7 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
             return default
         if text.casefold() in TRUTHS:
             return TRUTHS[text.casefold()]
-        to_stderr("  y or n?")
+        to_stderr(YES_OR_NO)
 
 
 def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
 # Leaves out a field that is not required, also one that has a default.
 NOTHING = "-"
+# What is told of any other answer to a question of yes or no.
+YES_OR_NO = "  y or n?"
 # How soon a question notices that its answer is no longer wanted.
 LOOK_SECONDS = 0.1
 
@@ -95,7 +97,7 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             return value
         if not problems:
             return value
-        to_stderr("  y or n?" if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
+        to_stderr(YES_OR_NO if field.get("type") == "boolean" else f"  {one_line(str(problems[0]), 300)}")
 
 
 def _choices(field: dict[str, Any], root: Any) -> str:

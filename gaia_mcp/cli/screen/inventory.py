@@ -141,10 +141,11 @@ def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import clean, first_line
 
-    lines = clean(text).strip().splitlines() if isinstance(text, str) else []
-    if lines and not whole:
-        lines = [fitted(" ".join(first_line(clean(text)).split()), margin=INDENT + 4)]
-    return [f"    {line}" for line in lines]
+    cleaned = clean(text).strip() if isinstance(text, str) else ""
+    if not cleaned:
+        return []
+    first = " ".join(first_line(cleaned).split())
+    return [f"    {line}" for line in (cleaned.splitlines() if whole else [fitted(first, margin=INDENT + 4)])]
 
 
 def _why_none(store: ConfigStore, *, is_any_enabled: bool) -> str:

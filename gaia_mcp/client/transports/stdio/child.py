@@ -6,6 +6,7 @@ Knows bytes and processes, nothing of MCP.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
 import os
 import subprocess
@@ -140,6 +141,19 @@ class Child:
 
         Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
         """
+        if threading.current_thread() is threading.main_thread():
+            # Signals interrupt this thread alone: a Ctrl-C must not fall between the making of a process and our
+            # knowing of it.
+            starting = threading.Thread(target=self._start_aside, name=f"{self._server} start", daemon=True)
+            starting.start()
+            starting.join()
+        self._start()
+
+    def _start_aside(self) -> None:
+        with contextlib.suppress(SpawnError, NotConnectedError):  # Whoever waits for this asks again.
+            self._start()
+
+    def _start(self) -> None:
         # A thread that stops it meanwhile waits: a process that is not yet known would stay for ever.
         with self._start_lock:
             if self._process is not None:

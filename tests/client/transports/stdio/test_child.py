@@ -653,3 +653,26 @@ def test_whether_it_has_read_all_is_known(child: MakeChild) -> None:
     wait_until(reads.is_drained)
     assert not reads.is_unread()
     assert (does_not.is_drained(), does_not.is_unread()) == (False, True)
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing_behind(child: MakeChild, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: also one between the making of the process and our knowing of it."""
+    made: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            made.append(self.pid)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    child(WAITS)  # The watcher runs from then on.
+    one = child(WAITS, start=False)
+    monkeypatch.setattr(module.subprocess, "Popen", Interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        one.start()
+    one.stop(0.0)
+
+    (pid,) = made
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
