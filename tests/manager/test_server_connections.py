@@ -70,10 +70,10 @@ def test_a_thread_that_collects_garbage_waits_for_no_lock_of_its_own() -> None:
 def test_a_program_that_ends_has_disconnected() -> None:
     """Ours: from what it still uses, and from what has just been collected."""
     program = (
-        "import gc\n"
+        "import gc, os\n"
         "from tests.manager import test_server_connections as here\n"
         "class Loud(here.Locking):\n"
-        "    def disconnect(self): print('disconnected', flush=True)\n"
+        "    def disconnect(self): os.write(1, b'disconnected\\n')\n"
         "here.Locking = Loud\n"
         "used, dropped = here.connected(), here.connected()\n"
         "del dropped\n"
