@@ -60,6 +60,8 @@ _UNSAMPLED = (
 )
 # A server that asks by requests of its own alone, which a newer revision does not have; in the words of FastMCP.
 _ASKS_BEFORE = r"server-initiated requests (?:is|are) unavailable on (\d{4}-\d\d-\d\d) connections"
+# The text of a result that stands for an exception of a tool's code: its class, and its message if it has one.
+_RAISED = r"[A-Z]\w*(?:Error|Exception)(?:: |$)"
 # Words that make any name one of a variable: those before it, and those behind it.
 _BEFORE = (
     r"(?i:\b(?:set|export|provide|specify|define|configure|missing|requires?|KeyError)\b"
@@ -135,8 +137,10 @@ def after_error(error: PeerError) -> str:
     return "the error is the server's own; report it to its author"
 
 
-def after_failure(server: str, tool: str, said: str, schema: dict[str, Any]) -> str:
-    """What to type after a tool whose input has this `schema` reported a failure, and `said` that."""
+def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False) -> str:
+    """What to type after a tool whose input has this `schema` reported a failure, and `said` that. `is_agent`: its code
+    runs in a process of ours, which prints tracebacks with `--debug`.
+    """
     parameters = properties_of(schema)
     named = {name.upper() for name in parameters}
     if names := [name for name in missing_variables(said) if name not in named]:
@@ -147,6 +151,8 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any]) -> 
         return _how_to_sample()
     if is_unreached(said):
         return how_to_reach(server)
+    if is_agent and re.match(_RAISED, said) is not None and "--debug" not in Typed.words:
+        return again("see where its code raised this", "--debug")
     return f"see what it {'takes' if parameters else 'does'}: {to_type('call', server, tool, more='--help')}"
 
 

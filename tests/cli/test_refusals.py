@@ -159,6 +159,22 @@ def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
     assert after_failure("fs", "read", "ACME_TOKEN is not set", schema).endswith(" edit fs --env ACME_TOKEN=VALUE")
 
 
+def test_an_exception_of_an_agent_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: its author needs the line of the code; a server of another make prints no traceback for `--debug`."""
+    line = ["mcp", "call", "./notes.py", "add", "text=hi"]
+    monkeypatch.setattr(Typed, "words", line)
+
+    def hint(said: str, *, is_agent: bool = True) -> str:
+        return after_failure("./notes.py", "add", said, {}, is_agent=is_agent)
+
+    traced = f"see where its code raised this with: gaia {' '.join(line)} --debug"
+    assert {hint("KeyError: 'inner'"), hint("ValueError")} == {traced}
+    looked_up = "see what it does: gaia mcp call ./notes.py add --help"
+    assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
+    monkeypatch.setattr(Typed, "words", [*line, "--debug"])
+    assert hint("KeyError: 'inner'") == looked_up
+
+
 def test_a_token_that_lacks_scopes_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: for a token that the entry has; where a login is possible, it was tried."""
     error = PeerError("fs", "tools/call", 403, "the access token lacks what this needs", {"requiredScopes": ["a", "b"]})

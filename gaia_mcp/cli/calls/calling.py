@@ -86,7 +86,8 @@ def make_call(
         def hint_for(said: str) -> str:
             from gaia_mcp.cli.refusals import after_failure
 
-            return after_failure(server, tool_name, said, tool.input_schema)
+            is_agent = plan.entry.target.transport == "agent"
+            return after_failure(server, tool_name, said, tool.input_schema, is_agent=is_agent)
 
         show_result(server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE
