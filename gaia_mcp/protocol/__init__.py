@@ -5,21 +5,21 @@ passes in each record that arrived, sends the messages that the connection hands
 reports, and never calls it from two threads at once. Every rule can therefore be tested with two connections and no
 process.
 
-How the modules build on one another:
+The modules, from the bottom up:
 
     framing         bytes to records: one line each, of limited length
     sse             bytes to server-sent events, over HTTP
     jsonrpc         records to messages: requests, notifications, results, errors
     versions        the revisions of MCP and their two eras
     envelope        what a request of the stateless era carries in `params._meta`
-    headers         what it repeats in its HTTP headers
+    headers         what a request repeats in its HTTP headers
     events          what a connection reports to its owner
     connection      what both roles share: ids, matching responses, cancellation, progress
     negotiation     how a client and a server agree on a revision
     client, server  the two ends
     revisions       which members of a result each revision knows
-    input_required  results that ask for input first
-    tasks           calls that the server goes on with as tasks
+    input_required  results that require input first
+    tasks           calls that the server continues as tasks
     pagination      reading a list page by page
 
 Messages. MCP is JSON-RPC 2.0. A request has an id and a method, and gets exactly one response with the same id: a
@@ -29,12 +29,12 @@ are two ids. Arrays of messages (batches) exist in the revision 2025-03-26 alone
 
 Two eras. A revision is one of a fixed set of dates, never compared as a date. Up to 2025-11-25 (the *handshake* era) a
 conversation begins with `initialize`: revision, capabilities and identity are agreed once and hold until the connection
-ends. Either side may then send requests; a server asks for input this way. From 2026-07-28 on (the *stateless* era)
+ends. Either side may then send requests; a server requests input this way. From 2026-07-28 on (the *stateless* era)
 nothing is agreed or remembered. Each request carries its revision and the client's capabilities in `params._meta`, the
-envelope. A server sends no requests, and every result has a `resultType`. Outside this package no code asks for the
+envelope. A server sends no requests, and every result has a `resultType`. No code outside this package depends on the
 era: `ClientConnection.check_alive`, for example, sends `ping` in one era and `server/discover` in the other.
 
-Negotiation. A client does not know what it is connected to, so it first sends `server/discover`, which is harmless
+Negotiation. A client does not know the era of its server, so it first sends `server/discover`, which is harmless
 everywhere. (A request such as `tools/list` would prove nothing: some servers of the handshake era answer it before
 `initialize`.) A valid result, or the error UNSUPPORTED_VERSION with a list of revisions, decides for the stateless era.
 Every other response, whatever its error code, means `initialize` on the same connection; so does silence, which only
@@ -46,44 +46,44 @@ A server chooses for each message: a request with an envelope is stateless and s
 handshake conversation, and both may happen on one connection. Neither `server/discover` nor a rejected request commits
 it to an era.
 
-What belongs to what. A pipe has one stream for all messages; HTTP has one stream for each request. So each message to
-be sent is an `Outgoing`, whose `about` names the request that it belongs to, or is None. A client's request is about
-itself. A server's response, and its progress and log messages for an open request, are about that request; what
-announces changes is about the subscription that asked for it, or about nothing in the handshake era. `receive` takes
-the same `about` for a record that arrived on the stream of one request. It settles what an error without an id refers
-to. On a single stream such an error is taken for the response to the one pending request, if there is exactly one and
-the code says that the request could not be read; otherwise it is discarded.
+Streams. A pipe has one stream for all messages; HTTP has one stream for each request. So each message to be sent is an
+`Outgoing`, whose `about` names the request that it belongs to, or is None. A client's request is about itself. A
+server's response, and its progress and log messages for an open request, are about that request. A change notification
+is about the subscription that requested it, or about none in the handshake era. `receive` takes the same `about` for a
+record that arrived on the stream of one request. It decides which request an error without an id refers to. On a single
+stream such an error counts as the response to the pending request, if there is exactly one and the error code means
+that the request could not be read; otherwise it is discarded.
 
 Responses. Each request of ours ends in exactly one event: `Result`, `ErrorResponse`, or `InvalidResponse` if the peer
 responded with something that its revision does not allow. No second response to the same request reaches the owner.
 
-Cancellation. `abandon` gives up a request of ours: a response that still arrives is ignored. The peer is told by
-`notifications/cancelled`, marked with `Outgoing.cancels`, because on HTTP in the stateless era closing the stream says
-the same; a server's owner then calls `cancel`. `initialize` may not be cancelled, and for the probe it would be
-useless. A peer's cancellation is the event `Cancelled`; whatever is then sent as the response is dropped. Neither side
-waits for a response to what it cancelled.
+Cancellation. `abandon` cancels a request of ours: a response that still arrives is ignored. It sends the peer
+`notifications/cancelled`, marked with `Outgoing.cancels`, because on HTTP in the stateless era closing the stream means
+the same; a server's owner then calls `cancel`. `initialize` must not be cancelled, and cancelling the probe would be
+useless. A peer's cancellation is the event `Cancelled`; a response sent after it is dropped. Neither side waits for a
+response to a request that it cancelled.
 
-Input. A server may need something from the user (elicitation), from a language model (sampling), or the list of roots.
+Input. A server may need input from the user (elicitation), from a language model (sampling), or the list of roots.
 In the handshake era it sends a request, the event `RequestReceived` on the client, and waits for the response. In the
 stateless era it ends the request with `resultType: "input_required"`, which carries input requests, an opaque state, or
 both; the client sends the original request again, under a new id, with its responses and the state unchanged. These
 round trips are limited in number.
 
-Changes. In the handshake era a server announces changed lists unasked, and changed resources after
+Changes. In the handshake era a server announces changed lists without a request, and changed resources after
 `resources/subscribe`. In the stateless era it announces nothing without a subscription, a `subscriptions/listen`
-request that stays open. The server acknowledges it first, naming what it grants, and its result ends it. A subscription
-is not a pending request in the sense above: no deadline applies to it, and an error without an id is never about it.
-Changes that happen between two subscriptions are lost, so the end of one is reported as a change. Those that happen
-during a handshake are announced after it. A server limits the subscriptions of a client, and grants one to any URI.
+request that stays open. The server first acknowledges it, naming what it grants; the result of the request ends it. A
+subscription is not a pending request in the sense above: no deadline applies to it, and an error without an id is never
+about it. Changes between two subscriptions are lost, so the end of one is reported as a change. Changes during a
+handshake are announced after it. A server limits the subscriptions of a client, and grants one to any URI.
 
 Lists come in pages. A missing or null `nextCursor` ends a list. An empty string is a cursor like any other, although
-some older servers mean the end by it; `pagination` follows it once and stops at a cursor that it has seen.
+some older servers mark the end with it; `pagination` follows it once and stops at a cursor that it has seen.
 
 Writing strictly, reading tolerantly. What we send conforms to the schema of the revision in use: `revisions` removes
 members that an older client does not know, and replaces content of a kind that it cannot read. What we receive may
 deviate where the meaning is clear, because such servers are in use: lines that are not JSON (banners, logs), a byte
 order mark, NaN, null for an absent member, unknown members, methods and content types, wrong types of optional members.
-Nothing that arrives raises an exception. A record that makes no valid message is either matched to the request it was
-meant for, which then fails, or reported as `Discarded`. A server reports an invalid request back to its client, and
+Nothing that arrives raises an exception. A record that is not a valid message is either matched to the request it was
+meant for, which then fails, or reported as `Discarded`. A server responds to an invalid request with an error, and
 never responds to a notification or to a response.
 """

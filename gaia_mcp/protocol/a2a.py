@@ -1,8 +1,8 @@
-"""A2A in AgentVault's form: its JSON-RPC requests as they are read, and tasks of ours as they are described in it.
+"""A2A in AgentVault's form: reads its JSON-RPC requests, and describes our tasks in its format.
 
-A client sends one message, in which the first data part names a tool; that becomes a task, whose one answer is a
-message with one data part: the *outcome*, `{"success", "mcp_result", "error"}`. A2A as the official SDK has it differs:
-its methods, states and parts have other names.
+A client sends one message, whose first data part names a tool. The message becomes a task, whose only answer is a
+message with one data part: the *outcome*, `{"success", "mcp_result", "error"}`. A2A in the official SDK differs: its
+methods, states and parts have other names.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# Errors of the agent itself, and about a task that its caller does not have.
+# Errors of the agent itself, and for a task that the caller does not own.
 AGENT_ERROR = -32000
 TASK_UNKNOWN = -32001
 
-# Where an error comes from.
+# The source of an error.
 PROXY = "A2A_PROXY"
 PROTOCOL = "MCP_PROTOCOL"
 TOOL = "MCP_TOOL"
@@ -40,7 +40,7 @@ _STATES = {"working": "WORKING", "input_required": "INPUT_REQUIRED", "cancelled"
 
 
 class Request(NamedTuple):
-    """A request. Its `id` is what is returned, and may be null or missing, as AgentVault's servers have it."""
+    """A request. Its `id` is returned in the response, and may be null or missing, as with AgentVault's servers."""
 
     id: Any
     method: str
@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
 
 class InvalidRequestError(ValueError):
-    """A message is not a request, or has no valid parameters: an error with `code` is its answer."""
+    """A message is not a request, or its parameters are invalid. The response is an error with `code`."""
 
     def __init__(self, text: str, code: int, request_id: Any = None) -> None:
         super().__init__(text)
@@ -58,7 +58,7 @@ class InvalidRequestError(ValueError):
 
 class Sent(NamedTuple):
     """The parameters of `tasks/send`: the task that the message continues, if any; the content of its first data part,
-    None without one; and what its metadata has for MCP servers, None if nothing.
+    None without one; and the part of its metadata for MCP servers, None without one.
     """
 
     task_id: str | None
@@ -67,7 +67,7 @@ class Sent(NamedTuple):
 
 
 def read_request(value: Any) -> Request:
-    """The request that a JSON value is. Raises `InvalidRequestError`."""
+    """Read a request from a JSON value. Raises `InvalidRequestError`."""
     if not isinstance(value, dict):
         raise InvalidRequestError("Invalid Request: an object is needed", INVALID_REQUEST)
     request_id, method = value.get("id"), value.get("method")
@@ -119,7 +119,7 @@ def failed(source: str, code: str, message: str, details: Wire | None = None) ->
 
 
 def tool_failed(tool: str, result: Wire) -> Wire:
-    """The outcome of a call whose result tells that the tool has failed."""
+    """The outcome of a call whose result reports that the tool failed."""
     message = f"the tool {tool!r} has failed" if tool else "the tool has failed"
     return failed(TOOL, TOOL_FAILED, message, {"mcp_tool_error_content": result.get("content")})
 
@@ -139,8 +139,8 @@ def described(state: TaskState) -> Wire:
 
 
 def events(state: TaskState, shown: TaskState | None = None) -> list[tuple[str, Wire]]:
-    """What a subscriber is sent, who has seen the task in the state `shown`: the names of events, with their data. The
-    last one of a task is its final state, and before it goes the message.
+    """The events to send to a subscriber that last saw the task in the state `shown`, as names with data. The last
+    event of a task is its final state; the message comes before it.
     """
     outcome, about = _outcome(state), {"taskId": state.id, "timestamp": as_time(state.updated)}
     found: list[tuple[str, Wire]] = []
@@ -172,7 +172,7 @@ def _data(part: Any, at: int) -> Wire | None:
 
 
 def _outcome(state: TaskState) -> Wire | None:
-    """What has come of a task, None while it goes on. Each state has the same one whoever asks for it."""
+    """The outcome of a task, None while it runs. It depends on the state alone, not on the caller."""
     if not state.is_final:
         return None
     if state.status == "completed":
@@ -183,7 +183,7 @@ def _outcome(state: TaskState) -> Wire | None:
 
 
 def _completed(result: Wire) -> Wire:
-    """The outcome that a result holds; of a task that was begun by MCP, what its result means here."""
+    """The outcome that a result contains; for a task begun over MCP, the outcome that corresponds to its result."""
     held = result.get("structuredContent")
     if isinstance(held, dict) and held.keys() == {"success", "mcp_result", "error"}:
         return held

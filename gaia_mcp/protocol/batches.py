@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """The batches whose requests are not all answered. `id in batches`: an open request came in one."""
+    """The batches that have open requests. `id in batches`: an open request with this id is part of a batch."""
 
     def __init__(self) -> None:
         self._of: dict[RequestId, _Batch] = {}
@@ -18,12 +18,12 @@ class Batches:
         return request_id in self._of
 
     def begin(self, ids: set[RequestId], responses: list[Message]) -> bool:
-        """Take in a batch of requests with these ids, and the responses that there are already. Whether any is open."""
+        """Add a batch of requests with these ids, and the responses known already. Returns whether any is open."""
         self._of.update(dict.fromkeys(ids, _Batch(ids, responses)))
         return bool(ids)
 
     def finish(self, request_id: RequestId, response: Message | None) -> list[Message]:
-        """A request has ended, with a response or without one. All responses of its batch if it was the last one."""
+        """End a request, with or without a response. Returns all responses of its batch if it was the last one."""
         batch = self._of.pop(request_id)
         batch.open_ids.discard(request_id)
         if response is not None:

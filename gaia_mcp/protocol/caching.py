@@ -1,4 +1,4 @@
-"""How long a result may be used again, and by whom (specification 2026-07-28, utilities/caching)."""
+"""How long a result may be reused, and for whom (specification 2026-07-28, utilities/caching)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 
 class Freshness(NamedTuple):
-    """A result is fresh for `ttl_ms` milliseconds; a private one belongs to the credentials that it was asked with."""
+    """A result is fresh for `ttl_ms` milliseconds; a private one may be reused with the same credentials only."""
 
     ttl_ms: int
     is_private: bool
 
     def with_page(self, other: Freshness | None) -> Freshness:
-        """The freshness of a list, of which `other` is that of another page."""
+        """The freshness of a list with this page and another one, whose freshness is `other`."""
         if other is None:
             return self
         return Freshness(min(self.ttl_ms, other.ttl_ms), self.is_private or other.is_private)
 
 
 def freshness(version: str, result: dict[str, Any]) -> Freshness | None:
-    """What `result` says of its freshness; None in a revision in which results do not say so. What is missing or
-    invalid is read as the specification has it: not fresh at all, and private.
+    """The freshness that `result` states; None in revisions without it. A missing or invalid member has the default
+    of the specification: not fresh, and private.
     """
     if version not in STATELESS_VERSIONS:
         return None

@@ -28,14 +28,14 @@ from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, 
 from gaia_mcp.protocol.revisions import server_request_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
-# A server may end a subscription, which is then renewed; one that ends each at once must not keep us renewing it.
-# This lasts a day if it ends one every quarter of an hour.
+# A subscription that the server ends is renewed. This stops a loop with a server that ends each one at once, and lasts
+# a day with one that ends each after a quarter of an hour.
 MAX_WATCHES = 100
 
 
 class ClientConnection(Connection):
-    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it. `revision` is the
-    only one to agree on.
+    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it. `revision`, if
+    given, is the only acceptable one.
 
     `result_types` are the values of `resultType` that this client understands, see `input_required.RESULT_TYPES`.
     """
@@ -56,20 +56,20 @@ class ClientConnection(Connection):
         self._negotiation = Negotiation(server, info, capabilities, probe=probe, revision=revision)
         self._negotiation_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
-        # The envelope of every stateless request; None before both have agreed, and in the handshake era.
+        # The envelope of every stateless request; None before the negotiation is over, and in the handshake era.
         self._meta: Fixed | None = None
         self._listening: RequestId | None = None
         self._watched: list[str] = []
         self._is_watch_acknowledged = False
         self._watches_left = MAX_WATCHES
-        # Resources by the request that subscribes to them, and which of those requests have been acknowledged.
+        # Resource URIs by the request that subscribes to them; then the requests that have been acknowledged.
         self._subscriptions: dict[RequestId, str] = {}
         self._acknowledged: set[RequestId] = set()
         self._server_requests: set[RequestId] = set()
 
     @property
     def is_probing(self) -> bool:
-        """Whether the server has not responded to anything yet: it may be one that exits at an unknown request."""
+        """Whether the server has not responded yet: it may be one that exits at an unknown request."""
         return self._negotiation.is_probing
 
     @property
@@ -90,16 +90,16 @@ class ClientConnection(Connection):
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
         """Send a request; a `Result`, `ErrorResponse` or `InvalidResponse` with this id follows. Capabilities in the
-        `_meta` of `params` take the place of those of this client.
+        `_meta` of `params` replace those of this client.
 
-        `progress` asks for `Progressed` events meanwhile.
+        `progress` requests `Progressed` events until then.
         """
         request_id = self._new_id()
         meta: dict[str, Any] | None = self._meta
         if progress:
             meta = {**(meta or {}), "progressToken": request_id}
         if meta is not None and params and (own := meta_of(params).get(CAPABILITIES_KEY)) is not None:
-            # A request on behalf of another client, which may have others.
+            # The request is sent on behalf of another client, whose capabilities may differ.
             meta = {**meta, CAPABILITIES_KEY: own}
         self._send_request(request_id, method, with_meta(params, meta) if meta is not None else params)
         return request_id
@@ -109,7 +109,7 @@ class ClientConnection(Connection):
         return self.request("ping" if self._meta is None else "server/discover")
 
     def want_logs(self, level: str) -> RequestId | None:
-        """Ask for log messages of `level` and above; returns an id if that takes a request of its own."""
+        """Request log messages of `level` and above; returns an id if that takes a request of its own."""
         if self._meta is not None:
             self._meta = Fixed({**self._meta, LOG_LEVEL_KEY: level})
         elif self.peer is not None and "logging" in self.peer.capabilities:
@@ -117,9 +117,9 @@ class ClientConnection(Connection):
         return None
 
     def watch_lists(self) -> None:
-        """Have changed lists announced, where the server declares that it can."""
+        """Subscribe to changes of lists, where the server declares `listChanged`."""
         if self._meta is None or self.peer is None:
-            return  # Servers of the handshake era announce them unasked.
+            return  # Servers of the handshake era announce them without a request.
         if self._listening is not None or self._watches_left == 0:
             return
         self._watched = [
@@ -145,7 +145,7 @@ class ClientConnection(Connection):
         """End the subscription to a resource; returns an id if that takes a request of its own."""
         if self._meta is None:
             return self.request("resources/unsubscribe", {"uri": uri})
-        # Not those without an acknowledgement: their callers still wait for one.
+        # Not the unacknowledged ones: their callers still wait for the acknowledgement.
         for request_id in [known for known in self._acknowledged if self._subscriptions[known] == uri]:
             self.abandon(request_id, "no longer wanted")
         return None
@@ -185,7 +185,7 @@ class ClientConnection(Connection):
             self._events.append(step)
 
     def _new_probe_id(self) -> str:
-        # A string, which no later request has as its id: a late response cannot be taken for another one.
+        # A string, which no later request has as its id: a late response cannot match another request.
         probe_id = f"discover-{len(self._probe_ids) + 1}"
         self._probe_ids.add(probe_id)
         return probe_id
@@ -219,7 +219,7 @@ class ClientConnection(Connection):
             self._events.append(response)
         elif self._meta is None:
             if response.result["resultType"] == "input_required" and "inputRequests" in response.result:
-                # Nothing has been done yet, and a reader would take it for an empty result.
+                # The request has not been carried out; without an error the caller would see an empty result.
                 self._receive_invalid_response(response.id, "asked for input as no server of this revision does")
                 return
             # Before 2026-07-28 the member has no meaning; readers of the result need not know that.
@@ -238,7 +238,7 @@ class ClientConnection(Connection):
         self._events.append(ErrorResponse(error.id, method, error.code, text, error.data))
 
     def _match_without_id(self, error: Error) -> RequestId | None:
-        # Servers read in order: this is about the probe, which was sent before all that is pending now.
+        # Servers read in order: this is about the probe, which was sent before every pending request.
         abandoned = self._probe_ids & self._abandoned.keys()
         return abandoned.pop() if abandoned else super()._match_without_id(error)
 
@@ -257,7 +257,7 @@ class ClientConnection(Connection):
         """The server has ended the subscription: changes are no longer announced, so the lists must be read again."""
         self._listening = None
         if not self._is_watch_acknowledged:
-            self._watches_left = 0  # It was rejected, which servers do with an error or with an empty result.
+            self._watches_left = 0  # It was rejected; servers respond with an error or with an empty result.
             self._events += [NotGranted(kind) for kind in self._watched]
         self._events += [ListChanged(kind) for kind in self._watched]
 
@@ -265,14 +265,14 @@ class ClientConnection(Connection):
         self._acknowledged.remove(request_id)
         self._events.append(SubscriptionEnded(self._subscriptions.pop(request_id)))
 
-    # Requests and notifications of the server.
+    # Requests and notifications from the server.
 
     def _accepts_batches(self) -> bool:
         return self.peer is not None and self.peer.version == BATCH_VERSION
 
     def _receive_request(self, request: Request) -> None:
         if self._meta is not None:
-            # In this era servers send no requests, and clients no responses.
+            # In the stateless era servers send no requests, and clients no responses.
             self._discard(f"sent the request {request.method}, which servers of this revision may not send", b"")
         elif request.method == "ping":
             self._outgoing.append(Outgoing(jsonrpc.result(request.id, {})))
@@ -309,12 +309,12 @@ class ClientConnection(Connection):
     def _receive_acknowledgement(self, params: dict[str, Any]) -> None:
         request_id, granted = meta_of(params).get(SUBSCRIPTION_KEY), params.get("notifications")
         if request_id == self._listening or not jsonrpc.is_id(request_id):
-            self._acknowledge_watch(granted)  # Without an id it can only mean this one.
+            self._acknowledge_watch(granted)  # Without an id it can only be about this subscription.
             return
         if request_id not in self._subscriptions:
             return
         if request_id in self._acknowledged:
-            return  # Its caller has been told already. What a second one says changes nothing.
+            return  # The caller has its result already; a second acknowledgement changes nothing.
         uris = granted.get("resourceSubscriptions") if isinstance(granted, dict) else None
         if isinstance(uris, list) and self._subscriptions[request_id] in uris:
             self._acknowledged.add(request_id)
@@ -338,7 +338,7 @@ class ClientConnection(Connection):
         if not jsonrpc.is_id(cancelled):
             return
         if cancelled == self._listening or cancelled in self._subscriptions:
-            # The result may follow or not: servers read the specification both ways.
+            # A result may follow or not: servers interpret the specification both ways.
             self._pending.pop(cancelled, None)
             self._ignore_responses_to(cancelled)
             if cancelled == self._listening:
@@ -357,7 +357,7 @@ class ClientConnection(Connection):
             super()._receive_invalid_json(record)
 
     def _receive_stray_response(self, problem: str) -> None:
-        # Some servers answer with an id of their own, and the request would wait in vain.
+        # Some servers respond with an id of their own; the request would otherwise wait until its deadline.
         self._fail_pending(None, problem)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
@@ -374,5 +374,5 @@ class ClientConnection(Connection):
         return super()._was_sent(request_id) or request_id in self._probe_ids
 
     def _may_lack_id(self, error: Error) -> bool:
-        # At the start only one request has been sent, so an error can be about nothing else.
+        # During the negotiation only one request is pending, so the error must be about it.
         return self._negotiation_id is not None or super()._may_lack_id(error)

@@ -1,4 +1,4 @@
-"""What both roles and both eras share: numbering requests, matching responses to them, sorting what arrives.
+"""What both roles and both eras share: numbering requests, matching responses to them, dispatching messages.
 
 The owner of a connection passes records to `receive()`, and takes events from `take_events()` and messages to send from
 `take_outgoing()`.
@@ -20,7 +20,7 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 
-# Enough to recognise a discarded line, not enough to fill a screen.
+# Long enough to recognise a discarded line, short enough not to fill a screen.
 EXCERPT_CHARS = 120
 # Responses to abandoned requests are recognised by id; a long-lived client must not remember every one of them.
 ABANDONED_KEPT = 1024
@@ -57,16 +57,16 @@ class Connection:
         self._pending: dict[RequestId, str] = {}
         self._abandoned: dict[RequestId, None] = {}
         self._progress: dict[RequestId, float] = {}
-        # The request on whose own stream the record arrived that is being received.
+        # The request on whose own stream the current record arrived.
         self._about: RequestId | None = None
 
     def take_outgoing(self) -> list[Outgoing]:
-        """The messages that must be sent now, in order."""
+        """The messages to send now, in order."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
     def take_events(self) -> list[Event]:
-        """The events since the last time, in order."""
+        """The events since the last call, in order."""
         events, self._events = self._events, []
         return events
 
@@ -86,7 +86,7 @@ class Connection:
             self._outgoing.append(Outgoing(message, request_id, cancels=True))
 
     def receive(self, record: bytes, about: RequestId | None = None) -> None:
-        """Take in one record, valid or not. Never raises.
+        """Process one record, valid or not. Never raises.
 
         `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
         """
@@ -99,7 +99,7 @@ class Connection:
             self.receive_message(value, about, record)
 
     def receive_message(self, value: Any, about: RequestId | None = None, record: bytes = b"") -> None:
-        """As `receive`, for a JSON value that has been parsed; `record` is what it was, for excerpts."""
+        """As `receive`, for a JSON value that has been parsed; `record` is its text, for excerpts."""
         self._about = about
         if isinstance(value, list) and self._accepts_batches() and value:
             self._receive_batch(value)
@@ -113,7 +113,7 @@ class Connection:
             self._receive_message(message)
 
     def receive_request(self, request: Request) -> None:
-        """As `receive_message`, for a request that has been read."""
+        """As `receive_message`, for a request that has been classified."""
         self._about = None
         self._receive_request(request)
 
@@ -200,24 +200,24 @@ class Connection:
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         """The request that an error without an id is about, if any, on a channel that has one stream for everything."""
-        # If it is about a request at all, then about the only one.
+        # If it is about a request, then about the only one.
         return self._only_pending() if self._may_lack_id(error) else None
 
     def _may_lack_id(self, error: Error) -> bool:
         """Whether this error, which has no id, can be the response to a request."""
-        # Errors with any other code come from servers that respond to notifications.
+        # Errors with other codes come from servers that respond to notifications.
         return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
     def _only_pending(self) -> RequestId | None:
         """The request that a response without an id belongs to, None if it could be one of several."""
         if self._about is not None:
             return self._about
-        # A subscription stays open, and would make every other request one of several.
+        # A subscription stays open; counted, no other request would ever be the only pending one.
         waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
         return waiting[0] if len(waiting) == 1 else None
 
     def _fail_pending(self, request_id: RequestId | None, problem: str) -> None:
-        """Let a request fail with `problem`; if it is not known which, the only pending one, and with several none."""
+        """Fail a request with `problem`; without an id the only pending one, and none if there are several."""
         if request_id in self._abandoned:
             del self._abandoned[request_id]
             return
@@ -257,7 +257,7 @@ class Connection:
         token, progress = params.get("progressToken"), params.get("progress")
         if not jsonrpc.is_id(token) or token not in self._pending or not jsonrpc.is_number(progress):
             return
-        # Progress must increase. A value that does not is the server's mistake: a bar would jump back.
+        # Progress must increase: a smaller value is the server's mistake, and a progress bar would jump back.
         if progress <= self._progress.get(token, float("-inf")):
             return
         self._progress[token] = progress
@@ -276,8 +276,8 @@ class Connection:
 
 
 def _excerpt(value: Any) -> bytes:
-    """A member of a batch, as it may have looked. Unlike our own messages, it may contain NaN."""
+    """A member of a batch, encoded again for the excerpt. Unlike our own messages, it may contain NaN."""
     try:
         return json.dumps(value).encode("ascii")
-    except RecursionError:  # Python reads JSON that is nested a little more deeply than what it writes.
+    except RecursionError:  # Python reads JSON that is nested a little more deeply than it can write.
         return b""

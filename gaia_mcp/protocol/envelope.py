@@ -14,11 +14,11 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
-# What a gateway says in the `_meta` of its lists: why some of its servers are missing in them, by their names.
+# In the `_meta` of a gateway's lists: why servers are missing from the list, by server name.
 UNAVAILABLE_KEY = "gaia-mcp/unavailable"
-# What it says in the `_meta` of a tool's result that is none of its server's: which kind of failure that stands for.
+# In the `_meta` of a tool result that the gateway made itself, not the server: the kind of failure.
 FAILURE_KEY = "gaia-mcp/failure"
-# The names of extensions, among the capabilities of a client and of a server, and their methods.
+# The names of extensions, as client and server declare them in their capabilities, and their methods.
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
@@ -69,7 +69,7 @@ def progress_token(meta: dict[str, Any]) -> int | str | None:
 
 
 def declares_tasks(context: RequestContext) -> bool:
-    """Whether the client of a request has declared the tasks extension with it."""
+    """Whether the client of a request has declared the tasks extension."""
     extensions = context.capabilities.get("extensions")
     return may_declare_tasks(context) and isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 

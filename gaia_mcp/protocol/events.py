@@ -20,12 +20,12 @@ class Peer(NamedTuple):
     info: dict[str, Any]
     capabilities: dict[str, Any]
     instructions: str
-    # "handshake", "stateless", or "rpc" where there is no MCP: to be shown and cached, never a basis for behaviour.
+    # "handshake", "stateless", or "rpc" without MCP: for display and caches, never a basis for behaviour.
     era: str
 
 
 class RequestContext(NamedTuple):
-    """What a client says of itself with one request, or said for all of them in its handshake."""
+    """How a client describes itself: with one request, or in its handshake for all of them."""
 
     version: str
     info: dict[str, Any]
@@ -41,7 +41,7 @@ class Opened(NamedTuple):
 
 
 class NegotiationFailed(NamedTuple):
-    """They could not agree."""
+    """The two sides could not agree on a revision."""
 
     error: MCPError
 
@@ -73,7 +73,7 @@ class RequestReceived(NamedTuple):
 
 
 class Cancelled(NamedTuple):
-    """The peer has cancelled its request. What is sent as the response is dropped."""
+    """The peer has cancelled its request. A response to it is dropped."""
 
     id: RequestId
     reason: str
@@ -109,7 +109,7 @@ class ResourceUpdated(NamedTuple):
 
 
 class NotGranted(NamedTuple):
-    """The peer declares that it announces changes of this list, and was asked to, but does not: `kind` is as above."""
+    """The peer declares `listChanged` for this list but did not grant the subscription: `kind` is as above."""
 
     kind: str
 
@@ -121,13 +121,13 @@ class SubscriptionEnded(NamedTuple):
 
 
 class Discarded(NamedTuple):
-    """A record that is not a valid message, or is not allowed here, was ignored. `excerpt` is how it begins."""
+    """A record was ignored: it is not a valid message, or not allowed here. `excerpt` is its beginning."""
 
     problem: str
     excerpt: str
 
 
-# What a peer announces.
+# The changes that a peer announces.
 Change: TypeAlias = ListChanged | NotGranted | ResourceUpdated | SubscriptionEnded
 Event: TypeAlias = (
     Opened

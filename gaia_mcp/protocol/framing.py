@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# A whole video in base64 fits; a server that never ends its line does not exhaust the memory.
+# A whole video in base64 fits; a server that never ends its line does not exhaust memory.
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 
 
@@ -17,7 +17,7 @@ class RecordTooLongError(ValueError):
 class LineBuffer:
     """Splits arriving bytes into lines.
 
-    An unfinished line grows in one piece of memory, so that a record of 50 MB leaves no trail of small ones behind.
+    An unfinished line grows in one buffer, so that a record of 50 MB leaves no small freed blocks behind.
     """
 
     __slots__ = ("_begun", "_limit")
@@ -47,7 +47,7 @@ class LineBuffer:
         return records
 
     def finish(self) -> list[bytes]:
-        """The unfinished line at the stream's end, if there is one."""
+        """The unfinished line at the end of the stream, if there is one."""
         records: list[bytes] = []
         _add(records, self._finished(b""))
         return records

@@ -1,7 +1,7 @@
-"""The headers in which a message sent over HTTP repeats itself, for what routes it without reading its body.
+"""The HTTP headers that repeat parts of a message's body, for proxies that route it without reading the body.
 
-A client builds them (`standard_headers`, `parameter_headers`), and a server that reads the body checks that they agree
-with it (`standard_problem`, `parameter_problem`): what lies between has decided by the headers. Of the stateless era.
+A client builds them (`standard_headers`, `parameter_headers`). A server checks that they agree with the body
+(`standard_problem`, `parameter_problem`), since a proxy may have decided by the headers. Stateless era only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION_HEADER = "MCP-Protocol-Version"
 METHOD_HEADER = "Mcp-Method"
 NAME_HEADER = "Mcp-Name"
 PARAMETER_PREFIX = "Mcp-Param-"
-# Ours: the mark of the gateway that sends a request to one of its servers.
+# Ours: identifies the gateway that sends a request to one of its servers.
 GATEWAY_HEADER = "Gaia-Mcp-Gateway"
 # Of the handshake era.
 SESSION_HEADER = "Mcp-Session-Id"
@@ -29,9 +29,9 @@ LAST_EVENT_HEADER = "Last-Event-ID"
 
 # The annotation of a property of a tool's input schema whose value is repeated in a header.
 ANNOTATION = "x-mcp-header"
-# JavaScript can tell all integers up to this apart, and the specification allows no others in headers.
+# The largest safe integer of JavaScript; the specification allows no larger ones in headers.
 _MAX_INTEGER = 2**53 - 1
-# Which of its parameters `Mcp-Name` repeats.
+# The parameter that `Mcp-Name` repeats, by method.
 _NAMED_BY = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -39,13 +39,13 @@ _NAMED_BY = {
     **dict.fromkeys(TASK_METHODS, "taskId"),
 }
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
-# What HTTP can carry as it is: visible characters, with blanks between them.
+# Text that an HTTP header can carry unencoded: visible characters, with blanks between them.
 _PLAIN = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 # A field name of HTTP (RFC 9110, section 5.1).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _INTEGER = re.compile(r"(-?[0-9]{1,32})(?:\.0{1,32})?")
 _PRIMITIVE_TYPES = {"string", "integer", "boolean"}
-# Keywords whose value holds schemas: one, a list of them, or an object with names of any kind for its keys.
+# Keywords whose value contains schemas: one, a list of them, or an object whose values are schemas.
 _SCHEMAS = {
     "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "else", "if", "items",
     "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
@@ -54,30 +54,30 @@ _NAMED_SCHEMAS = {"$defs", "definitions", "dependencies", "dependentSchemas", "p
 
 
 class Parameter(NamedTuple):
-    """A value in the arguments of a tool that a header repeats: the header's whole name, and the keys to the value."""
+    """An argument of a tool that a header repeats: the header's full name, and the keys that lead to the value."""
 
     header: str
     path: tuple[str, ...]
 
 
 class AnnotationError(ValueError):
-    """A tool's input schema wants a header that it may not want. A client must leave out the tool."""
+    """A tool's input schema has an invalid header annotation. A client must ignore the tool."""
 
 
 # Values.
 
 
 def encoded(text: str) -> str:
-    """`text` as the value of a header: as it is, or in Base64 where HTTP could not carry it or it would look so."""
+    """`text` as a header value: unchanged, or in Base64 where HTTP cannot carry it or it looks like Base64."""
     if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
         return text
-    # As in the body: two halves of a pair become one character, and a half alone becomes U+FFFD.
+    # As in the body: a surrogate pair becomes one character, and a lone surrogate becomes U+FFFD.
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return f"=?base64?{b64encode(whole.encode()).decode()}?="
 
 
 def decoded(value: str) -> str:
-    """The text that the value of a header stands for. Raises `ValueError` for one that stands for none."""
+    """The text that a header value encodes. Raises `ValueError` for invalid Base64."""
     if not _PLAIN.fullmatch(value):
         raise ValueError("holds characters that a header may not hold")
     if (match := _ENCODED.fullmatch(value)) is None:
@@ -92,7 +92,7 @@ def decoded(value: str) -> str:
 
 
 def standard_headers(message: Message) -> dict[str, str]:
-    """The headers of a request or a notification: its revision, its method, and what it names."""
+    """The headers of a request or a notification: its revision, its method, and the name or URI in its parameters."""
     params = message.get("params") or {}
     headers = {METHOD_HEADER: encoded(message["method"])}
     if isinstance(version := meta_of(params).get(VERSION_KEY), str):
@@ -103,14 +103,14 @@ def standard_headers(message: Message) -> dict[str, str]:
 
 
 def parameter_headers(parameters: Iterable[Parameter], arguments: Any) -> dict[str, str]:
-    """The headers that repeat arguments of a tool. An argument that is missing or null has none."""
+    """The headers that repeat arguments of a tool. A missing or null argument has none."""
     return {header: encoded(text) for header, _, text in _given(parameters, arguments)}
 
 
 def annotated_parameters(schema: Any) -> tuple[Parameter, ...]:
     """The parameters that headers repeat, from a tool's input schema. Raises `AnnotationError`."""
     found: dict[str, Parameter] = {}
-    # Each schema with the keys that lead to it; None if not only properties do.
+    # Each schema with the keys that lead to it; None if the path contains anything but properties.
     open_schemas: list[tuple[Any, tuple[str, ...] | None]] = [(schema, ())]
     while open_schemas:
         inner, path = open_schemas.pop()
@@ -139,7 +139,7 @@ def _annotated(schema: dict[str, Any], path: tuple[str, ...] | None) -> Paramete
     if not path:
         raise AnnotationError(f"{ANNOTATION} {name!r} is not at a property that is always in the same place")
     kinds = schema.get("type")
-    # A parameter may be null, and has no header then.
+    # A null argument has no header.
     named = [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind != "null"]
     if not named or not all(isinstance(kind, str) and kind in _PRIMITIVE_TYPES for kind in named):
         raise AnnotationError(f"{ANNOTATION} {name!r} is at {path[-1]!r}, which is no string, integer or boolean")
@@ -174,7 +174,7 @@ def parameter_problem(headers: Mapping[str, str], parameters: Iterable[Parameter
     for parameter in parameters:
         given = headers.get(parameter.header.lower())
         if parameter.header not in values:
-            # A value that no header could repeat is for the validation of the arguments to reject.
+            # A value that no header can carry is left to the validation of the arguments.
             if given is not None and _value_at(parameter.path, arguments) is None:
                 return f"the header {parameter.header} repeats an argument that is not given"
             continue
@@ -204,7 +204,7 @@ def _difference(name: str, given: str, wanted: object) -> str | None:
 
 
 def _given(parameters: Iterable[Parameter], arguments: Any) -> Iterator[tuple[str, Any, str]]:
-    """The header, the value and the text of it, of each parameter that has a value which a header can repeat."""
+    """The header name, the value and its text, for each parameter whose value a header can carry."""
     for header, path in parameters:
         value = _value_at(path, arguments)
         if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Multi-round-trip requests: a result that asks for input first (2026-07-28).
+"""Multi-round-trip requests: a result that requires input first (2026-07-28).
 
 The client collects responses and sends the same request again, with them and with the server's opaque state.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The limit of every SDK.
 MAX_ROUND_TRIPS = 10
-# A server that requires nothing but the same request again is given 50 ms, doubling to 250 ms, as the SDKs do.
+# The pause before a retry that carries no responses: 50 ms, doubling to 250 ms, as in the SDKs.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.25
 # The values of `resultType` in the specification, each with the methods whose results may have it; None stands for all.
@@ -28,13 +28,13 @@ RESULT_TYPES: ResultTypes = MappingProxyType(
 )
 
 
-# In the `_meta` of a question about a URL: once the answer is "accept" the request is sent again. So that answer must
-# not be given before the person has done what is to be done there.
+# In the `_meta` of a URL elicitation: the request is sent again once the answer is "accept", so the client must not
+# answer before the user has finished at that URL.
 FIRST = "gaia-mcp/first"
 
 
 class InputRequired(NamedTuple):
-    """The input that a server requires: requests by key, each with `method` and `params`, and a state to send back."""
+    """The input that a server requires: requests by key, each with `method` and `params`, and the state to return."""
 
     requests: dict[str, dict[str, Any]]
     state: str | None
@@ -52,7 +52,7 @@ def type_problem(method: str, result: dict[str, Any], known: ResultTypes = RESUL
 
 
 def input_required(result: dict[str, Any]) -> InputRequired | str | None:
-    """None for a complete result, the required input for another one, or what is wrong with that result."""
+    """The input that a result requires, None for a complete result, or a text if the result is invalid."""
     kind = result.get("resultType", "complete")
     if kind == "complete":
         return None
@@ -69,9 +69,9 @@ def input_required(result: dict[str, Any]) -> InputRequired | str | None:
 
 
 def missing_capabilities(requests: dict[str, dict[str, Any]], declared: dict[str, Any]) -> dict[str, Any]:
-    """The capabilities that a client needs for these input requests and does not declare, as it would declare them.
+    """The capabilities that these input requests need and the client does not declare, in the form of a declaration.
 
-    Raises `ValueError` for a request that no client knows.
+    Raises `ValueError` for a method that is not an input request.
     """
     missing: dict[str, Any] = {}
     for request in requests.values():
@@ -86,8 +86,8 @@ def missing_capabilities(requests: dict[str, dict[str, Any]], declared: dict[str
 
 
 def required_urls(code: int, data: Any) -> list[dict[str, Any]]:
-    """The elicitations that a server requires before it answers, by the error with this code and data: each with its
-    `url`, and perhaps a `message`. Empty for any other error. Revision 2025-11-25 has it, and no later one.
+    """The URL elicitations that the error with this code and data requires, each with its `url` and perhaps a
+    `message`. Empty for any other error. Only revision 2025-11-25 has this error.
     """
     listed = data.get("elicitations") if code == URL_REQUIRED and isinstance(data, dict) else None
     known = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
@@ -104,13 +104,13 @@ def retry_params(params: dict[str, Any], required: InputRequired, responses: dic
     return again
 
 
-# The parameters that only a request which is sent again has.
+# The parameters that only a retried request has.
 RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
 
 
 class Retry(NamedTuple):
-    """What a client sends with a request that it sends again: its responses by key, and the state as it got it. Without
-    a state, it has answers to questions that it expects.
+    """What a retried request carries: the responses by key, and the state unchanged. Without a state, the responses
+    are to input requests that the client expects.
     """
 
     responses: dict[str, Any]
@@ -118,9 +118,9 @@ class Retry(NamedTuple):
 
 
 def retry_of(request: RequestReceived) -> Retry | None:
-    """What a request that is sent again carries; None for one that is sent for the first time.
+    """What a retried request carries; None for a first attempt.
 
-    Raises `ValueError` for what is not in the form of the specification.
+    Raises `ValueError` for members that violate the specification.
     """
     if request.context.version not in STATELESS_VERSIONS or RETRY_MEMBERS.isdisjoint(request.params):
         return None
@@ -133,7 +133,7 @@ def retry_of(request: RequestReceived) -> Retry | None:
 
 
 def pause_before(attempt: int) -> float:
-    """Seconds to wait before a round trip that only sends the state back; the first one has number 1."""
+    """Seconds to wait before a round trip that only returns the state; the first one has number 1."""
     return float(min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS))
 
 
@@ -148,7 +148,7 @@ def are_requests(requests: Any) -> TypeGuard[dict[str, dict[str, Any]]]:
 
 
 def _needed(method: str, params: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """The capability that a client needs for an input request, and which of its members."""
+    """The capability that an input request needs, and which of its members."""
     if method == "elicitation/create":
         return "elicitation", ("url" if params.get("mode") == "url" else "form",)
     if method == "sampling/createMessage":

@@ -29,9 +29,9 @@ RESOURCE_NOT_FOUND = -32002
 # In 2025-11-25 only: URLs have to be opened before the request can succeed.
 URL_REQUIRED = -32042
 
-# What is shorter takes little memory, also several times.
+# Shorter texts take little memory, even when copied several times.
 _LONG_CHARS = 1 << 20
-# The members of content that may be as long as they like.
+# The members of content whose length is not limited.
 _TEXTS = ("text", "blob", "data")
 
 _decoder = json.JSONDecoder()
@@ -39,7 +39,7 @@ _write = compact_writer()
 
 
 class Fixed(dict[str, Any]):
-    """An object in the `_meta` of many messages, never changed after it was made: it is encoded once."""
+    """An immutable object in the `_meta` of many messages: it is encoded once."""
 
     __slots__ = ("text",)
 
@@ -48,7 +48,7 @@ class Fixed(dict[str, Any]):
         self.text: str | None = None
 
     def written(self) -> str:
-        """As JSON, also put into `text`."""
+        """As JSON, cached in `text`."""
         self.text = text = _write(self)
         return text
 
@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """A message that gets none."""
+    """A message that gets no response."""
 
     method: str
     params: dict[str, Any]
@@ -95,10 +95,9 @@ class Malformed(NamedTuple):
 def encode(message: Message | list[Message]) -> bytes:
     """The message as one line. ASCII-escaped, so that no code page on the way can damage it.
 
-    Half of a surrogate pair, in a text or a key, becomes U+FFFD: peers drop a line with one, and its sender would wait
-    for a response in vain.
+    A lone surrogate, in a text or a key, becomes U+FFFD: peers drop a line that contains one, and never respond.
 
-    Raises `TypeError` or `ValueError` for a value that JSON does not have, such as NaN or an infinity.
+    Raises `TypeError` or `ValueError` for a value that JSON cannot express, such as NaN or an infinity.
     """
     try:
         if isinstance(message, dict):
@@ -111,10 +110,10 @@ def encode(message: Message | list[Message]) -> bytes:
             if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
                 bare = body.copy()
                 del bare["_meta"]
-                # The body is the message's last member: the brackets that close both stand at the end.
+                # The body is the message's last member: the last two characters are the closing brackets of both.
                 begun = _write({**message, key: bare})[:-2]
                 line = f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'
-                # As large as the line: a result of 50 MB is to be here as few times as possible.
+                # As large as the line: a result of 50 MB should be in memory as few times as possible.
                 del begun
                 return paired(line).encode("ascii")
         return paired(_write(message)).encode("ascii") + b"\n"
@@ -123,7 +122,7 @@ def encode(message: Message | list[Message]) -> bytes:
 
 
 def _has_long_text(result: Any) -> bool:
-    """Whether the content of a result is so long that it is to be in memory as few times as possible."""
+    """Whether the content of a result is so long that it must not be copied needlessly."""
     blocks = (result.get("content") or result.get("contents")) if isinstance(result, dict) else None
     if not isinstance(blocks, list):
         return False
@@ -141,7 +140,7 @@ def parse(record: bytes) -> Any:
 
     Raises `ValueError` for anything that is not UTF-8 JSON, also when it is nested too deeply to read.
     """
-    # Decoded here, for `json` would guess at UTF-16 and UTF-32.
+    # Decoded here, since `json` would also detect UTF-16 and UTF-32.
     return parse_text(record.decode())
 
 
@@ -152,7 +151,7 @@ def parse_text(text: str) -> Any:
             value, end = _decoder.raw_decode(text)
             if end == len(text):
                 return value
-        # It has white space around it, or a byte order mark, which some shells write; or it is not JSON.
+        # White space around it, or a byte order mark, which some shells write; or it is not JSON.
         return _decoder.decode(text.removeprefix("\ufeff"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
@@ -164,12 +163,12 @@ def is_id(value: object) -> TypeGuard[RequestId]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is a number that can be calculated with: neither `True`, nor infinite or too large as a float."""
+    """Whether this is a finite number: neither `True`, nor an infinity, nor too large for a float."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def as_text(value: object) -> str:
-    """`value` as text for a person to read, where it should have been a text; empty if it is nested too deeply."""
+    """`value` as text for display, where the peer should have sent a string; empty if it is nested too deeply."""
     try:
         return str(value)
     except RecursionError:
@@ -177,7 +176,7 @@ def as_text(value: object) -> str:
 
 
 def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
-    """The message that a JSON value is. A request differs from a response by `method` alone, never by its id."""
+    """Classify a JSON value. A request differs from a response by `method` alone, never by its id."""
     if not isinstance(value, dict):
         return Malformed("not an object", None)
     get = value.get
@@ -195,7 +194,7 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
         if known_id is None:
             return Malformed("an id that is neither a string nor an integer", None, _kind_of(value))
         return Request(known_id, method, params or {})
-    # The other member is left out by most and null from some.
+    # Most peers leave the other member out; some send null.
     error, result = get("error"), get("result")
     if isinstance(result, dict) and error is None and known_id is not None:
         return Result(known_id, result)
@@ -234,7 +233,7 @@ def result(request_id: RequestId, value: dict[str, Any]) -> Message:
 
 
 def error(request_id: RequestId | None, code: int, text: str, data: Any = None) -> Message:
-    """A response with an error; without an id when the request could not be read, for the schemas allow no null."""
+    """A response with an error; without an id if the request could not be read, since the schemas allow no null."""
     body: dict[str, Any] = {"code": code, "message": text}
     if data is not None:
         body["data"] = data

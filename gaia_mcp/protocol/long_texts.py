@@ -1,4 +1,4 @@
-"""Messages with long texts, as bytes: a text of 50 MB is escaped in pieces, so that it is in memory twice at most."""
+"""Encoding messages with long texts: a text of 50 MB is escaped in pieces, so that it is in memory twice at most."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from gaia_mcp.jsontext import paired
 
-# Stands in the place of each long text. A message that holds this text itself is written as a whole.
+# Replaces each long text. A message that contains this text itself is written as a whole.
 _MARK = "\x00long text\x00"
 
 
 def encode_long(message: dict[str, Any], write: Callable[[Any], str], long_chars: int) -> bytes:
-    """The message as one line, as `write` writes it; texts of more than `long_chars` characters, piece by piece. Raises
-    as `write` does.
+    """The message as one line, as `write` would encode it, but with texts of more than `long_chars` characters encoded
+    in pieces. Raises as `write` does.
     """
     texts: list[str] = []
     parts = paired(write(_without_long(message, long_chars, texts))).split(write(_MARK))
     if len(parts) != len(texts) + 1:
         return paired(write(message)).encode("ascii") + b"\n"
-    # What it has grown to is not copied in the end.
+    # Its buffer is returned without a final copy.
     line = BytesIO()
     for number, part in enumerate(parts):
         line.write(part.encode("ascii"))
@@ -48,7 +48,7 @@ def _write_text(text: str, piece_chars: int, line: BytesIO) -> None:
     start = 0
     while start < len(text):
         end = start + piece_chars
-        # Two halves of a pair are one character, and belong together.
+        # A surrogate pair is one character and must not be split.
         if end < len(text) and "\ud800" <= text[end - 1] <= "\udbff":
             end += 1
         line.write(paired(encode_basestring_ascii(text[start:end])[1:-1]).encode("ascii"))

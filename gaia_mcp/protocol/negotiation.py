@@ -1,7 +1,7 @@
 """How a client agrees with a server on a revision: which request to send, and what each response to it means.
 
 `server/discover` first; any response that is not one of the stateless era leads to `initialize` on the same connection.
-The rules are those of the specification 2026-07-28, basic/versioning, and of servers that were measured. Knows no ids;
+The rules follow the specification 2026-07-28, basic/versioning, and the observed behaviour of servers. Knows no ids;
 `client` assigns them and sends the requests.
 """
 
@@ -33,7 +33,7 @@ class NextRequest(NamedTuple):
 
 
 class Negotiated(NamedTuple):
-    """Both ends use `peer.version`. `meta` goes into every request from now on; None in the handshake era."""
+    """Both ends use `peer.version`. `meta` is part of every request from now on; None in the handshake era."""
 
     peer: Peer
     meta: Fixed | None
@@ -52,7 +52,8 @@ class _State(Enum):
 class Negotiation:
     """One attempt to agree with `server`. Each method returns the next step.
 
-    `probe=False` goes straight to `initialize`, for servers known to need it. `revision` is the only one to agree on.
+    `probe=False` goes straight to `initialize`, for servers known to need it. `revision`, if given, is the only
+    acceptable one.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Negotiation:
         self._capabilities = capabilities
         self._probe = probe
         self._probes = 0
-        # The revisions that were asked for, in discover or initialize.
+        # The revisions requested so far, with discover or initialize.
         self._asked: set[str] = set()
         self._state = _State.NEW
 
@@ -95,8 +96,8 @@ class Negotiation:
         return self._initialize(self.proposed)
 
     def skip_probe(self) -> NextRequest | None:
-        """The request for a server that does not respond to the probe; from now on only the response to it counts.
-        None if there is no other request to try.
+        """The next request for a server that does not respond to the probe; from now on only its response counts. None
+        if there is no other request to try.
         """
         return self._initialize(self.proposed) if self._handshakes else None
 
@@ -147,7 +148,7 @@ class Negotiation:
             return self._agree_stateless(version, response.result)
         if response.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(response.data)) is not None:
             return self._follow_supported(supported)
-        # Any code: servers respond with -32601, -32602, -32600, -32000 and others.
+        # Whatever the code: servers respond with -32601, -32602, -32600, -32000 and others.
         return self._fall_back(self._refusal("server/discover", response))
 
     def _fall_back(self, error: PeerError | VersionError | RemoteProtocolError) -> Step:
@@ -155,7 +156,7 @@ class Negotiation:
 
     def _after_initialize(self, response: Result | Error) -> Step:
         if isinstance(response, Result):
-            # Some respond without a version; they mean the one that was proposed.
+            # Some servers respond without a version, and use the proposed one.
             version = response.result.get("protocolVersion", self.proposed)
             if version not in self._handshakes:
                 return self._fail(VersionError(self._server, [jsonrpc.as_text(version)], self._handshakes))

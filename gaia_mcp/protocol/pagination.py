@@ -1,7 +1,7 @@
-"""Reading a list page by page, also from servers whose cursors do not lead to an end.
+"""Reading a list page by page, also from servers whose cursors never end.
 
 Only a missing or null `nextCursor` ends a list. An empty string is a cursor since 2026-07-28, while many older servers
-mean the end by it: it is followed once. A cursor that was seen before ends the list.
+mark the end with it: it is followed once. A cursor that was seen before ends the list.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Pages:
         elif not isinstance(cursor, str):
             self._stop("a cursor that is not a string")
         elif cursor in self._seen:
-            # An old server that means the end by an empty string sends the first page again: drop it.
+            # An old server that marks the end with an empty string sends the first page again: drop it.
             repeated = self.params == {"cursor": ""} and cursor == self._first
             self._stop("" if repeated else f"the cursor {cursor!r} was sent a second time")
             return [] if repeated else items
@@ -66,7 +66,7 @@ class Pages:
 
     def is_end_by_error(self) -> bool:
         """Whether an error in response to the last request is the end of the list; that is noted as a problem."""
-        # An old server that means the end by an empty string may reject it as a cursor.
+        # An old server that marks the end with an empty string may reject it as a cursor.
         if self.params != {"cursor": ""}:
             return False
         self._stop("the cursor '' was sent and then rejected")

@@ -1,7 +1,7 @@
-"""What a server may ask its client for during a request: input of the person, a model's words, the folders.
+"""The requests that a server may make of its client during a request: elicitation, sampling and roots.
 
-A question is the method and the parameters of the newest revision. Here is what a client must have declared for it, the
-form in which an older revision carries it, and whether a result is one.
+A question has the method and the parameters of the newest revision. This module knows which capability it needs, its
+form in older revisions, and whether an answer is valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"
 LIST_ROOTS = "roots/list"
 _ACTIONS = frozenset({"accept", "decline", "cancel"})
-# The revision that brought URLs, several choices, and titles of choices to elicitation.
+# The revision that added URLs, multiple choice, and titles of choices to elicitation.
 _RICH_ELICITATION = "2025-11-25"
 
 
@@ -27,8 +27,8 @@ class QuestionError(Exception):
 
 
 class MissingCapabilityError(QuestionError):
-    """The client has not declared a capability that a question needs: `required`, as `requiredCapabilities` has it.
-    Also where it could not, since its revision `lacks` what the question needs.
+    """The client has not declared a capability that a question needs: `required`, in the form of
+    `requiredCapabilities`. `lacks` is the client's revision where that does not have what the question needs.
     """
 
     def __init__(self, required: Wire, lacks: str | None = None, needed_by: str = "this question") -> None:
@@ -39,7 +39,7 @@ class MissingCapabilityError(QuestionError):
 
 
 class Question(NamedTuple):
-    """A request for input, as the newest revision writes it."""
+    """A request for input, in the form of the newest revision."""
 
     method: str
     params: Wire
@@ -54,7 +54,7 @@ def missing_for(question: Question, version: str, declared: Wire) -> Wire:
     if not has(question, version):
         declared = {}
     elif not since(version, _RICH_ELICITATION) and isinstance(declared.get("elicitation"), dict):
-        # Modes came later: the capability stands for the form.
+        # Modes came later: before, the capability meant forms.
         declared = {**declared, "elicitation": {"form": {}}}
     return missing_capabilities({"": question.as_input_request()}, declared)
 
@@ -71,14 +71,14 @@ def check_declared(questions: Iterable[Question], version: str, declared: Wire) 
 
 
 def is_asked_by_result(version: str) -> bool:
-    """Whether the result of a client's own request asks it; earlier revisions have requests for that."""
+    """Whether a question is asked in the result of the client's request; earlier revisions send a request."""
     return version in STATELESS_VERSIONS
 
 
 def question_for(question: Question, version: str, number: int) -> tuple[str, Wire | None]:
     """Method and parameters of the request that asks the question of a handshake client of `version`.
 
-    `number` tells the question from others of this server. The client has what `missing_for` looks for.
+    `number` is unique among the questions of this server. The client must lack nothing, see `missing_for`.
     """
     method, params = question
     if method != ELICIT:
@@ -93,7 +93,7 @@ def question_for(question: Question, version: str, number: int) -> tuple[str, Wi
 
 
 def answer_problem(question: Question, answer: Any) -> str | None:
-    """What is wrong with the form of an answer, None if nothing is. Its content is for the one who asked."""
+    """What is wrong with the form of an answer, None if it is valid. The tool that asked checks the content."""
     if not isinstance(answer, dict):
         return "the answer is not an object"
     if question.method == LIST_ROOTS:
@@ -129,7 +129,7 @@ def has(question: Question, version: str) -> bool:
 
 
 def _plain_field(field: Wire) -> Wire:
-    """A field as 2025-06-18 has it: choices with their titles beside them, and no default but of a boolean."""
+    """A field in the form of 2025-06-18: choices with a separate list of titles, and a default for booleans only."""
     plain = {key: value for key, value in field.items() if key not in ("oneOf", "default")}
     if "default" in field and field.get("type") == "boolean":
         plain["default"] = field["default"]

@@ -1,4 +1,4 @@
-"""What each revision may contain, so that a server sends to a client only what its revision knows.
+"""Which members and kinds each revision has, so that a server sends a client only what its revision defines.
 
 Agents return results of the newest revision; an older client gets the nearest equivalent that it can read.
 """
@@ -50,7 +50,7 @@ FEATURES = {
     "completion/complete": "completions",
     **dict.fromkeys(SKILL_METHODS, SKILLS_EXTENSION),
 }
-# Results that a stateless client may cache; it must be told for how long. Not at all, since an agent may change.
+# Results that must state how long a stateless client may cache them. Ours state zero, since an agent may change.
 CACHEABLE = frozenset({"server/discover", "resources/read", *SKILL_METHODS, *LISTS})
 
 
@@ -60,9 +60,9 @@ def info_for(version: str, info: Wire) -> Wire:
 
 
 def can_declare(version: str, capability: str) -> bool:
-    """Whether a server of this revision can declare `capability`. It may have what it cannot declare."""
+    """Whether this revision defines `capability`. A server may have the feature without being able to declare it."""
     first = _INTRODUCED["capabilities"].get(capability)
-    # A user's own transport may name an unknown version.
+    # A custom transport may report an unknown version.
     return first is None or version not in ALL_VERSIONS or since(version, first)
 
 
@@ -79,8 +79,8 @@ def capability_names(capabilities: Wire) -> list[str]:
 
 
 def server_request_problem(version: str, method: str, params: Wire) -> tuple[int, str] | None:
-    """The code and the text by which a client refuses a server's request that its revision does not have; None for one
-    that it has.
+    """The code and the text of the error with which a client rejects a server's request that its revision does not
+    define; None if it does.
     """
     if method != "elicitation/create" or version not in ALL_VERSIONS:
         return None
@@ -95,7 +95,7 @@ def tool_for(version: str, tool: Wire) -> Wire:
     """One entry of `tools/list`."""
     shaped = _known(version, "tool", tool)
     if version in STATELESS_VERSIONS:
-        # Only 2025-11-25 had it: tasks became an extension.
+        # Only 2025-11-25 has it: tasks became an extension.
         shaped.pop("execution", None)
         return shaped
     schema = shaped.get("outputSchema")
@@ -121,7 +121,7 @@ def resource_for(version: str, resource: Wire) -> Wire:
 
 
 def content_for(version: str, block: Wire) -> Wire:
-    """One content block; a kind that the revision does not have becomes a text."""
+    """One content block; a kind that the revision does not define becomes a text."""
     kind = block.get("type")
     if kind == "audio" and not since(version, "2025-03-26"):
         return {
@@ -169,7 +169,7 @@ def read_result_for(version: str, result: Wire) -> Wire:
 
 # For the items of each list, by the member of the result that holds them.
 def _skill_for(_: str, skill: Wire) -> Wire:
-    """One entry of `skills/list`, which has one shape."""
+    """One entry of `skills/list`, which is the same in all revisions."""
     return skill
 
 
@@ -188,8 +188,8 @@ def lacks_task(version: str, params: Wire) -> bool:
 
 
 def result_problem(version: str, method: str, result: Wire, known: ResultTypes = RESULT_TYPES) -> str | None:
-    """Why a server must not send `result` to a client of `version`; None if it may. `known` are the types of results
-    that it may have.
+    """Why a server must not send `result` to a client of `version`; None if it may. `known` are the allowed result
+    types.
     """
     if (kind := result.get("resultType", "complete")) != "complete":
         if version not in STATELESS_VERSIONS:
@@ -198,7 +198,7 @@ def result_problem(version: str, method: str, result: Wire, known: ResultTypes =
             return problem
         required = input_required(result)
         return required if isinstance(required, str) else None
-    # That of `tasks/get` has what the task asks for.
+    # The result of `tasks/get` contains the input requests of the task.
     if ("inputRequests" in result and method != "tasks/get") or "requestState" in result:
         return "it is complete, and yet asks for input"
     if method == "resources/read" and result.get("contents") == []:
@@ -213,12 +213,12 @@ def result_problem(version: str, method: str, result: Wire, known: ResultTypes =
 
 
 def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:
-    """The result of `method` for a client of `version`, with what its era adds to every result. `meta` goes into the
-    `_meta` of a stateless one.
+    """The result of `method` for a client of `version`, with the members that its era adds to every result. `meta` is
+    merged into the `_meta` of a stateless one.
     """
     is_complete = result.get("resultType", "complete") == "complete"
     if not is_complete:
-        shaped = dict(result)  # It requires input and contains nothing else yet.
+        shaped = dict(result)  # An input-required result contains nothing else.
     elif method == "tools/call":
         shaped = call_result_for(version, result)
     elif method == "prompts/get":

@@ -40,7 +40,7 @@ class Description(NamedTuple):
 
 
 class ServerConnection(Connection):
-    """The server's end. `description` may be replaced at any time, for instance when a slow agent has loaded."""
+    """The server's end. `description` may be replaced at any time, for example when a slow agent has loaded."""
 
     def __init__(self, description: Description, first_id: int = 1) -> None:
         super().__init__(first_id)
@@ -56,7 +56,7 @@ class ServerConnection(Connection):
 
     @property
     def version(self) -> str | None:
-        """The revision that a handshake has agreed on, None before it."""
+        """The revision agreed on in the handshake, None before it."""
         return self._version
 
     @property
@@ -65,10 +65,10 @@ class ServerConnection(Connection):
         return TASKS_EXTENSION in self.description.capabilities.get("extensions", ())
 
     def respond(self, request_id: RequestId, value: dict[str, Any], known: ResultTypes = RESULT_TYPES) -> None:
-        """Send the result of a request, as the client's revision knows it; an error if it requires input for which the
-        client lacks a capability. Nothing is sent for a cancelled request. `known` are the types that it may have.
+        """Send the result of a request in the form of the client's revision; an error if it requires input for which
+        the client lacks a capability. Nothing is sent for a cancelled request. `known` are the allowed result types.
 
-        Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is no result of the method;
+        Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is not a result of the method;
         the request then stays open.
         """
         if (opened := self._open.get(request_id)) is None:
@@ -86,7 +86,7 @@ class ServerConnection(Connection):
         self._send_response(request_id, jsonrpc.result(request_id, shaped))
 
     def _signature(self) -> Fixed:
-        """The `_meta` of every stateless result; made anew only for another description."""
+        """The `_meta` of every stateless result; rebuilt only when the description changes."""
         signed, signature = self._signed
         if signed is not self.description:
             info = info_for(STATELESS_VERSIONS[0], self.description.info)
@@ -111,10 +111,10 @@ class ServerConnection(Connection):
         self._events.append(Cancelled(request_id, reason))
 
     def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
-        """Report the progress of a request, if its client asked for that and it is still open."""
+        """Report the progress of a request, if its client requested that and it is still open."""
         if (opened := self._open.get(request_id)) is None or (token := opened[1].progress_token) is None:
             return
-        # It must increase, and JSON has no infinite numbers.
+        # Progress must increase, and JSON has no infinities.
         if not jsonrpc.is_number(progress) or progress <= self._progress.get(request_id, float("-inf")):
             return
         self._progress[request_id] = progress
@@ -126,10 +126,10 @@ class ServerConnection(Connection):
         self._notify_about(request_id, "notifications/progress", params)
 
     def log(self, request_id: RequestId, level: str, data: Any, logger: str) -> None:
-        """Send a log message about an open request, if its client asked for that level."""
+        """Send a log message about an open request, if its client requested that level."""
         if (opened := self._open.get(request_id)) is None or "logging" not in self.description.capabilities:
             return
-        # In the handshake era one level holds for everything, and may change while a request runs.
+        # In the handshake era one level applies to all requests, and may change while one runs.
         wanted = opened[1].log_level if opened[1].version in STATELESS_VERSIONS else self._log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": logger, "data": data}
@@ -138,9 +138,9 @@ class ServerConnection(Connection):
     def ask(self, request_id: RequestId, questions: Mapping[str, Question]) -> dict[str, RequestId] | None:
         """Ask the client for input for an open request.
 
-        In the handshake era each question becomes a request of ours: their ids, by the names of the questions. Its
-        response is an event; `abandon` cancels it. None in the stateless era, where `require_input` asks. Raises
-        `QuestionError` for a method that cannot ask, `MissingCapabilityError` for a client that cannot be asked.
+        In the handshake era each question becomes a request of ours; returns their ids by the keys of the questions.
+        Each response is an event; `abandon` cancels a request. None in the stateless era: use `require_input`. Raises
+        `QuestionError` for a method that cannot ask, `MissingCapabilityError` for a client that lacks a capability.
         """
         if (opened := self._open.get(request_id)) is None:
             return {}
@@ -151,7 +151,7 @@ class ServerConnection(Connection):
         if context.version in STATELESS_VERSIONS:
             return None
         if not self._is_initialized:
-            # It is answered before (some clients never send the notification), but may not be ready for requests.
+            # Its requests are served before (some clients never send the notification), but it may not accept ours yet.
             raise QuestionError("the client has not sent notifications/initialized, and cannot be asked before")
         ids: dict[str, RequestId] = {}
         for name, question in questions.items():
@@ -162,13 +162,13 @@ class ServerConnection(Connection):
         return ids
 
     def require_input(self, request_id: RequestId, questions: Mapping[str, Question], state: str) -> None:
-        """Respond to a stateless request with questions, whose answers come with the same request and this state."""
+        """Respond to a stateless request that input is required. The client retries it with the answers and `state`."""
         requests = {name: question.as_input_request() for name, question in questions.items()}
         result = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
         self.respond(request_id, result)
 
     def respond_missing(self, request_id: RequestId, problem: MissingCapabilityError) -> None:
-        """Respond that the client lacks what the request needs."""
+        """Respond that the client lacks a capability that the request needs."""
         if (opened := self._open.get(request_id)) is None:
             return
         method, context = opened
@@ -181,9 +181,9 @@ class ServerConnection(Connection):
             self.respond_error(request_id, jsonrpc.INVALID_REQUEST, str(problem))
 
     def subscribe(self, request: Request | RequestReceived, tasks: Sequence[str] = ()) -> None:
-        """Begin the subscription of a request; `tasks` are those of its client that it is about."""
+        """Begin the subscription of a request; `tasks` are the ids of its client's tasks that it covers."""
         if request.method == LISTEN:
-            # It stays open for long: what describes the client may be large, and is of no use meanwhile.
+            # It stays open for long: the client's description may be large, and is not needed.
             context = RequestContext(STATELESS_VERSIONS[0], {}, {}, None, None)
             self._open[request.id] = (request.method, context)
         try:
@@ -195,20 +195,22 @@ class ServerConnection(Connection):
                 self.respond(request.id, {})
 
     def announce_list_changed(self, kind: str) -> None:
-        """Announce that the list of `kind` ("tools", "prompts", "resources") has changed, where a client is to know."""
+        """Announce that the list of `kind` ("tools", "prompts", "resources") has changed, if the client is subscribed
+        or has made a handshake.
+        """
         self._outgoing += self.subscriptions.list_changed(kind, self.description.capabilities)
 
     def announce_resource_updated(self, uri: str) -> None:
-        """Announce that a resource has changed, to those that have subscribed to it."""
+        """Announce that a resource has changed, to its subscribers."""
         self._outgoing += self.subscriptions.resource_updated(uri)
 
     def announce_task(self, task_id: str, described: dict[str, Any]) -> bool:
-        """Announce that a task has changed; whether there is a subscription to it."""
+        """Announce that a task has changed. Returns whether there is a subscription to it."""
         self._outgoing += (messages := self.subscriptions.task_changed(task_id, described))
         return bool(messages)
 
     def close(self) -> None:
-        """Send the results that end the subscriptions; nothing else is sent at the end of a connection."""
+        """Send the results that end the subscriptions. Nothing else is sent when a connection ends."""
         for subscription in self.subscriptions:
             self.subscriptions.end(subscription)
             self.respond(subscription, {"_meta": {SUBSCRIPTION_KEY: subscription}})
@@ -218,7 +220,7 @@ class ServerConnection(Connection):
     def _receive_request(self, request: Request) -> None:
         request_id, method, params = request
         if request_id in self._open:
-            # Not about that id, for the stream is the earlier request's.
+            # Not about that id: the stream belongs to the earlier request.
             text = f"id {request_id!r} is still in use"
             self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
             return
@@ -360,7 +362,7 @@ class ServerConnection(Connection):
             self._outgoing.append(Outgoing(response, request_id))
 
     def _finish_in_batch(self, request_id: RequestId, response: Message | None) -> bool:
-        """Whether the request came in a batch; the batch is sent if this was its last response."""
+        """Whether the request is part of a batch, whose responses are sent if this was the last one."""
         if request_id not in self._batches:
             return False
         if responses := self._batches.finish(request_id, response):
@@ -368,7 +370,7 @@ class ServerConnection(Connection):
         return True
 
     def _receive_invalid_json(self, record: bytes) -> None:
-        # Other lines are ignored, as every SDK does; one that was meant as a message gets an error.
+        # Other lines are ignored, as in every SDK; a line that looks like a message gets an error.
         if record.lstrip().startswith((b"{", b"[")):
             self._outgoing.append(Outgoing(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error")))
         else:
@@ -382,7 +384,7 @@ class ServerConnection(Connection):
 
     def _errors_for_malformed(self, message: Malformed, record: bytes) -> list[Message]:
         if message.kind in ("notification", "response"):
-            # Neither gets a response, and an error with a response's id would be taken for one.
+            # Neither gets a response: the peer would match an error with the id of a response to one of its requests.
             self._discard(message.problem, record)
             return []
         return [jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}")]

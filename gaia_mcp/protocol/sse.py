@@ -1,6 +1,6 @@
-"""Server-sent events on a byte stream: what a client reads and a server writes over HTTP.
+"""Server-sent events on a byte stream: read by a client and written by a server over HTTP.
 
-Knows the text format alone (WHATWG HTML, "Server-sent events"), and nothing of what the events carry.
+Knows only the text format (WHATWG HTML, "Server-sent events"), not what the events carry.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What cannot stand in a field of one line.
+# Characters that a one-line field cannot contain.
 _LINE_ENDS = "\r\n"
 
 
@@ -25,7 +25,7 @@ class EventTooLongError(ValueError):
 class ServerSentEvent(NamedTuple):
     """One event. `data` has its lines joined by newlines and is never empty; `name` is "message" unless it has one.
 
-    `id` is what to resume the stream after, empty if the stream has named nothing.
+    `id` is the event id to resume the stream after, empty if the stream has sent none.
     """
 
     data: bytes
@@ -36,10 +36,9 @@ class ServerSentEvent(NamedTuple):
 class EventParser:
     """Turns arriving bytes into events.
 
-    `last_id` is the id of the last finished event that had one, also of one without data, which is no event for the
-    reader; an empty id takes it back. `retry_ms` is how long the server wants a client to wait before it reconnects,
-    None unless it has named a time. Data grows in one piece of memory, so that an event of 50 MB leaves no trail of
-    small ones behind.
+    `last_id` is the id of the last finished event that had one, including events without data, which are not returned;
+    an empty id resets it. `retry_ms` is how long the server asks clients to wait before they reconnect, None unless it
+    has sent a time. Data grows in one buffer, so that an event of 50 MB leaves no small freed blocks behind.
     """
 
     __slots__ = ("_begun", "_data", "_id", "_is_first", "_limit", "_name", "_skips_newline", "last_id",
@@ -49,9 +48,9 @@ class EventParser:
         self.last_id = ""
         self.retry_ms: int | None = None
         self._limit = limit
-        # The line that has begun, and has no end yet.
+        # The unfinished line.
         self._begun = bytearray()
-        # A carriage return ended the last line. A newline that follows in the next piece belongs to it.
+        # The last line ended with a carriage return. A newline at the start of the next chunk belongs to it.
         self._skips_newline = False
         self._is_first = True
         # None before the first line of data.
@@ -60,7 +59,7 @@ class EventParser:
         self._id: str | None = None
 
     def resumed(self) -> EventParser:
-        """A parser for the stream that goes on after the last finished event of this one."""
+        """A parser for the stream that resumes after the last finished event of this one."""
         parser = EventParser(self._limit)
         parser.last_id, parser.retry_ms = self.last_id, self.retry_ms
         return parser
@@ -94,13 +93,13 @@ class EventParser:
     def _take(self, line: bytes | bytearray, events: list[ServerSentEvent]) -> None:
         if self._is_first:
             self._is_first = False
-            # Asked for first: to take it off copies the line, which may have 50 MB.
+            # Checked first: removing it copies the line, which may have 50 MB.
             if line.startswith(_BYTE_ORDER_MARK):
                 line = line.removeprefix(_BYTE_ORDER_MARK)
         if not line:
             self._finish(events)
         elif line.startswith(b"data:") or line == b"data":
-            # A prefix of a `bytearray` is taken off without copying the rest.
+            # A `bytearray` drops its prefix without copying the rest.
             start = 6 if line[5:6] == b" " else 5
             if isinstance(line, bytearray):
                 del line[:start]
@@ -125,7 +124,7 @@ class EventParser:
         elif field == b"id" and "\0" not in value:
             self._id = value
         elif field == b"retry" and value.isascii() and value.isdigit():
-            # More digits than any sensible time has; Python refuses to read thousands of them.
+            # More digits than any sensible time has; Python refuses to parse thousands of them.
             self.retry_ms = int(value[:12])
 
     def _finish(self, events: list[ServerSentEvent]) -> None:
@@ -141,9 +140,9 @@ class EventParser:
 
 
 def write_event(data: bytes, *, name: str = "", id: str = "", retry_ms: int | None = None) -> bytes:  # noqa: A002 (the name of the field)
-    """An event as it is sent. Its reader takes one without data for no event, and remembers its id and its time.
+    """An event, encoded. Readers ignore an event without data, except for its id and its retry time.
 
-    Raises `ValueError` for a name or an id that does not fit in a line, or an id with a null character.
+    Raises `ValueError` for a name or an id with a line end, or an id with a null character.
     """
     if any(end in text for text in (name, id) for end in _LINE_ENDS) or "\0" in id:
         raise ValueError("the name or the id of an event holds a line end or a null character")
@@ -158,5 +157,5 @@ def write_event(data: bytes, *, name: str = "", id: str = "", retry_ms: int | No
     return b"\n".join(fields) + b"\n\n"
 
 
-# Keeps a stream open that has nothing to send: readers ignore comments, and what lies between sees that it is in use.
+# Keeps an idle stream open: readers ignore comments, and proxies see that the connection is in use.
 KEEP_ALIVE = b":\n\n"

@@ -1,7 +1,7 @@
-"""What one client has subscribed to, in both eras: lists, and resources by their URIs; and what it is sent about them.
+"""The subscriptions of one client, in both eras: to lists, to resources by URI, and to tasks; and its notifications.
 
-Knows nothing of what a server has: a subscription to a resource is one to its URI, also if there is no such resource
-(yet). The specification leaves to the server what a URI stands for, and refuses an unknown one only when it is read.
+Does not know the server's resources: a subscription is to a URI, whether or not the resource exists (yet). The
+specification leaves the meaning of a URI to the server, and rejects an unknown one only when it is read.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gaia_mcp.protocol.jsonrpc import Request, RequestId
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
 
-# One client may hold this many subscriptions open; the official SDK's limit.
+# The open subscriptions of one client; the official SDK's limit.
 MAX_SUBSCRIPTIONS = 1024
-# And have this many URIs in all of them together, each of up to so many characters: some megabytes at most.
+# The URIs in all of them together, and the characters of each: some megabytes at most.
 MAX_URIS = 4096
 MAX_URI_CHARS = 2048
 
-# The request of the stateless era that subscribes.
+# The subscription request of the stateless era.
 LISTEN = "subscriptions/listen"
-# Those of the handshake era, by which a client subscribes to a resource and ends that.
+# The requests of the handshake era that begin and end a subscription to a resource.
 SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _LISTS = ("tools", "prompts", "resources")
 # A subscriber: the id of a `subscriptions/listen` request, None for the client of a handshake.
@@ -41,7 +41,7 @@ class SubscriptionError(Exception):
 
 
 def names_tasks(params: dict[str, Any]) -> bool:
-    """Whether a `subscriptions/listen` request is about tasks, among others perhaps."""
+    """Whether a `subscriptions/listen` request names tasks, perhaps among others."""
     wanted = params.get("notifications")
     return isinstance(wanted, dict) and wanted.get("taskIds") is not None
 
@@ -66,9 +66,9 @@ class _Granted(NamedTuple):
 
 
 class Subscriptions:
-    """The subscriptions of one client. `uri in subscriptions`, for any thread: there is one to this resource.
+    """The subscriptions of one client. `uri in subscriptions` may be tested from any thread.
 
-    `on_change` is called after a resource has got its first subscriber or lost its last; it must not wait.
+    `on_change` is called after a resource gained its first subscriber or lost its last one; it must not block.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Subscriptions:
         self._listening: dict[RequestId, _Granted] = {}
         self._resources: dict[str, dict[_Subscriber, None]] = {}
         self._uri_count = 0
-        # The client of a handshake: nothing before it has begun, and between its beginning and its end only kept.
+        # For the client of a handshake: nothing is sent before `initialize`; until `initialized` it is queued.
         self._has_handshake = False
         self._unsent: dict[tuple[str, str], Outgoing] | None = None
 
@@ -89,15 +89,15 @@ class Subscriptions:
         return iter(tuple(self._listening))
 
     def uris(self) -> set[str]:
-        """The resources that there are subscriptions to, for any thread."""
+        """The URIs of the subscribed resources. May be called from any thread."""
         return set(self._resources)
 
     def begin(
         self, request: Request | RequestReceived, capabilities: dict[str, Any], tasks: Sequence[str] = ()
     ) -> list[Outgoing]:
-        """Begin what a `subscriptions/listen` request asks for, as far as the server has the capabilities, or begin or
-        end what one of `SUBSCRIBING` is about; what has to be sent, beside the result of the latter. `tasks` are those
-        of the client that `tasks_in` has found.
+        """Begin the subscription of a `subscriptions/listen` request, as far as the server has the capabilities, or
+        begin or end that of a request in `SUBSCRIBING`. Returns the messages to send, without the result of the latter.
+        `tasks` are the client's tasks among those that `tasks_in` returned.
 
         Raises `SubscriptionError`.
         """
@@ -140,7 +140,7 @@ class Subscriptions:
         return [_about(request_id, "notifications/subscriptions/acknowledged", {"notifications": granted})]
 
     def end(self, request_id: RequestId) -> bool:
-        """End the subscription of a `subscriptions/listen` request. Whether the request was one."""
+        """End the subscription of a `subscriptions/listen` request. Returns whether the request was one."""
         granted = self._listening.pop(request_id, None)
         if granted is None:
             return False
@@ -149,21 +149,21 @@ class Subscriptions:
         return True
 
     def begin_handshake(self) -> None:
-        """A client has sent `initialize`: it is subscribed to nothing, and sent nothing before `initialized`."""
+        """The client has sent `initialize`: it has no subscriptions, and is sent nothing before `initialized`."""
         for uri in [uri for uri, subscribers in self._resources.items() if None in subscribers]:
             self._remove(uri, None)
         self._has_handshake = True
         self._unsent = {}
 
     def initialized(self) -> list[Outgoing]:
-        """The client is ready: what it has to be sent about changes since it began."""
+        """The client is ready. Returns the notifications of changes since `initialize`."""
         unsent, self._unsent = self._unsent, None
         return list((unsent or {}).values())
 
-    # What has changed.
+    # Changes.
 
     def list_changed(self, kind: str, capabilities: dict[str, Any]) -> list[Outgoing]:
-        """What is sent when a list has changed: in the handshake era unasked, if the server declares that."""
+        """The notifications of a changed list: in the handshake era without a request, if the server declares that."""
         method = f"notifications/{kind}/list_changed"
         messages = [_about(one, method, {}) for one, granted in self._listening.items() if kind in granted.lists]
         if self._has_handshake and declares(capabilities, kind, "listChanged"):
@@ -171,7 +171,7 @@ class Subscriptions:
         return messages
 
     def resource_updated(self, uri: str) -> list[Outgoing]:
-        """What is sent when a resource has changed."""
+        """The notifications of a changed resource."""
         messages: list[Outgoing] = []
         for subscriber in self._resources.get(uri, ()):
             if subscriber is None:
@@ -181,7 +181,7 @@ class Subscriptions:
         return messages
 
     def task_changed(self, task_id: str, described: dict[str, Any]) -> list[Outgoing]:
-        """What is sent when a task has changed, which is described as for `tasks/get`."""
+        """The notifications of a changed task, described as in the result of `tasks/get`."""
         return [
             _about(one, "notifications/tasks", described)
             for one, granted in self._listening.items()
@@ -189,7 +189,7 @@ class Subscriptions:
         ]
 
     def _unasked(self, method: str, uri: str, params: dict[str, Any] | None) -> list[Outgoing]:
-        """A notification that belongs to no request, now or later."""
+        """A notification that belongs to no request; queued until `initialized`."""
         message = Outgoing(jsonrpc.notification(method, params))
         if self._unsent is None:
             return [message]
@@ -223,6 +223,6 @@ def _checked(uri: Any) -> str:
 
 
 def _about(subscription: RequestId, method: str, params: dict[str, Any]) -> Outgoing:
-    """A notification of a subscription, which carries its id."""
+    """A notification for a subscription, with the subscription's id."""
     message = jsonrpc.notification(method, {**params, "_meta": {SUBSCRIPTION_KEY: subscription}})
     return Outgoing(message, subscription)

@@ -1,7 +1,7 @@
-"""The state of a task of ours: what changes it, how it is kept, and how it is described to its client.
+"""The state of a server's task: its transitions, how it is stored, and how it is described to its client.
 
-A state is a value. Each change returns the next one, or the same one if it comes too late: a final state changes no
-more. Times are seconds since 1970.
+A state is a value. Each transition returns the next state. A final state never changes: a late transition returns it
+unchanged. Times are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gaia_mcp.protocol.tasks import FINAL
 
 Wire = dict[str, Any]
 
-# How long a task is kept after its last change. While it runs, a look at it counts as a change.
+# How long a task is stored after its last change. While it runs, a client's poll counts as a change.
 RUNNING_SECONDS = 24 * 3600
 FINISHED_SECONDS = 3600
-# A client asks again after a tenth of the time that the task has taken so far, within these bounds: the end of a short
-# task is noticed at once, and a long one costs little.
+# A client polls after a tenth of the time that the task has taken so far, within these bounds: the end of a short task
+# is noticed at once, and a long one costs little.
 SHORTEST_POLL_MS = 200
 LONGEST_POLL_MS = 5000
 _AGES_PER_POLL = 10
@@ -29,10 +29,10 @@ _write = compact_writer()
 
 
 class TaskState(NamedTuple):
-    """A task. `owner` is its caller, empty where callers are not told apart. `requests` are those that are open, by
-    key, `responses` what the client has sent to earlier ones. `outcome` is the member `result` or `error` of a final
-    state, if it has one. `kept` are the seconds from its creation after which it may be forgotten. `worker` is the
-    process that runs it, empty where there is only one.
+    """A task. `owner` is its caller, empty where callers are not distinguished. `requests` are the open input requests
+    by key, `responses` the client's responses to earlier ones. `outcome` has the member `result` or `error` of a final
+    state, if there is one. `kept` is its time to live in seconds, from its creation. `worker` is the process that runs
+    it, empty where there is only one.
     """
 
     id: str
@@ -54,22 +54,22 @@ class TaskState(NamedTuple):
 
     @classmethod
     def loaded(cls, kept: bytes) -> TaskState:
-        """The state that `dumped` has written."""
+        """The state that `dumped` encoded."""
         return cls(*json.loads(kept))
 
     def dumped(self) -> bytes:
-        """All of it. Raises `ValueError` or `TypeError` for an outcome that is not JSON."""
+        """The state as JSON. Raises `ValueError` or `TypeError` for an outcome that JSON cannot express."""
         return _write(self).encode("ascii")
 
     @property
     def is_final(self) -> bool:
-        """Whether it changes no more."""
+        """Whether it can no longer change."""
         return self.status in FINAL
 
     # Changes.
 
     def seen(self, now: float) -> TaskState:
-        """The client has looked at it."""
+        """The client has polled it."""
         return self if self.is_final else self._replace(kept=now - self.created + RUNNING_SECONDS)
 
     def reported(self, message: str, now: float) -> TaskState:
@@ -77,15 +77,15 @@ class TaskState(NamedTuple):
         return self._changed(now, message=message)
 
     def asked(self, requests: Mapping[str, Wire], now: float) -> TaskState:
-        """The tool asks for input, beside what it asks for already. A key must be new in the task's life."""
+        """The tool requires input, in addition to the open requests. Keys must be unique over the task's lifetime."""
         return self._changed(now, status="input_required", requests={**self.requests, **requests})
 
     def withdrawn(self, keys: list[str], now: float) -> TaskState:
-        """The tool needs no response to these requests any more."""
+        """The tool no longer needs responses to these requests."""
         return self._closed(keys, now) if any(key in self.requests for key in keys) else self
 
     def answered(self, responses: Mapping[str, Any], now: float) -> TaskState:
-        """The client has sent responses. One to a request that is not open is ignored."""
+        """The client has sent responses. A response to a request that is not open is ignored."""
         wanted = {key: response for key, response in responses.items() if key in self.requests}
         if not wanted:
             return self
@@ -103,7 +103,7 @@ class TaskState(NamedTuple):
         return self._ended("failed", text, {"error": error}, now)
 
     def cancelled(self, reason: str, now: float) -> TaskState:
-        """The client has cancelled it, or it cannot go on."""
+        """The client has cancelled it, or it cannot continue."""
         return self._ended("cancelled", reason, {}, now)
 
     def _closed(self, keys: list[str], now: float) -> TaskState:
@@ -119,14 +119,14 @@ class TaskState(NamedTuple):
             return self
         return self._replace(**members, updated=now, kept=now - self.created + RUNNING_SECONDS)
 
-    # As its client gets it.
+    # As sent to its client.
 
     def as_created(self) -> Wire:
         """The result of the call that became this task, `CreateTaskResult`."""
         return {"resultType": "task", **self._described(self.created)}
 
     def as_detailed(self, now: float) -> Wire:
-        """All that there is to know about it, `DetailedTask`."""
+        """The full description, `DetailedTask`."""
         detailed = {**self._described(now), **self.outcome}
         if self.requests:
             detailed["inputRequests"] = dict(self.requests)
@@ -147,5 +147,5 @@ class TaskState(NamedTuple):
 
 
 def as_time(seconds: float) -> str:
-    """A time of a task as it is sent (RFC 3339), in UTC."""
+    """A time in the form of the protocol (RFC 3339), in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,8 +1,8 @@
-"""The tasks extension (ext-tasks, draft): a tool call that the server goes on with as a task, which the client polls.
-Here is what a client knows about it; the server's part is in `task_states`.
+"""The tasks extension (ext-tasks, draft): a tool call that the server continues as a task, which the client polls.
+This is the client's part; the server's is in `task_states`.
 
-The server alone decides which call becomes a task. The client then asks for its state until that is final, answers what
-the server requires meanwhile, and cancels it by a request of its own.
+The server alone decides which call becomes a task. The client then polls its state until that is final, responds to its
+input requests, and cancels it with a request of its own.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, are_requests
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, as_text
 
-# What a client declares that accepts a task in place of a result.
+# Declared by a client that accepts a task in place of a result.
 EXTENSIONS: Mapping[str, Any] = MappingProxyType({TASKS_EXTENSION: {}})
 TASK_RESULT_TYPES: ResultTypes = MappingProxyType({**RESULT_TYPES, "task": frozenset({"tools/call"})})
 
-# The pause between two polls where the server names none, and the bounds for what it names: a task is neither asked for
-# without a pause, nor left alone for so long that its end goes unnoticed.
+# The default interval between two polls, and the bounds for the interval that the server names: a task is neither
+# polled without a pause, nor so rarely that its end goes unnoticed.
 USUAL_POLL_SECONDS = 1.0
 SHORTEST_POLL_SECONDS = 0.05
 LONGEST_POLL_SECONDS = 60.0
 
-# The states that change no more.
+# The final states.
 FINAL = frozenset({"completed", "failed", "cancelled"})
 _STATUSES = FINAL | {"working", "input_required"}
 
 
 class Task(NamedTuple):
     """A task as the server last described it. `status` is "working", "input_required", "completed", "failed" or
-    "cancelled"; of a completed one `result` is that of the call, of a failed one `error` the JSON-RPC error as (code,
-    message, data). `requests` are those of `input_required`, by key.
+    "cancelled". A completed task has the `result` of the call, a failed one the JSON-RPC `error` as (code, message,
+    data). `requests` are the input requests of `input_required`, by key.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Task(NamedTuple):
 
     @property
     def is_final(self) -> bool:
-        """Whether the state changes no more."""
+        """Whether the state is final."""
         return self.status in FINAL
 
 
@@ -56,7 +56,7 @@ def is_task(result: dict[str, Any]) -> bool:
 
 
 def read_task(described: dict[str, Any]) -> Task | str:
-    """The task that a result describes, or what is wrong with it."""
+    """The task that a result describes, or a text with what is wrong with it."""
     task_id, status, message = described.get("taskId"), described.get("status"), described.get("statusMessage", "")
     if not isinstance(task_id, str):
         return "described a task without a taskId"
@@ -66,7 +66,7 @@ def read_task(described: dict[str, Any]) -> Task | str:
     if not are_requests(requests):
         return "asked for input in an invalid form"
     result = described.get("result") if status == "completed" else {}
-    # A call that becomes a task is described without its result, also if that is there already.
+    # `CreateTaskResult` has no result, even if the task is already completed.
     if not isinstance(result, dict) and not is_task(described):
         return "described a completed task without its result"
     text = message if isinstance(message, str) else ""
@@ -77,7 +77,7 @@ def read_task(described: dict[str, Any]) -> Task | str:
 def _poll_seconds(milliseconds: Any) -> float:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
         return USUAL_POLL_SECONDS
-    # In this order, since an integer of a server may be too large to be divided.
+    # In this order, since an integer from the server may be too large to divide.
     return min(max(milliseconds, SHORTEST_POLL_SECONDS * 1000), LONGEST_POLL_SECONDS * 1000) / 1000
 
 

@@ -1,4 +1,4 @@
-"""The revisions of MCP, their two eras, and what each can carry.
+"""The revisions of MCP and their two eras.
 
 Revisions are an enumerated set, never compared as dates.
 """
@@ -15,7 +15,7 @@ ALL_VERSIONS = STATELESS_VERSIONS + HANDSHAKE_VERSIONS
 
 # The only revision with JSON-RPC batches.
 BATCH_VERSION = "2025-03-26"
-# The only revision in which a client asks for a task, and a tool may demand it. Later the server alone decides.
+# The only revision in which a client requests a task, and a tool may require one. Later the server alone decides.
 TASK_VERSION = "2025-11-25"
 
 
@@ -26,5 +26,5 @@ def best_of(offered: Iterable[object], known: tuple[str, ...]) -> str | None:
 
 
 def since(version: str, first: str) -> bool:
-    """Whether `version` has what `first` introduced. Both must be known revisions."""
+    """Whether `version` is `first` or a later revision. Both must be known revisions."""
     return ALL_VERSIONS.index(version) <= ALL_VERSIONS.index(first)
