@@ -41,12 +41,12 @@ Prompts, resources, progress, and a call that another thread cancels are the sam
 
 After `subscribe_resource`, `on_resource_updated` is called at each change of that resource; `on_list_changed` is
 called when tools, prompts or resources are added or removed. `complete` returns completions of an argument, and
-`set_log_level` asks for log messages. A `Host` responds to the requests of a server: `MCPClient.from_config(...,
+`set_log_level` requests log messages. A `Host` responds to the requests of a server: `MCPClient.from_config(...,
 host=Host(elicit=..., sample=..., roots=..., on_log=...))`.
 
-A server behind a URL may want authorization. What `gaia mcp login` was granted is used by programs too, and `oauth` of
-the entry has what a program needs to be granted a token by itself, as `man gaia-mcp-servers` describes. A program that
-has a person to ask derives from `Person`, and gives it to the client:
+A server behind a URL may require authorization. Programs use the tokens that `gaia mcp login` obtained; with the
+settings in `oauth` of the entry a program obtains a token without a user, as `man gaia-mcp-servers` describes. An
+interactive program derives from `Person`, and passes an instance to the client:
 
     >>> import webbrowser
     >>> from gaia_mcp import Person
@@ -56,9 +56,9 @@ has a person to ask derives from `Person`, and gives it to the client:
     >>> ENTRY = {"url": "https://mcp.example.com/mcp", "oauth": {"scopes": ["read"]}}
     >>> client = MCPClient.from_config("example", ENTRY, timeout=120, person=Window())
 
-Nothing is asked before a request is refused. What is granted is kept, and serves the command line too.
+The user is asked only when a request is refused. Granted tokens are stored, and shared with the command line.
 
-Names are imported when they are first used, so that a program pays only for what it needs.
+Names are imported when they are first used, so that a program loads only what it needs.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from gaia_mcp.errors import ConfigFileError, EntryError, ServerUnknownError
 class MCPConfig:
     """The servers in `config_file` (`~` is expanded). Every change is saved in it.
 
-    Without a file those that the commands use: `~/.gaia/mcp_servers.json`, and over it the project's own file in the
-    working folder, if the user has approved it (`gaia mcp trust`). Changes are saved in the former.
+    Without `config_file`, the files of the command line: `~/.gaia/mcp_servers.json`, overridden by the project's own
+    file in the working folder, if the user has approved it (`gaia mcp trust`). Changes are saved in the former.
 
-    As in GAIA's documents (MCPConfig). The files are read anew each time, so that what others have changed in them is
-    seen and stays. What is handed out is the caller's.
+    As in GAIA's documents (MCPConfig). The files are read again on each access, so that changes by other programs are
+    seen and preserved. Returned values are copies.
 
-    Every method raises `ConfigFileError` for a file that cannot be read, or written. Its folder is made at once.
+    Every method raises `ConfigFileError` for a file that cannot be read or written. Its folder is created at once.
     """
 
     def __init__(self, config_file: str | Path | None = None) -> None:
@@ -33,14 +33,14 @@ class MCPConfig:
             self.config_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as cause:
             raise ConfigFileError(self.config_file, f"its folder cannot be made: {cause.strerror}") from cause
-        self._store.servers()  # Whether it can be read should be known from the beginning.
+        self._store.servers()  # An unreadable file should be reported at once.
 
     def __repr__(self) -> str:
         return f"<MCPConfig {self.config_file}>"
 
     @property
     def load_report(self) -> dict[str, Any]:
-        """Which files count, as in newer releases of GAIA: `mode` is "explicit" for a file that was named, with its
+        """Which files are in use, as in newer releases of GAIA: `mode` is "explicit" for a given file, with its
         `servers`; else "auto", with `path`, `exists` and `servers` of the user's file ("global") and of the project's
         ("local"), which counts as missing until it is approved, and in `overrides` the servers that are in both.
         """
@@ -58,10 +58,10 @@ class MCPConfig:
         }
 
     def source_of(self, name: str) -> Path:
-        """The file that the entry of a server is taken from; for a new server the one that it would be saved in."""
+        """The file that contains a server's entry; for a new server the file that it would be saved in."""
         return self._store.source_of(name)
 
-    # As in GAIA's documents: programs look into it, and their tests put entries in place of those of the files.
+    # As in GAIA's documents: programs read it, and their tests replace the entries of the files through it.
     @property
     def _servers(self) -> dict[str, dict[str, Any]]:
         return self._store.servers() if self._given is None else self._given
@@ -78,12 +78,12 @@ class MCPConfig:
         try:
             json.dumps(config, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as cause:
-            # Written all the same, it would make the whole file unreadable.
+            # If it were written, the whole file would be unreadable.
             raise EntryError(name, f"it cannot be written as JSON: {cause}") from cause
         self._store.add(read_entry(name, config), replace=[name])
 
     def remove_server(self, name: str) -> None:
-        """Forget a server; nothing happens if it is not there."""
+        """Remove a server; nothing happens if there is none of that name."""
         with suppress(ServerUnknownError):
             self._store.remove([name])
 

@@ -1,4 +1,4 @@
-"""A reentrant lock that is waited for until a deadline, and no longer than until that is cancelled."""
+"""A reentrant lock whose acquisition ends with a deadline, or when the deadline is cancelled."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 
 
 class DeadlineLock:
-    """Held by one thread at a time, which may take it again. A Ctrl-C at any moment leaves nothing held."""
+    """Held by one thread at a time, which may acquire it again. After a Ctrl-C at any moment it is not left held."""
 
     def __init__(self) -> None:
-        # Held to touch what follows, and to wake those who wait for it.
+        # Guards the attributes below, and wakes waiting threads.
         self._free = threading.Condition()
         self._owner = 0
-        # One for each time that the owner has taken it. What was begun is known by it, however it ends.
+        # One object for each acquisition by the owner. It identifies an acquisition that a Ctrl-C interrupted.
         self._holds: list[object] = []
 
     @contextmanager
     def held(self, deadline: Deadline) -> Iterator[bool]:
-        """Hold the lock. False if the deadline has passed, or was cancelled, before that was possible."""
+        """Hold the lock. False if the deadline passed, or was cancelled, before the lock was free."""
         hold = object()
         try:
-            yield self._take(hold, deadline)
+            yield self._acquire(hold, deadline)
         finally:
             try:
-                self._let_go(hold)
+                self._release(hold)
             except BaseException:
-                # A Ctrl-C at this very moment.
-                self._let_go(hold)
+                # A Ctrl-C may arrive at this very moment.
+                self._release(hold)
                 raise
 
-    def _take(self, hold: object, deadline: Deadline) -> bool:
+    def _acquire(self, hold: object, deadline: Deadline) -> bool:
         me = threading.get_ident()
         deadline.on_cancel(self._wake)
         try:
@@ -48,7 +48,7 @@ class DeadlineLock:
         finally:
             deadline.forget(self._wake)
 
-    def _let_go(self, hold: object) -> None:
+    def _release(self, hold: object) -> None:
         with self._free:
             if hold in self._holds:
                 self._holds.remove(hold)

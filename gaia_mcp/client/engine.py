@@ -45,16 +45,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# Requests that may be sent twice: what they ask for is read, and nothing is done.
+# Read-only requests, which may be sent twice.
 READING = frozenset({*LISTS, "resources/read", "prompts/get", "completion/complete"})
 
 
 class ClientEngine:
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
-    `revision` is the only one to agree on with the server; what is known of its era does not matter then.
+    `revision`, if given, is the only acceptable one; the cached era of the server is ignored then.
 
-    May be used from several threads at once. `server_info` is what the server last said about itself, also after the
-    connection has ended; `peer` is there as long as the connection.
+    May be used from several threads at once. `server_info` is the server's last `Implementation`, also after the
+    connection has ended; `peer` exists as long as the connection.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class ClientEngine:
         self.host = host or Host()
         self._era_cache = era_cache if revision is None else None
         self._wanted = False
-        # The threads that are calling a listener, and so read no responses.
+        # The threads that are calling a listener, and therefore read no responses.
         self._tellers: set[int] = set()
-        # Another one for each disconnect(), so that a thread that connects meanwhile can tell.
+        # Replaced by each disconnect(), so that a thread that is connecting notices.
         self._disconnects = object()
         self._lock = DeadlineLock()
         if isinstance(transport, ChannelTransport):
@@ -98,7 +98,7 @@ class ClientEngine:
         try:
             self.open()
         except BaseException:
-            self.disconnect()  # Also after a Ctrl-C that came when all was done.
+            self.disconnect()  # Also after a Ctrl-C that arrived once connected.
             raise
         return self
 
@@ -113,11 +113,11 @@ class ClientEngine:
         return self._channels.peer
 
     def deadline(self) -> Deadline:
-        """A fresh deadline of this client's timeout, which progress may extend."""
+        """A new deadline with this client's timeout, which progress may extend."""
         return Deadline(self.timeout, ceiling=LONGEST_REQUEST_SECONDS)
 
     def disconnect(self) -> None:
-        """Let go of the server and forget its tools. May be called twice."""
+        """Disconnect from the server and forget its tools. May be called twice."""
         self._disconnects = object()
         self._wanted = False
         self._forget()
@@ -126,7 +126,7 @@ class ClientEngine:
     def close(self, grace_seconds: float) -> Stopped | None:
         """As `disconnect`, with `grace_seconds` for each step of ending a process; how that ended, None if none ran."""
         stopped = self._channels.close(grace_seconds)
-        # Last: another thread that is still at work must not start the server again.
+        # Last: another thread that is still running a request must not start the server again.
         self.disconnect()
         return stopped
 
@@ -136,19 +136,19 @@ class ClientEngine:
         return self._channels.exit_status
 
     def masker(self) -> Masker:
-        """Masks what the server was given and no error or log may repeat."""
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
         return self._channels.masker()
 
     def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr, without its secrets."""
+        """The end of the server's stderr, without secrets."""
         return self._channels.stderr_tail()
 
     def is_connected(self) -> bool:
-        """Whether the server is there."""
+        """Whether the connection to the server is open."""
         return self._channels.is_connected()
 
     def start(self) -> None:
-        """Start the server, without a message to it yet. Raises `SpawnError`."""
+        """Start the server without sending it anything. Raises `SpawnError`."""
         self._channels.start()
 
     def open(self, deadline: Deadline | None = None) -> Peer:
@@ -168,7 +168,7 @@ class ClientEngine:
             except MCPError as error:
                 if self._era_cache is None or is_probed:
                     raise
-                # It may have been updated since: find out anew, the next time if there is no time left now.
+                # It may have been updated since: detect the era again, at the latest on the next connection.
                 self._era_cache.forget("era")
                 is_evidence = isinstance(error, (ProtocolError, ServerExitedError, StatusError))
                 if not is_evidence and (not isinstance(error, DeadlineError) or deadline.expired):
@@ -178,9 +178,9 @@ class ClientEngine:
                 self._era_cache.keep_era(era)
             self.server_info = peer.info
             self._wanted = True
-            # Last of all: a disconnect() that comes after this finds everything in place that it has to undo.
+            # Last: a disconnect() from here on finds everything in place that it has to undo.
             if self._disconnects is not disconnects:
-                # Another thread has disconnected meanwhile, and would not expect to find a server running.
+                # Another thread has called disconnect() meanwhile, and expects no server to be running.
                 self._wanted = False
                 self._channels.disconnect()
                 raise NotConnectedError(self.name)
@@ -188,10 +188,10 @@ class ClientEngine:
             return peer
 
     def _opened(self, deadline: Deadline) -> None:
-        """A connection is there, perhaps in place of one that has gone."""
+        """Called when a connection is open, perhaps in place of a lost one."""
 
     def _forget(self) -> None:
-        """What was learnt on the connection before no longer counts."""
+        """Drop what was learnt on the previous connection."""
 
     def request(
         self,
@@ -201,8 +201,8 @@ class ClientEngine:
         *,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Any request's result. Connects again if the server has gone since, and asks the host whatever the server
-        wants to know; a URL that has to be opened first is a question too. Raises as `open` does.
+        """The result of any request. Reconnects if the connection was lost, and asks the host for the input that the
+        server requires, including URLs that have to be opened first. Raises as `open` does.
         """
         deadline = deadline or self.deadline()
         asking = params
@@ -212,10 +212,10 @@ class ClientEngine:
             except PeerError as error:
                 if error.code != URL_REQUIRED or not self._have_opened(error, deadline):
                     raise
-                # The server has refused it, and has done nothing.
+                # The server has rejected the request, and has not run it.
                 continue
             if is_task(result):
-                # Only now: few servers have any.
+                # Imported here: few servers have tasks.
                 from gaia_mcp.client.tasks import TaskOfCall
 
                 task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
@@ -236,27 +236,27 @@ class ClientEngine:
         *,
         on_progress: OnProgress | None = None,
     ) -> tuple[dict[str, Any], Conversation]:
-        """One round trip of a request: the result as it came, which may require input or be a task, and the
-        conversation that it belongs to. Raises as `request` does.
+        """One round trip of a request: the result as received, which may require input or be a task, and its
+        conversation. Raises as `request` does.
         """
-        has_agreed_anew = is_renewed = is_repeated = False
+        has_renegotiated = is_renewed = is_repeated = False
         while True:
             conversation = self._ready(deadline)
             try:
                 return conversation.request(method, params, deadline, on_progress=on_progress), conversation
             except PeerError as error:
-                if has_agreed_anew or not self._lets_go_of_revision(error):
+                if has_renegotiated or not self._rejects_revision(error):
                     raise
-                has_agreed_anew = True
+                has_renegotiated = True
             except SessionExpiredError:
                 if is_renewed:
                     raise
-                # As little has been done, and the next connection begins another session. Once.
+                # The request has not run, and the next connection begins a new session. Once.
                 is_renewed = True
             except ConnectionLostError as error:
-                # A request that was lost alone, with the stream of its response, and that changes nothing. Once.
-                is_alone = self._channels.is_open and "status" not in error.facts
-                if is_repeated or method not in READING or not is_alone:
+                # Only the stream of this response was lost, and the request is read-only. Once.
+                is_only_stream_lost = self._channels.is_open and "status" not in error.facts
+                if is_repeated or method not in READING or not is_only_stream_lost:
                     raise
                 is_repeated = True
 
@@ -268,18 +268,18 @@ class ClientEngine:
         return wanted
 
     def pause_before(self, attempt: int, method: str, deadline: Deadline) -> None:
-        """Wait before a round trip that only sends the state back. Raises `DeadlineError` if there is no time."""
+        """Wait before a round trip that only returns the state. Raises `DeadlineError` if there is no time."""
         pause = pause_before(attempt)
         if pause > deadline.remaining():
             raise time_ran_out(self.name, deadline, method)
         deadline.sleep(pause)
 
     def too_many_round_trips(self) -> RemoteProtocolError:
-        """The error for a server that never stops to require input."""
+        """The error for a server that never stops requiring input."""
         return RemoteProtocolError(self.name, f"requested more input after {MAX_ROUND_TRIPS} round trips")
 
     def check_alive(self, deadline: Deadline | None = None, *, reconnects: bool = True) -> None:
-        """Ask whether the server is there. Raises as `open` does; without `reconnects` also why a server has gone."""
+        """Check that the server responds. Raises as `open` does, and without `reconnects` why the connection ended."""
         deadline = deadline or self.deadline()
         if reconnects:
             self._renewed(lambda conversation: conversation.check_alive(deadline), deadline)
@@ -287,22 +287,22 @@ class ClientEngine:
             self._channels.conversation.check_alive(deadline)
 
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
-        """Ask the server for its log messages from `level` upwards; they go to the host."""
+        """Request the server's log messages from `level` upwards; the host receives them."""
         deadline = deadline or self.deadline()
         self._renewed(lambda conversation: conversation.want_logs(level, deadline), deadline)
 
     def _renewed(self, ask: Callable[[Conversation], None], deadline: Deadline) -> None:
-        """Ask in the conversation that is open, and where the server no longer knows its session, which means that
-        nothing was done, in the next one. Once.
+        """Call `ask` with the open conversation, and once more with a new one if the server no longer knows the
+        session: then the request has not run.
         """
         try:
             ask(self._ready(deadline))
         except SessionExpiredError:
             ask(self._ready(deadline))
 
-    def _lets_go_of_revision(self, error: PeerError) -> bool:
-        """Whether a server has refused the revision that was agreed on, and lists another one of ours. Then it has done
-        nothing, and the connection is over: the next one agrees anew.
+    def _rejects_revision(self, error: PeerError) -> bool:
+        """Whether the server has rejected the negotiated revision and lists another one that we support. Then the
+        request has not run, and the connection is closed: the next one negotiates again.
         """
         peer = self.peer
         if error.code != UNSUPPORTED_VERSION or peer is None or not self._channels.reconnects:
@@ -325,7 +325,7 @@ class ClientEngine:
         if not self._wanted or not self._channels.reconnects:
             raise NotConnectedError(self.name)
         with self._alone(deadline):
-            # It has ended since: nothing of this request has left yet, so it may be started anew.
+            # The connection was lost: nothing of this request has been sent, so the server may be started again.
             if not self._channels.is_open:
                 logger.info("MCP server %r is gone; connecting again", self.name)
                 self._open(deadline, disconnects)

@@ -1,4 +1,4 @@
-"""What a server offers beside tools, the same in both eras: prompts, resources, completion, notifications of changes.
+"""The features of a server beside tools, the same in both eras: prompts, resources, completion, change notifications.
 
 Results are the dicts of the specification's schemas (server/prompts, server/resources, utilities/completion).
 """
@@ -34,7 +34,7 @@ logger = logging.getLogger("gaia_mcp")
 
 
 class Completion(NamedTuple):
-    """What an argument may be completed to: at most 100 `values`, of `total` if the server says how many there are."""
+    """Completions of an argument: at most 100 `values`, of `total` if the server sends that number."""
 
     values: list[str]
     total: int | None
@@ -42,15 +42,15 @@ class Completion(NamedTuple):
 
 
 class FeaturesClient(ToolsClient):
-    """A client that asks for prompts, resources and completions. Every method raises as `open` does, `PeerError` for
-    what the server refuses, and `NotOfferedError` where the server does not declare the capability.
+    """A client for prompts, resources and completions. Every method raises as `open` does, `PeerError` for an error
+    response, and `NotOfferedError` if the server does not declare the capability.
 
-    Four attributes are called with what the server announces, at once and on the thread that reads, so that they must
-    not send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the uri of a
-    resource that was subscribed to; `on_subscription_ended` with one whose subscription has ended; `on_not_granted`
-    with the kind of a list whose changes a server does not announce, though it declares to and was asked to. Some
-    servers announce changed lists only when asked to: if `on_list_changed` is set after `open`, it is called from the
-    next list on.
+    Four attributes are called for the server's notifications, at once and on the thread that reads, so they must not
+    send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the URI of a
+    subscribed resource; `on_subscription_ended` with the URI of a resource whose subscription has ended;
+    `on_not_granted` with the kind of a list whose changes the server declares but did not grant. Some servers announce
+    changed lists only to a subscriber: if `on_list_changed` is set after `open`, it is called once the next list has
+    been requested.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -65,7 +65,7 @@ class FeaturesClient(ToolsClient):
 
     @property
     def instructions(self) -> str:
-        """What the server says about its use, for a model's prompt; empty if nothing, and while not connected."""
+        """The server's instructions for a model's prompt; empty if there are none, and while not connected."""
         return self.peer.instructions if self.peer is not None else ""
 
     @property
@@ -74,8 +74,8 @@ class FeaturesClient(ToolsClient):
         return self.peer.version if self.peer is not None else None
 
     def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
-        """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. Without
-        asking an empty list if none are offered.
+        """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. An empty
+        list, without a request, if the server does not declare prompts.
         """
         return self._list("prompts", "prompts/list", "name", deadline)
 
@@ -92,13 +92,13 @@ class FeaturesClient(ToolsClient):
 
     def list_resources(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
         """The resources, from all pages: each with `uri` and `name`, and perhaps `title`, `description`, `mimeType`,
-        `size` in bytes. Without asking an empty list if none are offered.
+        `size` in bytes. An empty list, without a request, if the server does not declare resources.
         """
         return self._list("resources", "resources/list", "uri", deadline)
 
     def list_resource_templates(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
-        """The templates of resources, from all pages: each with `uriTemplate` (RFC 6570) and `name`. An empty list also
-        where the server has resources and does not know of templates, as many do not.
+        """The resource templates, from all pages: each with `uriTemplate` (RFC 6570) and `name`. An empty list also if
+        the server has resources but does not support templates, as many do not.
         """
         try:
             return self._list("resources", "resources/templates/list", "uriTemplate", deadline)
@@ -121,16 +121,16 @@ class FeaturesClient(ToolsClient):
 
     def list_skills(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
         """The skills, from all pages: each with its `uri`, its `frontmatter` and its `resources`, the files with size
-        and digest, or "dynamic". No file is read. Without asking an empty list if the server does not declare the
+        and digest, or "dynamic". No file is read. An empty list, without a request, if the server does not declare the
         extension.
         """
         return self._list(SKILLS_EXTENSION, "skills/list", "uri", deadline)
 
     def read_skill(self, skill: Mapping[str, Any], uri: str = "", deadline: Deadline | None = None) -> bytes:
-        """A file of a skill that `list_skills` has returned: that with this `uri`, or the SKILL.md.
+        """A file of a skill returned by `list_skills`: the one with this `uri`, by default the SKILL.md.
 
         Raises as `read_resource` does, `LocalProtocolError` for a file that the skill does not have, and
-        `RemoteProtocolError` for one that is not what was listed: it must not be used.
+        `RemoteProtocolError` for one that differs from the listing: it must not be used.
         """
         from gaia_mcp.client.skills import check_listed, verified
 
@@ -146,10 +146,10 @@ class FeaturesClient(ToolsClient):
         arguments: Mapping[str, str] | None = None,
         deadline: Deadline | None = None,
     ) -> Completion:
-        """What `value`, the beginning of `argument`, may become.
+        """The completions of `value`, the beginning of `argument`.
 
         `reference` is `{"type": "ref/prompt", "name": …}`, or `{"type": "ref/resource", "uri": …}` with a template;
-        `arguments` are those that are known already.
+        `arguments` are the values of the other arguments that are already known.
         """
         deadline = deadline or self.deadline()
         self._require("completions", deadline)
@@ -166,12 +166,12 @@ class FeaturesClient(ToolsClient):
         return Completion(texts, total if is_count else None, found.get("hasMore") is True)
 
     def set_log_level(self, level: str, deadline: Deadline | None = None) -> None:
-        """Ask for log messages from `level` upwards; they go to the host's `on_log`. From "debug" to "emergency".
+        """Request log messages from `level` upwards, "debug" to "emergency"; the host's `on_log` receives them.
 
-        Raises as `open` does, `LocalProtocolError` for a level that there is not.
+        Raises as `open` does, `LocalProtocolError` for an unknown level.
         """
         if level not in LOG_LEVELS:
-            # It may go into every request from now on, and have each of them refused.
+            # In the stateless era every later request would carry it, and be rejected.
             raise LocalProtocolError(
                 f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}", server=self.name
             )
@@ -179,10 +179,10 @@ class FeaturesClient(ToolsClient):
         self._log_level = level
 
     def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
-        """Have `on_resource_updated` called whenever a resource changes, also after the server has been restarted.
+        """Call `on_resource_updated` whenever a resource changes, also after the server has been restarted.
 
-        Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses, and
-        `ResourceUnknownError` among these for a resource that it does not have.
+        Subscribing twice has no further effect. Raises as `open` does, `PeerError` for an error response, in particular
+        `ResourceUnknownError` for a resource that the server does not have.
         """
         deadline = deadline or self.deadline()
         self._require("resources", deadline)
@@ -190,11 +190,11 @@ class FeaturesClient(ToolsClient):
             raise NotOfferedError(self.name, "subscriptions")
         if uri in self._subscribed:
             return
-        # Before it is granted, for the server may end it right after.
+        # Before it is granted, since the server may end it right after.
         self._subscribed[uri] = None
 
         def subscribe(conversation: Conversation) -> None:
-            # Where the session had to be renewed, it has been granted with the others.
+            # If the session had to be renewed, it has been subscribed again with the others.
             if self._subscribed.get(uri) is not conversation:
                 conversation.subscribe(uri, deadline)
 
@@ -256,9 +256,9 @@ class FeaturesClient(ToolsClient):
             with suppress(MCPError):  # As below.
                 self._channels.conversation.want_logs(self._log_level, deadline)
         if self.on_list_changed is not None:
-            with suppress(MCPError):  # The next request finds out what is wrong.
+            with suppress(MCPError):  # The next request reports what is wrong.
                 self._channels.conversation.watch_lists(deadline)
-        # It was another connection that they were granted on.
+        # They were granted on the previous connection.
         for uri in list(self._subscribed):
             self._subscribe_again(uri, deadline)
 
@@ -268,7 +268,7 @@ class FeaturesClient(ToolsClient):
         if not self._offers(kind):
             return []
         if self.on_list_changed is not None:
-            self._channels.conversation.watch_lists(deadline)  # First, so that no change falls in between.
+            self._channels.conversation.watch_lists(deadline)  # First, so that no change is missed in between.
         found = []
         problems = []
         for number, item in enumerate(self.items(method, deadline), 1):

@@ -1,7 +1,7 @@
-"""The host: the application behind a client, which answers the server's requests and receives its log.
+"""The host: the application behind a client, which answers the server's requests and receives its log messages.
 
-Servers ask for three things: an answer from the person (elicitation), the folders being worked in (roots), a model's
-words (sampling). What a host cannot give it does not declare, and refuses when asked all the same.
+Servers send three kinds of requests: for input of the user (elicitation), for the working folders (roots), for output
+of a language model (sampling). A host declares only the capabilities that it has, and rejects other requests.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 from gaia_mcp.safetext import one_line
 
-# Takes the question's `params`, gives `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
+# Takes the `params` of `elicitation/create`, returns `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
 Elicit = Callable[[dict[str, Any]], dict[str, Any]]
-# Takes the `params` of `sampling/createMessage`, gives `{"role", "content", "model", "stopReason"?}`.
+# Takes the `params` of `sampling/createMessage`, returns `{"role", "content", "model", "stopReason"?}`.
 Sample = Callable[[dict[str, Any]], dict[str, Any]]
 Roots = Sequence[dict[str, str]] | Callable[[], Sequence[dict[str, str]]]
 OnLog = Callable[[str, str, Any], None]
 
-# What a person is kept waiting for is theirs alone to say; a list of folders is not.
+# Requests that wait for a person, so that no deadline applies; a list of folders does not.
 ASKS_A_PERSON = frozenset({"elicitation/create", "sampling/createMessage"})
 
-# A client must refuse these in a sampling request where it does not declare `sampling.tools`.
+# A client must reject these in a sampling request unless it declares `sampling.tools`.
 _OF_TOOLS = ("tools", "toolChoice")
 
 STRAYS_KEPT = 1000
@@ -31,27 +31,28 @@ _BREACHES = ("message that breaks the rules of MCP", "messages that break the ru
 
 
 class UnsupportedError(Exception):
-    """The server asked for something that this host did not declare."""
+    """The server sent a request whose capability this host did not declare."""
 
 
 class UndeclaredError(UnsupportedError):
-    """The server asked for something that was declared, with a member that was not."""
+    """The server sent a request whose capability was declared, with a member that needs an undeclared one."""
 
 
 class DeclinedError(Exception):
-    """Raised by a host's `sample` when the person does not want the model to be asked."""
+    """Raised by a host's `sample` when the user rejects the sampling request."""
 
 
 class Host:
-    """Answers servers. `roots` are folders as `{"uri": "file:///…", "name"?: …}`, or what returns them when asked;
-    `sample` asks a language model, and is declared to servers only where it is given (specification, client features).
+    """Answers the requests of servers. `roots` are folders as `{"uri": "file:///…", "name"?: …}`, or a function that
+    returns them; `sample` calls a language model, and the capability is declared only if it is given (specification,
+    client features).
 
-    Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. A
-    question about a URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`. An
-    `elicit` or `sample` that raises `UnansweredError` ends the requests to this server that are open.
+    Without `elicit` every elicitation is declined: that is a valid response, and servers continue. An elicitation of a
+    URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`. An `elicit` or `sample`
+    that raises `UnansweredError` ends the open requests to this server.
 
-    What a server wrote beside the protocol is kept: `strays` are lines that are not messages, `breaches` what was wrong
-    with messages.
+    Output of a server that violates the protocol is recorded: `strays` are lines that are not messages, `breaches`
+    problems of messages.
     """
 
     def __init__(
@@ -70,15 +71,17 @@ class Host:
         self.breaches: list[str] = []
 
     def capabilities(self) -> dict[str, Any]:
-        """What is declared to every server, person or no person: what it offers must not depend on that."""
+        """The capabilities declared to every server, whether or not there is a user: the server's tools must not depend
+        on that.
+        """
         declared: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "roots": {}}
         return declared if self._sample is None else {**declared, "sampling": {}}
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result for a server's question.
+        """The result of a server's request.
 
-        Raises `UnsupportedError` for anything that was not declared, `DeclinedError`, `TypeError` for an answer that is
-        no dict, and what the host's code does.
+        Raises `UnsupportedError` for an undeclared capability, `DeclinedError`, `TypeError` for an answer that is not a
+        dict, and whatever the host's code raises.
         """
         if method == "elicitation/create":
             return _dict(self._elicit(params)) if self._elicit is not None else {"action": "decline"}
@@ -91,7 +94,7 @@ class Host:
         raise UnsupportedError(method)
 
     def answers_at_once(self, method: str) -> bool:
-        """Whether `answer` runs no code but ours for this method, and so waits for nothing."""
+        """Whether `answer` calls no code of the application for this method, and so cannot block."""
         if type(self).answer is not Host.answer:
             return False
         if method == "roots/list":
@@ -104,8 +107,8 @@ class Host:
             self._on_log(level, logger, data)
 
     def strayed(self, problem: str, excerpt: str) -> None:
-        """The server wrote something to its protocol stream that does not belong there: a line that begins with
-        `excerpt`, or a message, with an excerpt that says so or none.
+        """The server wrote something invalid to its protocol stream: a line that begins with `excerpt`, or a message,
+        whose excerpt is recognisable as one or empty.
         """
         is_message = not excerpt or '"jsonrpc"' in excerpt
         kept = self.breaches if is_message else self.strays
@@ -114,18 +117,18 @@ class Host:
             kept.append((not is_message and one_line(excerpt)) or one_line(problem))
 
     def forget_strays(self) -> None:
-        """The server is started once more, and writes again what it has written."""
+        """Forget the strays, since the server is started again and will repeat them."""
         self.strays.clear()
         self.breaches.clear()
 
     def noise(self) -> str:
-        """What strayed, in words for an error or a remark; empty if nothing did."""
+        """A description of the strays for an error or a remark; empty if there are none."""
         told = [_counted(self.strays, *_STRAYS), _counted(self.breaches, *_BREACHES)]
         return ", and ".join(filter(None, told))
 
 
 def _dict(answer: Any) -> dict[str, Any]:
-    # No server could read anything else.
+    # A result must be an object.
     if not isinstance(answer, dict):
         raise TypeError(f"the host answered a server with {type(answer).__name__}, not with a dict")
     return answer

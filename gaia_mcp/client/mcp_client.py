@@ -1,6 +1,6 @@
-"""The client of one server, in the manners that GAIA's documents promise: a bool, an empty list, an `error` key.
+"""The client of one server, which reports failures as GAIA's documents promise: a bool, an empty list, an `error` key.
 
-For everything else, and for errors that are raised, see the engine under it.
+For everything else, and for errors that are raised, see `engine`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["MCPClient", "MCPTool", "mcp_tool_requires_confirmation", "sanitise_s
 
 logger = logging.getLogger("gaia_mcp")
 
-# The names that a warning was logged about: one is enough.
+# The names for which a warning was logged: one each is enough.
 _logged_sanitisations: set[str] = set()
 
-# What is returned instead of raised. Anything else is a mistake in a program, for its author to see.
+# Errors that are returned instead of raised. Anything else is a bug in a program, which its author should see.
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
 
 def sanitise_server_name(raw: str) -> str:
-    """A server's name as it stands in the names of its tools, as in GAIA from 0.18 on: in lower case, with "_" for "-"
-    and spaces, and without the word "mcp". "server" if nothing is left.
+    """A server's name as used in the names of its tools, as in GAIA from 0.18 on: in lower case, with "_" for "-" and
+    spaces, and without the word "mcp". "server" if nothing is left.
     """
     spelled = raw.strip().lower().replace("-", "_").replace(" ", "_")
     words = spelled.split("_")
@@ -62,7 +62,7 @@ class MCPClient(FeaturesClient):
 
     @property
     def prefix(self) -> str:
-        """The server's name as it stands in the names of its tools."""
+        """The server's name as used in the names of its tools."""
         return sanitise_server_name(self.name)
 
     def __repr__(self) -> str:
@@ -85,11 +85,11 @@ class MCPClient(FeaturesClient):
         """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`, or
         `url`, `headers`, `oauth`.
 
-        An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`, and stays as it is in
-        `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
-        `person` grants access to a server behind a URL that wants authorization; without one that is an error, unless
-        the command line has logged in, or `oauth` has what a program needs.
-        Paths of code in it are relative to the folder of `source`, the file that it is from.
+        An entry's own `timeout` takes precedence over the argument; `${VAR}` is looked up in `environ`, and left
+        unexpanded in `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
+        `person` grants access to a server behind a URL that requires authorization; without one that is an error,
+        unless the command line has logged in, or `oauth` contains what a program needs to obtain a token.
+        Paths of code in it are relative to the folder of `source`, the file that contains the entry.
         Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
         """
         from gaia_mcp.config.entries import read_entry
@@ -113,9 +113,9 @@ class MCPClient(FeaturesClient):
         child: Child | None = None,
         person: Person | None = None,
     ) -> MCPClient:
-        """A client, not yet connected, for an entry that has been read already; as `from_config` otherwise.
+        """A client, not yet connected, for an entry that has been parsed; otherwise as `from_config`.
 
-        `era_cache` remembers the era of the server; `child` is its process, if that has been started already.
+        `era_cache` stores the era of the server; `child` is its process, if it has been started already.
         """
         from gaia_mcp.client.transports.factory import transport_of
 
@@ -158,9 +158,9 @@ class MCPClient(FeaturesClient):
         return True
 
     def list_tools(self, refresh: bool = False) -> list[MCPTool]:
-        """The server's tools: those known from last time unless it has announced a change or `refresh` is set.
+        """The server's tools: the cached ones unless the server has announced a change or `refresh` is set.
 
-        An empty list when they cannot be had, with the reason in `last_error`.
+        An empty list on failure, with the reason in `last_error`.
         """
         self.last_error = None
         try:
@@ -178,11 +178,11 @@ class MCPClient(FeaturesClient):
         deadline: Deadline | None = None,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """The tool's result as the server sent it, or `{"error": "…"}` when there is none.
+        """The tool's result as the server sent it, or `{"error": "…"}` on failure.
 
-        `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each that the server sends;
-        `deadline.cancel()`, in another thread, gives the call up. Raises `NotConnectedError` (a `RuntimeError`)
-        without a connection.
+        `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each progress notification;
+        `deadline.cancel()`, in another thread, cancels the call. Raises `NotConnectedError` (a `RuntimeError`) without
+        a connection.
         """
         try:
             return self.call(tool_name, arguments, deadline, on_progress=on_progress)
@@ -205,7 +205,7 @@ class MCPClient(FeaturesClient):
         return wrapper
 
     def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
-        # What is not known yet is not asked for: the call has had its time.
+        # The tools are not listed for this: the call has used its time.
         tool = next((tool for tool in self.known_tools() if tool.name == tool_name), None)
         if tool is None:
             return text

@@ -1,5 +1,5 @@
-"""The module of `MCPClientManager` under its path in GAIA: programs import it from here, and their tests replace names
-in it. It is that very module, which is above this package.
+"""The module of `MCPClientManager` under its path in GAIA: programs import it from here, and their tests patch names in
+it. It is an alias of that module, which belongs to a package above this one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a server wants to know or to have done before a request can go on: asked of the host, while the deadline waits.
+"""The input that a server requires before a request can continue: the host is asked, while the deadline is paused.
 
-Knows no connection. In the stateless era questions are part of a result (input-required). In 2025-11-25 the URLs that a
-person has to open first are part of an error.
+Knows no connection. In the stateless era the input requests are part of a result (input-required). In 2025-11-25 the
+URLs that the user has to open first are part of an error.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def answers(server: str, host: Host, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
     """The host's answers by the keys of `questions`, each of which has a `method` and perhaps `params`.
 
-    Raises `RemoteProtocolError` for a question that the host did not declare, `CancelledError` if the person does not
-    want a model to be asked.
+    Raises `RemoteProtocolError` for a question whose capability the host did not declare, `CancelledError` if the user
+    rejects a sampling request.
     """
     found: dict[str, Any] = {}
     deadline.hold()
@@ -38,8 +38,8 @@ def answers(server: str, host: Host, questions: dict[str, dict[str, Any]], deadl
 
 
 def are_opened(host: Host, error: PeerError, deadline: Deadline) -> bool:
-    """Whether the person has opened every URL that `error` requires; False also if it requires none. After one that is
-    declined, the others are not asked about.
+    """Whether the user has opened every URL that `error` requires; False also if it requires none. After the first one
+    that the user declines, the rest are skipped.
     """
     urls = required_urls(error.code, error.data)
     deadline.hold()

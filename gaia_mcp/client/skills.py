@@ -1,4 +1,4 @@
-"""The skills of a server (SEP-2640): what is read of one is what was listed, or an error."""
+"""The skills of a server (SEP-2640): a file is returned only if it matches the listing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from gaia_mcp.errors import LocalProtocolError, RemoteProtocolError
 from gaia_mcp.skilltext import digest_of, frontmatter_of
 
-# In the place of a skill's files, if they change all the time: then there is nothing to compare them with.
+# Replaces the list of a skill's files if they change all the time: then they cannot be verified.
 DYNAMIC = "dynamic"
 
 
 def verified(server: str, skill: Mapping[str, Any], uri: str, contents: list[dict[str, Any]]) -> bytes:
-    """The content of a file of a listed `skill`, out of the `contents` that `server` has sent for it.
+    """The content of a file of a listed `skill`, from the `contents` that `server` sent for it.
 
-    Raises `RemoteProtocolError` if it has another size or digest than was listed, or if the SKILL.md of the skill is
-    another skill's.
+    Raises `RemoteProtocolError` if its size or digest differs from the listing, or if the SKILL.md belongs to another
+    skill.
     """
     data = _content(server, uri, contents)
     if skill.get("resources") != DYNAMIC:

@@ -1,4 +1,4 @@
-"""A call that its server goes on with as a task: polled until its state is final, cancelled if it is given up."""
+"""A call that its server continues as a task: polled until its state is final, cancelled if the caller gives up."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
 
-# A server acknowledges a cancellation at once. One that does not must not keep the caller, who has given up.
+# A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
 CANCEL_SECONDS = 1.0
 
 
 class TaskOfCall:
-    """The task that `server` made of a call of `tool`, as `created` describes it. It is polled on `conversation`: on
-    another connection it would be unknown.
+    """The task that `server` created for a call of `tool`, as `created` describes it. It is polled on `conversation`:
+    on another connection it would be unknown.
 
     Raises `RemoteProtocolError` for an invalid description.
     """
@@ -33,15 +33,15 @@ class TaskOfCall:
         self._tool = tool
         self._conversation = conversation
         self._task = self._read(created)
-        # Each is answered once, also while the server still shows it as open.
+        # Each input request is answered once, even if the server still lists it as open.
         self._answered: set[str] = set()
 
     def result(self, deadline: Deadline, answers: Answers, on_progress: OnProgress | None) -> dict[str, Any]:
-        """The result of the call, once the task is completed. Each poll that is answered extends the deadline.
+        """The result of the call, once the task is completed. Each response to a poll extends the deadline.
 
-        `answers` returns the responses to input requests; `on_progress` gets the server's messages about the task.
-        Raises as a request does, `PeerError` for a task that has failed, and `CancelledError` for one that the server
-        has cancelled. However the wait ends, a task that is not over is cancelled.
+        `answers` returns the responses to input requests; `on_progress` gets the server's status messages. Raises as a
+        request does, `PeerError` for a failed task, and `CancelledError` for one that the server has cancelled. If the
+        wait ends in any other way, the task is cancelled.
         """
         try:
             reports = 0
@@ -65,7 +65,7 @@ class TaskOfCall:
 
     def _pause(self, deadline: Deadline) -> None:
         """Wait until the next poll; raises if the deadline has passed."""
-        # The task is looked at before the deadline, however long the server would be left alone.
+        # The task is polled before the deadline, however long the poll interval of the server.
         deadline.sleep(min(self._task.poll_seconds, max(deadline.remaining() / 2, SHORTEST_POLL_SECONDS)))
         if deadline.expired:
             raise time_ran_out(self._server, deadline, f"the task of {self._tool!r}")

@@ -1,4 +1,4 @@
-"""A server's tool, as it was described, and as GAIA's registry wants it."""
+"""A server's tool: its definition, and its form in GAIA's registry."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gaia_mcp.toolspec.schema import (
     types_of,
 )
 
-# Of the members of a union so many choices are compared with each other.
+# The number of choices that are compared with each other among the members of a union.
 MAX_CHOICES = 300
-# What JSON calls the types of Python.
+# The JSON types of Python's types.
 _TYPES = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",
 }  # fmt: skip
@@ -29,11 +29,11 @@ _TYPES = {
 
 @dataclass
 class MCPTool:
-    """A tool, as in GAIA's documents (MCPTool). `input_schema` is JSON Schema, with whatever the server wrote in it;
-    `definition` the whole definition as the server sent it.
+    """A tool, as in GAIA's documents (MCPTool). `input_schema` is the JSON Schema as the server sent it, unchecked;
+    `definition` is the whole definition as the server sent it.
 
-    Annotations are hints from the server and to be distrusted (specification, server/tools). `trusts_hints` tells
-    whether the person who chose the server trusts them; a program that makes a tool by itself answers for its own.
+    Annotations are untrusted hints from the server (specification, server/tools). `trusts_hints` is whether the user
+    who chose the server trusts them; a program that creates a tool itself is responsible for its annotations.
     """
 
     name: str
@@ -45,19 +45,19 @@ class MCPTool:
 
     @property
     def title(self) -> str:
-        """What to show a person: `title`, else the annotations' title, else the name (specification, server/tools)."""
+        """The display name: `title`, else the annotations' title, else the name (specification, server/tools)."""
         title = self.definition.get("title") or self.annotations.get("title")
         return title if isinstance(title, str) else self.name
 
     @property
     def output_schema(self) -> Any:
-        """The schema of the structured result, None without one."""
+        """The schema of the structured content, None without one."""
         return self.definition.get("outputSchema")
 
     @property
     def only_reads(self) -> bool:
-        """Whether the server says so, is trusted in that, and the name does not deny it. A server that says nothing may
-        do anything.
+        """Whether the server declares the tool read-only, is trusted, and the tool's name does not contradict it. False
+        without an annotation.
         """
         return self.trusts_hints and only_reads(self.name, self.annotations)
 
@@ -69,7 +69,7 @@ class MCPTool:
         Tolerates every schema.
         """
         required = dict.fromkeys(required_of(self.input_schema))
-        # Some schemas require what they do not describe.
+        # Some schemas require properties that they do not describe.
         described = {**properties_of(self.input_schema)}
         described.update((name, {}) for name in required if name not in described)
         parameters = {
@@ -89,8 +89,8 @@ class MCPTool:
 
 
 def mcp_tool_requires_confirmation(name: str, annotations: dict[str, Any] | None) -> bool:
-    """Whether a person should be asked before the tool `name` is called: unless its server says that it only reads, and
-    its name does not deny it.
+    """Whether the user should confirm a call of the tool `name`: unless its server declares it read-only, and its name
+    does not contradict that.
     """
     return not only_reads(name, annotations or {})
 
@@ -115,7 +115,7 @@ def _types(part: dict[str, Any]) -> list[str]:
 
 
 def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
-    """The only values that there are; none where a part of a union leaves it open."""
+    """The only allowed values; empty if a part of a union does not list its values."""
     for part in parts_of(schema, root, ("allOf",)):
         if choices := choices_of(part):
             return choices
@@ -134,8 +134,8 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
 def read_tools(
     definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True, *, trusts_hints: bool = True
 ) -> tuple[list[MCPTool], list[str]]:
-    """The usable tools among a server's definitions, and what was wrong with the others, in words. What is wrong with
-    a tool whose name `is_used` denies is left out.
+    """The usable tools among a server's definitions, and messages about the unusable ones, except those whose name
+    `is_used` rejects.
     """
     tools: list[MCPTool] = []
     problems: list[str] = []

@@ -1,6 +1,6 @@
 """A client that lists, finds and calls the tools of its server.
 
-Nothing is asked for that the server did not declare (specification, lifecycle).
+Sends no request whose capability the server did not declare (specification, lifecycle).
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ logger = logging.getLogger("gaia_mcp")
 
 
 class ToolsClient(ClientEngine):
-    """A client that asks for tools. A tool that `tool_filter` excludes is not among the server's tools, and cannot be
-    called. With `trusts_hints` the person trusts what the server says of its tools in their annotations. Every method
-    raises as `open` does.
+    """A client for tools. A tool that `tool_filter` excludes is not listed, and cannot be called. `trusts_hints` means
+    that the user trusts the annotations of the server's tools. Every method raises as `open` does.
     """
 
     def __init__(
@@ -42,9 +41,9 @@ class ToolsClient(ClientEngine):
         self.trusts_hints = trusts_hints
         self.tool_problems: list[str] = []
         self.all_seen: list[Any] | None = None
-        # What the server has said of the freshness of each list, by its method; nothing in the handshake era.
+        # The freshness that the server stated for each list, by its method; empty in the handshake era.
         self.freshness: dict[str, Freshness] = {}
-        # Also those that the filter excludes.
+        # Includes those that the filter excludes.
         self._tools: list[MCPTool] | None = None
         self._tools_stale_at = math.inf
         # Whether the server may have tools that it does not list.
@@ -52,23 +51,23 @@ class ToolsClient(ClientEngine):
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the server has declared to offer; empty while not connected."""
+        """The capabilities that the server has declared; empty while not connected."""
         return self.peer.capabilities if self.peer is not None else {}
 
     def known_tools(self) -> list[MCPTool]:
-        """The tools that have been listed last, without asking; empty if none have."""
+        """The tools listed last, without a request; empty if none were."""
         return [tool for tool in self.listed_tools() if self._uses(tool.name)]
 
     def listed_tools(self) -> list[MCPTool]:
-        """As `known_tools`, with those that the filter excludes: for a cache, which outlives the filter."""
+        """As `known_tools`, including those that the filter excludes: for a cache, which outlives the filter."""
         return list(self._tools or ())
 
     def fetch_tools(
         self, deadline: Deadline | None = None, *, refresh: bool = False, logs_problems: bool = True
     ) -> list[MCPTool]:
-        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`, and is logged
-        unless the caller reports it. An empty list, without asking, if the server declares other capabilities and no
-        tools.
+        """The server's tools, from all pages. The problems of unusable ones are in `tool_problems`, and are logged
+        unless the caller reports them. An empty list, without a request, if the server declares other capabilities but
+        no tools.
         """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
@@ -96,8 +95,8 @@ class ToolsClient(ClientEngine):
             return self.known_tools()
 
     def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
-        """The tool of that name, without reading further pages than needed; None if the server has none. Where that was
-        the whole list, it is in `all_seen`.
+        """The tool of that name, without reading more pages than needed; None if the server has none. If the whole list
+        was read, it is in `all_seen`.
 
         Raises `ToolExcludedError` for a tool that the filter excludes.
         """
@@ -125,14 +124,14 @@ class ToolsClient(ClientEngine):
             else:
                 self.all_seen = seen
             if found is None and not conversation.lists_tools:
-                # Whether it is there, the call will tell.
+                # The call will show whether it exists.
                 found = {"name": name, "inputSchema": {"type": "object"}}
             if found is None:
                 return None
             return next(iter(read_tools([found], trusts_hints=self.trusts_hints)[0]), None)
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
-        """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`."""
+        """The items of one of the paged lists, page by page; problems of the pagination are in `tool_problems`."""
         yield from self._walk(Pages(method), deadline or self.deadline())
 
     def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
@@ -158,12 +157,12 @@ class ToolsClient(ClientEngine):
         *,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """The tool's result as the server sent it, also one that reports a failure (`isError`). A warning is logged if
-        its structured content does not match the output schema of a tool that has been listed.
+        """The tool's result as the server sent it, even if it reports a failure (`isError`). A warning is logged if the
+        structured content does not match the output schema of a listed tool.
 
-        Asks the host whatever the server wants to know first. A call that may have left is never sent again.
-        Raises `ArgumentsError` for arguments that JSON cannot say, `ToolExcludedError` for a tool that the filter
-        excludes, and `NotOfferedError` if the server declares other capabilities and no tools.
+        Asks the host for the input that the server requires. A call that may have been sent is never sent again.
+        Raises `ArgumentsError` for arguments that JSON cannot express, `ToolExcludedError` for a tool that the filter
+        excludes, and `NotOfferedError` if the server declares other capabilities but no tools.
         """
         deadline = deadline or self.deadline()
         result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
@@ -183,10 +182,10 @@ class ToolsClient(ClientEngine):
         *,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """As `call`, for a caller that checks the structured content by itself."""
+        """As `call`, for a caller that validates the structured content itself."""
         deadline = deadline or self.deadline()
         self._check_used(tool_name)
-        # One that has declared tools is asked at once: that may start it again, and it tells what it has not.
+        # A server that declares tools is called at once: that may restart it, and it reports an unknown tool itself.
         if "tools" not in self.capabilities:
             self._ready(deadline)
             if not self._offers_tools():
@@ -210,7 +209,7 @@ class ToolsClient(ClientEngine):
             raise NotOfferedError(self.name, kind)
 
     def _offers(self, kind: str) -> bool:
-        # Once: another thread may disconnect meanwhile, and the request will tell.
+        # Read once: another thread may disconnect meanwhile, and the request reports that.
         peer = self.peer
         return (
             peer is None
@@ -220,7 +219,7 @@ class ToolsClient(ClientEngine):
         )
 
     def _offers_tools(self) -> bool:
-        # Small servers that declare nothing at all have tools, most often, and nothing else.
+        # Small servers that declare no capabilities usually have tools and nothing else.
         return not self.capabilities or self._offers("tools")
 
     def _says_nothing(self) -> bool:

@@ -1,1 +1,1 @@
-"""The conversation with one server: its state, the callers that wait, and the server's own requests."""
+"""The conversation with one server: its state, waiting callers, and the server's requests."""

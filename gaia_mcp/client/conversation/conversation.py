@@ -1,6 +1,6 @@
 """The conversation with one server over one channel: negotiation, requests, and what their outcomes mean.
 
-It knows no transport. What passes between the channel and the callers is the dispatcher's.
+It knows no transport. The dispatcher passes messages between the channel and the callers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
 
-# How we present ourselves to servers.
+# Our `Implementation`.
 CLIENT_INFO = {"name": "gaia-mcp", "title": "GAIA MCP", "version": __version__}
 # The specification's SDKs wait this long for a response to the probe. Shorter would race slow imports.
 PROBE_SECONDS = 10.0
@@ -50,9 +50,9 @@ PROBE_SECONDS = 10.0
 class Conversation:
     """One conversation, over a `channel` of its own, from its start to its end.
 
-    `host` answers the server's requests; `on_change` is called with what the server announces, on the thread that
-    reads, so it must not send requests. `probe=False` says that the server is known to want `initialize`; `revision` is
-    the only one to agree on. With `debug` every message is logged. All methods may be called from several threads.
+    `host` answers the server's requests; `on_change` is called with the changes that the server announces, on the
+    thread that reads, so it must not send requests. `probe=False` sends `initialize` first; `revision`, if given, is
+    the only acceptable one. With `debug` every message is logged. All methods may be called from several threads.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class Conversation:
 
     @property
     def may_have_ended_on_probe(self) -> bool:
-        """Whether the server has read the probe, as far as is known, and has not responded to anything: it may be one
-        that ends on a probe. One that ended before would end again.
+        """Whether the server has read the probe, as far as is known, and has not responded: it may be one that exits on
+        a probe. A server that exited before reading it would exit again.
         """
         is_probed = self._connection.is_probing and self._connection.may_prefer_handshake
         return is_probed and not self._channel.is_unread()
@@ -98,7 +98,7 @@ class Conversation:
         return dispatcher.is_open and dispatcher.lost is None and self._channel.is_running()
 
     def is_connected(self) -> bool:
-        """Whether the other end is there."""
+        """Whether the connection is open."""
         return self._dispatcher.lost is None and self._channel.is_running()
 
     def start(self, deadline: Deadline) -> None:
@@ -108,8 +108,9 @@ class Conversation:
     def negotiate(self, deadline: Deadline) -> Peer:
         """Agree on a version, on a channel that has been started.
 
-        Raises `ConnectError`, `DeadlineError` or `ProtocolError`. It is a `DeadlineError` before `deadline` has passed
-        if the server has read the probe and `initialize` and is silent: a new one may not be if it is not probed.
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`. `DeadlineError` is raised before `deadline` has
+        passed if the server has read the probe and `initialize` without responding: a new process may respond if it is
+        not probed.
         """
         dispatcher, waiter = self._dispatcher, Waiter(self._channel, deadline)
         dispatcher.opening = waiter
@@ -128,7 +129,7 @@ class Conversation:
         if isinstance(outcome, Opened):
             return outcome.peer
         if outcome is None:
-            # What writes something else to stdout is not slow but, most often, no server.
+            # A program that writes other output to stdout is usually not slow, but not an MCP server.
             case = "not-mcp" if dispatcher.noise() else self._channel.silence_case
             raise time_ran_out(self._name, deadline, "at its start", noise=self._noise(), case=case)
         if isinstance(outcome, RequestFailed):
@@ -142,14 +143,14 @@ class Conversation:
         raise error
 
     def _wait_for_mute(self, waiter: Waiter) -> Event | MCPError | RequestFailed | None:
-        """The outcome of the negotiation. None if there is none in half of the time that is left, though the server may
-        only be slow. Raises `DeadlineError` if it is mute.
+        """The outcome of the negotiation. None if there is none within half of the remaining time, although the server
+        may only be slow. Raises `DeadlineError` if it has read everything and does not respond.
         """
         if not self._connection.may_prefer_handshake:
             return None
         deadline = waiter.deadline
         outcome = self._channel.wait(waiter.outcomes, None, deadline.sooner(deadline.remaining() / 2))
-        # What installs a server before starting it does not read what is for the server, and must not be ended.
+        # An installer that runs before the server does not read the server's input, and must not be stopped.
         if outcome is None and self._channel.is_drained():
             raise time_ran_out(self._name, deadline, "at its start", noise=self._noise())
         return outcome
@@ -176,7 +177,7 @@ class Conversation:
         return self._result(method, self._call(method, params, deadline, on_progress))
 
     def send_request(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> dict[str, Any]:
-        """Send a request and return the whole response, also an error. Raises as `request` does for the rest."""
+        """Send a request and return the whole response, even an error. Otherwise raises as `request` does."""
         outcome = self._call(method, params, deadline, None)
         if isinstance(outcome, Result):
             return jsonrpc.result(outcome.id, outcome.result)
@@ -189,20 +190,20 @@ class Conversation:
         self._dispatcher.send(outgoing, deadline, method)
 
     def check_alive(self, deadline: Deadline) -> None:
-        """Send the cheapest request that every server must answer. Raises as `request` does."""
+        """Send the cheapest request that every server must respond to. Raises as `request` does."""
         self._settle(ClientConnection.check_alive, deadline, "a ping")
 
     def want_logs(self, level: str, deadline: Deadline) -> None:
-        """Ask for log messages of `level` and above, if the server offers them. Raises as `request` does."""
+        """Request log messages of `level` and above, if the server declares logging. Raises as `request` does."""
         self._settle(lambda connection: connection.want_logs(level), deadline, "the request for its log messages")
 
     def watch_lists(self, deadline: Deadline) -> None:
-        """Have changes of lists announced, if the server does so at all. Raises as `request` does."""
+        """Subscribe to changes of lists, where the server declares `listChanged`. Raises as `request` does."""
         self._settle(ClientConnection.watch_lists, deadline, "subscriptions/listen")
 
     def subscribe(self, uri: str, deadline: Deadline) -> None:
-        """Have `on_change` called for every change of a resource, from when this returns. Raises as `request` does, and
-        `NotOfferedError` on a channel that carries responses only.
+        """Subscribe to a resource: once this returns, `on_change` is called for every change. Raises as `request` does,
+        and `NotOfferedError` on a channel that carries responses only.
         """
         if not self._channel.listens:
             raise NotOfferedError(self._name, "subscriptions")
@@ -215,7 +216,7 @@ class Conversation:
         self._settle(lambda connection: connection.unsubscribe(uri), deadline, f"resources/unsubscribe {uri!r}")
 
     def _settle(self, make: Callable[[ClientConnection], RequestId | None], deadline: Deadline, stage: str) -> None:
-        """Have the server accept what `make` returns, if that takes a response at all."""
+        """Send the request that `make` creates, if any, and wait for its success."""
         outcome = self._ask(make, deadline, stage)
         if outcome is not None:
             self._result(stage, outcome)
@@ -223,7 +224,7 @@ class Conversation:
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
     ) -> Result | ErrorResponse:
-        # Most programs have no trace that a request could belong to, and load nothing for it.
+        # Most programs have no trace, and load nothing for it.
         if "gaia_mcp.tracing" not in sys.modules and "opentelemetry.trace" not in sys.modules:
             return self._called(method, params, deadline, on_progress)
         from gaia_mcp.client.conversation.traced import traced_call
@@ -234,7 +235,7 @@ class Conversation:
         return traced_call(call, method, params, self._attributes, self._channel.masker().text)
 
     def _attributes(self) -> dict[str, str | int]:
-        """What a span tells about the server."""
+        """The attributes of a span that describe the server."""
         peer = self.peer
         return {**self._channel.attributes(), **({"mcp.protocol.version": peer.version} if peer is not None else {})}
 
@@ -265,7 +266,9 @@ class Conversation:
         on_progress: OnProgress | None = None,
         tool: str | None = None,
     ) -> Outcome | None:
-        """Send what `make` returns and wait for the outcome; None if no response will come. `tool` is one to call."""
+        """Send the request that `make` creates and wait for the outcome; None if it gets no response. `tool` is the
+        tool of a call.
+        """
         dispatcher = self._dispatcher
         dispatcher.check_usable(deadline, stage)
         waiter = Waiter(self._channel, deadline)
@@ -286,14 +289,14 @@ class Conversation:
                 if isinstance(outcome, Progressed):
                     newest = waiter.newest_progress() or outcome
                     if newest is reported:
-                        continue  # It was reported in place of an older one.
+                        continue  # It was already reported, in place of an older one.
                     reported = newest
                     deadline.extend()
                     if not deadline.expired or not waiter.outcomes.empty():
                         if on_progress is not None:
                             on_progress(newest._replace(text=self._channel.masker().text(newest.text)))
                         continue
-                    # A server that reports without a pause would have us look at nothing else.
+                    # A server that reports progress without a pause must not keep us from checking the deadline.
                     outcome = None
                 if outcome is None:
                     raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
@@ -313,14 +316,14 @@ class Conversation:
         return self._channel.lists_tools
 
     def tools_left_out(self) -> dict[str, str]:
-        """The tools of the last list that the channel has left out of it, and why, without secrets."""
+        """The tools that the channel removed from the last list, with the reasons, without secrets."""
         masker = self._channel.masker
         return {name: masker().text(reason) for name, reason in self._channel.tools_left_out().items()}
 
     # Errors.
 
     def _noise(self) -> str:
-        """What is known of a server that did not respond, for an error; empty if nothing."""
+        """What is known about a server that did not respond, for an error; empty if nothing is known."""
         return "; ".join(filter(None, [self._dispatcher.noise(), self._channel.noise()]))
 
     def _result(self, stage: str, outcome: Outcome) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What passes between a channel and the callers that wait: the pure connection, one lock, and every open request.
+"""Dispatches messages between a channel and waiting callers: the pure connection, one lock, and every open request.
 
-A channel hands over what arrives, on the thread that reads: one of the callers that wait (leader/follower), or a thread
-of its own. The connection's messages are sent, and each event reaches its caller or the host.
+A channel passes on what arrives, on the thread that reads: a waiting caller (leader/follower) or a thread of its own.
+The dispatcher sends the connection's messages, and passes each event to its caller or to the host.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# A message of our own that opens the conversation is given up after this.
+# The time limit for sending a message that opens the conversation.
 ASIDE_SECONDS = 2.0
 
 
@@ -65,7 +65,7 @@ class Dispatcher:
         self.is_open = False
         self.opening: Waiter | None = None
         self.waiters: dict[RequestId, Waiter] = {}
-        # The thread that calls the host or `on_change`, and reads nothing meanwhile.
+        # The thread that is calling the host or `on_change`, and reads nothing meanwhile.
         self._notifying: int | None = None
         self._channel = channel
         self._name = channel.name
@@ -74,7 +74,7 @@ class Dispatcher:
         self._on_change = on_change
         self._log: MessageLog | None = None
         if debug:
-            # Only now: it is a rare wish.
+            # Imported here: it is rarely used.
             from gaia_mcp.client.conversation.message_log import MessageLog as Log
 
             self._log = Log(channel)
@@ -85,7 +85,9 @@ class Dispatcher:
     def apply(
         self, change: Callable[[ClientConnection], RequestId | None], waiter: Waiter | None = None
     ) -> tuple[RequestId | None, list[Outgoing]]:
-        """Change the connection: the request that this makes, for which `waiter` waits, and what is to be sent."""
+        """Change the connection. Returns the request that this creates, for which `waiter` waits, and the messages to
+        send.
+        """
         with self._lock:
             request_id = change(self._connection)
             if request_id is not None and waiter is not None:
@@ -93,7 +95,7 @@ class Dispatcher:
             return request_id, self._connection.take_outgoing()
 
     def abandon(self, request_id: RequestId, *, tell: bool) -> None:
-        """Cancel a request; the server is told if the request was sent."""
+        """Cancel a request; `tell` sends the server a cancellation, for a request that was sent."""
         _, outgoing = self.apply(lambda connection: connection.abandon(request_id, "no longer wanted"))
         if tell:
             self.send_soon(outgoing)
@@ -131,17 +133,17 @@ class Dispatcher:
             except ConnectionLostError:
                 if self.lost is None:
                     raise
-                # With what the server wrote that is not MCP, which only the host knows.
+                # With the server's output that is not MCP, which only the host knows.
                 raise self.why_lost(stage) from None
             except UnencodableError as cause:
-                # The caller's mistake: with `tool` that of its arguments.
+                # The caller's mistake: if a `tool` is called, in its arguments.
                 problem = f"cannot be written as JSON: {cause}"
                 if tool is not None:
                     raise ArgumentsError(self._name, tool, [f"the arguments {problem}"]) from cause
                 raise LocalProtocolError(f"{stage} {problem}", server=self._name) from cause
 
     def send_soon(self, outgoing: list[Outgoing]) -> None:
-        """Send what no caller waits for, without waiting: the thread that sends it may be the one that reads."""
+        """Send messages that no caller waits for, without waiting: this thread may be the one that reads."""
         for one in outgoing:
             if self.lost is None:
                 if self._log is not None:
@@ -190,8 +192,8 @@ class Dispatcher:
         if outgoing and opening is None:
             self.send_soon(outgoing)
         elif outgoing and opening is not None:
-            # What opens the conversation must be out before anything else. Nothing is read meanwhile, and no caller but
-            # the one that opens it waits yet.
+            # The messages that open the conversation must be sent before any other. Nothing is read meanwhile, and only
+            # the caller that opens it is waiting.
             try:
                 self.send(outgoing, opening.deadline.sooner(ASIDE_SECONDS))
             except MCPError as error:
@@ -204,7 +206,7 @@ class Dispatcher:
                 if (waiter := self.waiters.get(event.id)) is not None:
                     waiter.report(event)
             elif isinstance(event, (Opened, NegotiationFailed)):
-                # Only now, when everything that opens the conversation has been sent.
+                # Only now, when the messages that open the conversation have been sent.
                 self.is_open = isinstance(event, Opened)
                 if opening is not None:
                     opening.outcomes.put(event)
@@ -214,7 +216,7 @@ class Dispatcher:
                 self._notifying = threading.get_ident()
                 try:
                     self._notify(event)
-                except Exception:  # another's code; reading must go on, or every caller would wait in vain
+                except Exception:  # the application's code; reading must go on, or every caller would wait in vain
                     logger.exception("the host of MCP server %r failed", self._name)
                 finally:
                     self._notifying = None
@@ -235,6 +237,6 @@ class Dispatcher:
         return self._channel.why_lost(stage, self.noise())
 
     def noise(self) -> str:
-        """What the server wrote that is not MCP, for an error; empty if nothing."""
+        """A description of the server's output that is not MCP, for an error; empty if there is none."""
         noise = self._host.noise()
         return f"it wrote {noise}" if noise else ""

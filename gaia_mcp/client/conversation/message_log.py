@@ -1,4 +1,4 @@
-"""The log of a client that was made with `debug`: every message that passes, at DEBUG level and without secrets."""
+"""The message log of a client with `debug`: every message sent or received, at DEBUG level and without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LOGGED_CHARS = 10_000
 
 
 class MessageLog:
-    """Logs what passes over `channel`. Never raises for a message, also one that cannot be written as JSON."""
+    """Logs the messages on `channel`. Never raises, even for a message that cannot be written as JSON."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

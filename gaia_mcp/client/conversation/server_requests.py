@@ -1,4 +1,4 @@
-"""Requests of the server (handshake era), answered by the host while reading goes on."""
+"""Requests from the server (handshake era), answered by the host while reading continues."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
 
     Change = Callable[[ClientConnection], None]
-    # Applies a change to the connection, and sends without waiting what follows from it. Never raises.
+    # Applies a change to the connection, and sends the resulting messages without waiting. Never raises.
     Respond = Callable[[Change], None]
 
-# Each request has a thread while it is being answered; a server that asks without end must not take the machine.
+# Each request occupies a thread while it is answered; a server that sends requests without end must not exhaust them.
 MAX_SERVER_REQUESTS = 32
-# A tool that asks once asks again soon, and starting a thread takes longer than most programs take to answer.
+# A tool that sends one request soon sends another, and starting a thread takes longer than most hosts take to answer.
 KEPT_SECONDS = 5.0
-# The specification has a client answer this when the person refuses to have a model sampled.
+# The error code of the specification for a sampling request that the user rejects.
 DECLINED = -1
 
 
 class ServerRequests:
-    """Answers the server's requests by `host`. The deadlines of `waiters()` stand still while a person answers, and an
-    `UnansweredError` of the host ends their requests: which of them has led to the question is not known.
+    """Answers the server's requests with `host`. The deadlines of `waiters()` are paused while the user answers. An
+    `UnansweredError` of the host ends all their requests, since it is not known which one caused the server's request.
     """
 
     def __init__(self, host: Host, respond: Respond, waiters: Callable[[], Iterable[Waiter]]) -> None:
         self._host = host
         self._respond = respond
         self._waiters = waiters
-        # What the threads take their next request from; None ends one of them.
+        # The queue of the threads; None ends one of them.
         self._waiting: SimpleQueue[RequestReceived | None] = SimpleQueue()
         self._is_over = False
-        # Held to touch what follows. `_free` counts the threads that wait for a request and have none to come.
+        # Guards the attributes below. `_free` counts the idle threads that no queued request will occupy.
         self._lock = threading.Lock()
         self._open = 0
         self._free = 0
 
     def take(self, asked: RequestReceived) -> None:
-        """Have the host answer: at once where that cannot take long, else in a thread, for a person may."""
+        """Let the host answer: at once if that cannot block, else in a thread, since a user may take long."""
         if self._host.answers_at_once(asked.method):
             self._respond(self._answer(asked))
             return
@@ -63,19 +63,19 @@ class ServerRequests:
             threading.Thread(target=self._work, name="server request", daemon=True).start()
 
     def close(self) -> None:
-        """Nothing more will arrive: let the threads end that wait for it. For any thread, also in a signal handler."""
+        """End the waiting threads: nothing more will arrive. May be called from any thread or signal handler."""
         self._is_over = True
         self._waiting.put(None)
 
     def _work(self) -> None:
-        """A thread: answers one request after another, and ends when none has come for a while."""
+        """Run in each thread: answer one request after another, and end when none has arrived for a while."""
         while True:
             try:
                 asked = self._waiting.get(timeout=KEPT_SECONDS)
             except Empty:
                 with self._lock:
                     if self._free == 0:
-                        continue  # One has come for it meanwhile.
+                        continue  # A request was queued for it meanwhile.
                     self._free -= 1
                 return
             if asked is None:
@@ -85,13 +85,13 @@ class ServerRequests:
                 self._open -= 1
             self._respond(answer)
             with self._lock:
-                # One is enough: a server that asks mostly waits for the answer.
+                # One idle thread is enough: a server usually waits for the response before its next request.
                 if self._is_over or self._free:
                     return
                 self._free += 1
 
     def _answer(self, asked: RequestReceived) -> Change:
-        """What responds to the request with the host's answer, or with what came of it."""
+        """The change that responds to the request with the host's answer, or with an error."""
         held = [waiter.deadline for waiter in self._waiters()] if asked.method in ASKS_A_PERSON else []
         for deadline in held:
             deadline.hold()
@@ -106,7 +106,7 @@ class ServerRequests:
             return _error(asked, DECLINED, str(declined) or "declined")
         except Exception as error:  # noqa: BLE001 (the host's own code; the server must get a response)
             if isinstance(error, UnansweredError):
-                # Before the server gets its response: what it makes of that is no result for the callers.
+                # Before the server gets its response: a result that follows from it must not reach the callers.
                 for waiter in self._waiters():
                     waiter.fail(error)
             return _error(asked, INTERNAL_ERROR, f"{type(error).__name__} in the client")
@@ -116,7 +116,7 @@ class ServerRequests:
         return lambda connection: connection.respond(asked.id, answer)
 
     def _in_trace(self, asked: RequestReceived) -> dict[str, Any]:
-        """The answer of the host, whose own requests meanwhile belong to the trace of this one."""
+        """The answer of the host, whose own requests belong to the trace of this one."""
         meta = meta_of(asked.params)
         if "traceparent" not in meta:
             return self._host.answer(asked.method, asked.params)

@@ -1,4 +1,4 @@
-"""Requests in the trace that they belong to. Imported only where there may be one."""
+"""Trace context and spans for requests. Imported only if there may be a trace."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def traced_call(
     attributes: Callable[[], Mapping[str, str | int]],
     mask: Callable[[str], str],
 ) -> Result | ErrorResponse:
-    """What `call` returns for `params` that carry the trace. Where spans are recorded it is one, with these attributes;
-    `mask` is for what the server has sent. Raises whatever that raises.
+    """Call `call` with `params` that carry the trace context, and return its result. If spans are recorded, the call is
+    one with these attributes; `mask` is applied to text from the server. Raises what `call` raises.
     """
     if not has_spans():
         return call(with_trace(params or {}) or params)

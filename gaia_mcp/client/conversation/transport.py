@@ -1,4 +1,4 @@
-"""A transport over channels: it opens a conversation, opens the next when that one has ended, and closes it."""
+"""A transport over channels: opens a conversation, opens a new one when it has ended, and closes it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ logger = logging.getLogger("gaia_mcp")
 
 
 class ChannelTransport(MCPTransport):
-    """A transport whose connections are made by `new_channel`, one for each time that it is opened.
+    """A transport that calls `new_channel` for each connection.
 
-    `name` is the server's, for messages; `host` answers it. `list_changes` holds what the server has announced to have
-    changed, "tools", "prompts" or "resources"; `on_change` is called at once with that and with changed resources, on
-    the thread that reads, so it must not send requests. `reconnects` is False where a server that has gone may not be
-    reached again unasked. `revision` is the only one to agree on with the server, None for any. `timeout`, in seconds,
-    is for `connect` and for each `send_request`. With `debug` every message is logged. All methods may be called from
-    several threads.
+    `name` is the server's, for messages; `host` answers its requests. `list_changes` contains the lists that the server
+    has announced as changed, "tools", "prompts" or "resources"; `on_change` is called at once with these and with
+    changed resources, on the thread that reads, so it must not send requests. `reconnects` is False if a lost
+    connection must not be opened again automatically. `revision` is the only acceptable one, None for any. `timeout`,
+    in seconds, is for `connect` and for each `send_request`. With `debug` every message is logged. All methods may be
+    called from several threads.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ChannelTransport(MCPTransport):
         self.on_change: OnChange | None = None
         self._new_channel = new_channel
         self._conversation: Conversation | None = None
-        # Held to replace the conversation; a signal handler may do so in a thread that holds it already.
+        # Guards the conversation. Reentrant: a signal handler may run in a thread that holds it already.
         self._lock = threading.RLock()
         # Held to connect.
         self._opening = threading.Lock()
@@ -60,7 +60,7 @@ class ChannelTransport(MCPTransport):
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation, also one that has ended. Raises `NotConnectedError` when there is none."""
+        """The conversation, even if it has ended. Raises `NotConnectedError` when there is none."""
         conversation = self._conversation
         if conversation is None:
             raise NotConnectedError(self.name)
@@ -78,7 +78,7 @@ class ChannelTransport(MCPTransport):
         return conversation is not None and conversation.is_open
 
     def is_connected(self) -> bool:
-        """Whether the server is there and can be read from."""
+        """Whether the connection is open and can be read from."""
         conversation = self._conversation
         return conversation is not None and conversation.is_connected()
 
@@ -102,7 +102,7 @@ class ChannelTransport(MCPTransport):
                 self._start(deadline, disconnects, probe=True)
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        """Connect and agree with the server on a version. `probe=False`: it is known to want `initialize`.
+        """Connect and agree with the server on a version. `probe=False` sends `initialize` first.
 
         Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
         """
@@ -120,23 +120,23 @@ class ChannelTransport(MCPTransport):
             except DeadlineError:
                 if deadline.expired:
                     raise
-            # Some servers end on anything but `initialize`, or are mute from then on: once more, with that first.
+            # Some servers exit on anything but `initialize`, or never respond again: reconnect, with that first.
             (self.host or Host()).forget_strays()
             return self._start(deadline, disconnects, probe=False).negotiate(deadline)
 
     def recall(self, era: str | None) -> bool:
-        """Connect from now on as to a server that was found to be of `era`, which `era_of` has returned; None if it is
-        not known. Whether the server is to be probed.
+        """Set the cached era, a value that `era_of` returned, for the connections from now on; None if it is not known.
+        Returns whether to probe the server.
         """
         return era != "handshake"
 
     def era_of(self, peer: Peer) -> str:
-        """What is to be remembered of the server, so that it is not found out again."""
+        """The value to cache, so that the era of the server need not be detected again."""
         return peer.era
 
     def disconnect(self, grace_seconds: float | None = None) -> None:
-        """End the connection. May be called twice. `grace_seconds`, for each step of ending the server, are the usual
-        ones of its channel if None.
+        """End the connection. May be called twice. `grace_seconds` is for each step of stopping the server; None is the
+        channel's default.
         """
         self._disconnects += 1
         self._stop(grace_seconds)
@@ -152,13 +152,13 @@ class ChannelTransport(MCPTransport):
         return None
 
     def masker(self) -> Masker:
-        """Masks what the server was given and no error or log may repeat."""
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
         from gaia_mcp.redaction.masker import Masker
 
         return Masker()
 
     def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr, without its secrets."""
+        """The end of the server's stderr, without secrets."""
         return ""
 
     def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -169,8 +169,8 @@ class ChannelTransport(MCPTransport):
 
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[int]:
-        """One thread at a time begins a connection, and ends it if that fails. Gives what `_start` wants to know: how
-        often the transport has been disconnected before it was asked to connect.
+        """Let one thread at a time open a connection, and close it on failure. Yields the number of disconnects before,
+        for `_start`.
         """
         disconnects = self._disconnects
         if not self._opening.acquire(timeout=deadline.remaining()):
@@ -197,7 +197,7 @@ class ChannelTransport(MCPTransport):
         with self._lock:
             self._conversation = conversation
         if self._disconnects != disconnects:
-            # Another thread has disconnected, and found nothing that it could end.
+            # Another thread has called disconnect(), and found no conversation to end.
             raise NotConnectedError(self.name)
         conversation.start(deadline)
         return conversation
@@ -208,7 +208,7 @@ class ChannelTransport(MCPTransport):
             return
         conversation.close(grace_seconds)
         with self._lock:
-            # Another thread may have started the next one meanwhile.
+            # Another thread may have opened the next one meanwhile.
             if self._conversation is conversation:
                 self._conversation = None
 

@@ -1,4 +1,4 @@
-"""The callers that wait for something on a channel."""
+"""The callers that wait on a channel for the outcome of a request."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class RequestFailed(NamedTuple):
-    """One request has ended without a response. The connection goes on."""
+    """One request has ended without a response. The connection stays open."""
 
     error: MCPError
 
 
 class Waiter:
-    """One caller of `channel`: where the outcome of its request is put, and how long that may take.
+    """One caller of `channel`: the queue for the outcomes of its request, and its deadline.
 
-    The newest progress is kept beside the outcomes, and one progress event among these says that there is some: a
-    caller that is slow to hear of it would have to keep them all.
+    Only the newest progress is stored, beside the queue, and at most one progress event in the queue announces it, so
+    that events do not pile up for a slow caller.
     """
 
     __slots__ = ("_channel", "_is_announced", "_progress", "deadline", "outcomes")
@@ -36,16 +36,16 @@ class Waiter:
         self._is_announced = False
 
     def report(self, progressed: Progressed) -> None:
-        """Keep the newest progress for the caller. For the thread that reads."""
+        """Store the newest progress for the caller. For the thread that reads."""
         self._progress = progressed
-        # A caller that has not taken the one before will find this instead.
+        # A caller that has not taken the event before will find this progress instead.
         if not self._is_announced:
             self._is_announced = True
             self.outcomes.put(progressed)
 
     def newest_progress(self) -> Progressed | None:
-        """For the caller, when it has taken a progress event: the newest, which it may have had before."""
-        # First, so that what is kept from here on is announced again.
+        """The newest progress, for the caller that has taken a progress event. It may be the same as before."""
+        # First, so that progress stored from here on is announced again.
         self._is_announced = False
         return self._progress
 
@@ -55,6 +55,6 @@ class Waiter:
         self._channel.wake()
 
     def wake(self) -> None:
-        """Have the caller look at its deadline now, wherever it waits."""
+        """Make the caller check its deadline now, wherever it waits."""
         self.outcomes.put(None)
         self._channel.wake()

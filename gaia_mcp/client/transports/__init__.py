@@ -1,4 +1,4 @@
-"""Ways to reach a server. Names are imported when they are first used."""
+"""The transports. Names are imported when they are first used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The two things that reach a server: a transport, which a program may write itself, and a channel, which ours are.
+"""The two interfaces to a server: a transport, which a program may implement, and a channel, used by our transports.
 
 `MCPTransport` is the documented class: four methods, one request at a time. A `Channel` carries whole messages in both
-directions, for one connection to one server, and knows nothing of what they mean; the conversation does.
+directions, for one connection to one server, without interpreting them; the conversation does that.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
 OnChange: TypeAlias = "Callable[[Change], None]"
 
-# What is said of a server whose tools are not all known, because it cannot list them.
+# The message about a server whose tools are not all known, because it cannot list them.
 UNLISTED = "it speaks AgentVault's dialect and cannot list its tools: call them by name, and name them in 'tools'"
 
 
 class MCPTransport(ABC):
-    """The least that a transport must do. Subclass this to reach servers in a way of your own."""
+    """The minimal interface of a transport. Subclass it to implement your own."""
 
     @abstractmethod
     def connect(self) -> bool:
-        """Reach the server; False if that failed."""
+        """Connect to the server; False on failure."""
 
     @abstractmethod
     def disconnect(self) -> None:
@@ -54,20 +54,20 @@ class MCPTransport(ABC):
         """Whether requests can be sent."""
 
     def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:  # noqa: B027
-        """Send a notification. A transport that cannot may leave this as it is: it does nothing."""
+        """Send a notification. Does nothing by default, for transports that cannot send one."""
 
 
 class Receiver(Protocol):
-    """What a channel hands over to, from any thread but one at a time."""
+    """Receives what arrives on a channel. Called from any thread, but from one at a time."""
 
     def receive(self, record: bytes, about: RequestId | None = None) -> None:
-        """A record has arrived; `about` is the request on whose own stream it did."""
+        """A record has arrived; `about` is the request on whose own stream it arrived."""
 
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
         """As `receive`, for a channel that has parsed it already."""
 
     def request_failed(self, about: RequestId, error: MCPError) -> None:
-        """No response to the request `about` will arrive. The others go on."""
+        """No response to the request `about` will arrive. Other requests are not affected."""
 
     def channel_ended(self, error: MCPError) -> None:
         """Nothing more will arrive. May be called again: the first reason counts."""
@@ -83,9 +83,9 @@ class Channel(ABC):
     May be used from several threads at once. Errors carry `name`, the server's.
     """
 
-    # Whether messages can arrive that answer no request of ours: requests, notifications, progress.
+    # Whether messages other than responses can arrive: requests, notifications, progress.
     listens: ClassVar[bool] = True
-    # The case of the error for a server that does not answer at its start.
+    # The `case` of the error for a server that does not respond at its start.
     silence_case: ClassVar[str] = ""
 
     def __init__(self, name: str) -> None:
@@ -93,29 +93,32 @@ class Channel(ABC):
 
     @abstractmethod
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
-        """Connect, without sending anything, and hand over what arrives from then on.
+        """Connect, without sending anything, and pass what arrives from then on to `receiver`.
 
         Raises `ConnectError` or `DeadlineError`.
         """
 
     @abstractmethod
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
-        """Send one message; `stage` says for an error what it was for.
+        """Send one message; `stage` names its purpose in errors.
 
         Raises `UnencodableError`, `ConnectError` or `DeadlineError`.
         """
 
     @abstractmethod
     def send_soon(self, outgoing: Outgoing) -> None:
-        """Send a message that no caller waits for: now, soon or, if it is not read, never. Neither waits nor raises."""
+        """Send a message that no caller waits for, now or later. It is dropped if the server does not read. Never waits
+        or raises.
+        """
 
     def abandon(self, cancellation: Outgoing) -> None:
         """Cancel a request. A channel with a stream for each request closes that stream instead."""
         self.send_soon(cancellation)
 
     def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:  # noqa: ARG002
-        """The next of `outcomes`, in which the receiver puts what concerns the request `about`; None once `deadline`
-        has passed. Where it can, the channel reads on the calling thread meanwhile. None in the queue is skipped.
+        """The next of `outcomes`, the queue in which the receiver puts the outcomes of the request `about`; None once
+        `deadline` has passed. If the channel can, it reads on the calling thread meanwhile. None in the queue is
+        skipped.
         """
         while True:
             outcome = next_outcome(outcomes, deadline)
@@ -123,62 +126,60 @@ class Channel(ABC):
                 return outcome
 
     def attributes(self) -> dict[str, str | int]:
-        """How the server is reached, for a span, by the names of OpenTelemetry."""
+        """Span attributes of the connection, with the names of OpenTelemetry."""
         return {}
 
     def wake(self) -> None:  # noqa: B027
-        """Have a thread that reads in `wait` look at its queue and its deadline again."""
+        """Make a thread that reads in `wait` check its queue and its deadline again."""
 
     @abstractmethod
     def is_running(self) -> bool:
-        """Whether the other end is there. Asked before every request, so it is quick."""
+        """Whether the other end is there. Called before every request, so it is quick."""
 
     def is_drained(self) -> bool:
-        """Whether the other end has read all that was sent. False also where that is not known."""
+        """Whether the other end has read everything that was sent. False also if unknown."""
         return False
 
     def is_unread(self) -> bool:
-        """Whether the other end has not read all that was sent. False also where that is not known."""
+        """Whether the other end has left something unread. False also if unknown."""
         return False
 
     @abstractmethod
     def why_lost(self, stage: str, noise: str = "") -> MCPError:
-        """The error for a caller who waited for `stage` when the connection ended. `noise` is what the server wrote
-        that is not MCP.
+        """The error for a caller that waited for `stage` when the connection ended. `noise` describes the server's
+        output that is not MCP.
         """
 
     @abstractmethod
     def close(self, grace_seconds: float | None) -> None:
-        """End the connection, waiting for the other end up to `grace_seconds`, or as long as usual if None. May be
+        """End the connection, waiting for the other end up to `grace_seconds`, or the channel's default if None. May be
         called twice; never raises.
         """
 
     def masker(self) -> Masker:
-        """Masks what the server was given and no error or log may repeat."""
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
         from gaia_mcp.redaction.masker import Masker
 
         return Masker()
 
     def noise(self) -> str:
-        """What is known of a server that does not respond, for an error; empty if nothing."""
+        """What is known about a server that does not respond, for an error; empty if nothing is known."""
         return ""
 
     def tools_left_out(self) -> dict[str, str]:
-        """The tools that are not in the list which the server has sent last, because this channel must not hand them
-        over: the reason by the tool's name.
+        """The tools that this channel removed from the server's last list, as the protocol requires: the reason by the
+        tool's name.
         """
         return {}
 
     @property
     def lists_tools(self) -> bool:
-        """Whether a tool that the server does not list is none of its tools."""
+        """Whether the server's list is complete: a tool that is not listed does not exist."""
         return True
 
 
 def next_outcome(outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:
-    """The next of `outcomes`, waited for until `deadline` at most, or until that is to be looked at; None if there was
-    none.
-    """
+    """The next of `outcomes`; None if there is none before `deadline` passes or must be checked again."""
     try:
         return outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
     except Empty:

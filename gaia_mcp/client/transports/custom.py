@@ -1,6 +1,6 @@
 """A program's own `MCPTransport`, with a conversation over it: each request is one call of its `send_request`.
 
-It keeps its own time, and nothing arrives that was not asked for.
+It enforces its own timeout, and nothing but responses arrives.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Peer
 
-# GAIA's documents have a client ask for this version. No server speaks it, but transports made after them answer so
-# whatever was asked for.
+# In GAIA's documents a client requests this version. No server supports it, but transports written after those
+# documents respond with it, whatever was requested.
 DOCUMENTED_VERSION = "1.0.0"
 
 
 class CustomTransport(ChannelTransport):
-    """`transport` as the client uses it. It may have been connected already, and then needs no negotiation."""
+    """Adapts `transport` for the client. If it has been connected already, it needs no negotiation."""
 
     def __init__(self, transport: MCPTransport, *, name: str, timeout: float) -> None:
         super().__init__(lambda: CustomChannel(self.name, transport), name=name, timeout=timeout, reconnects=False)
@@ -70,7 +70,9 @@ class CustomTransport(ChannelTransport):
 
 
 class CustomChannel(Channel):
-    """`transport`, of which only the documented methods are used. It is connected at the start, unless it has been."""
+    """A channel over `transport`, using the documented methods only. It is connected at the start, unless it is
+    connected already.
+    """
 
     listens: ClassVar[bool] = False
 
@@ -89,7 +91,7 @@ class CustomChannel(Channel):
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:  # noqa: ARG002
         message = outgoing.message
         assert isinstance(message, dict)  # noqa: S101 (a client sends no batches)
-        # The documents promise the exact call, so a request without parameters is one without the argument.
+        # The documents promise the exact call: without parameters, the argument is left out.
         given = [message["params"]] if "params" in message else []
         method = message["method"]
         if "id" not in message:
@@ -103,7 +105,7 @@ class CustomChannel(Channel):
         self._receiver.receive_message(answer, message["id"])
 
     def send_soon(self, outgoing: Outgoing) -> None:
-        """Nothing: there is no request to cancel, and no server's request to answer."""
+        """Does nothing: there is no request to cancel, and no server request to respond to."""
 
     def is_running(self) -> bool:
         return bool(self._transport.is_connected())
@@ -115,7 +117,7 @@ class CustomChannel(Channel):
         self._transport.disconnect()
 
     def _answer(self, method: str, response: Any) -> dict[str, Any]:
-        """The `result` or `error` of a response, with what the documents' transports leave out."""
+        """The `result` or `error` of a response, with the members that the documents' transports leave out."""
         if not isinstance(response, dict):
             raise RemoteProtocolError(self.name, f"answered {method} with something that is not a response")
         error = response.get("error")
@@ -133,7 +135,7 @@ class CustomChannel(Channel):
         if not isinstance(result, dict):
             raise RemoteProtocolError(self.name, f"answered {method} with a result that is not an object")
         if (kind := result.get("resultType", "complete")) != "complete":
-            # A transport of this kind speaks by handshake, where there is only one.
+            # A transport of this kind is of the handshake era, which has only complete results.
             raise RemoteProtocolError(self.name, f"answered {method} with a result of the unknown type {kind!r}")
         if method == "initialize" and result.get("protocolVersion") == DOCUMENTED_VERSION:
             result = {key: value for key, value in result.items() if key != "protocolVersion"}
@@ -141,7 +143,7 @@ class CustomChannel(Channel):
 
     @contextmanager
     def _own_code(self, stage: str) -> Iterator[None]:
-        """Gives the errors that a transport may raise their place in our tree; any other is a mistake in it."""
+        """Translates the errors that a transport may raise into ours; any other is a bug in the transport."""
         began = time.monotonic()
         try:
             yield

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.config.entries import ServerEntry
 
-# How servers are reached that are not started.
+# The types of servers that are reached by a URL, not started.
 _REMOTE = ("http", "sse", "rpc")
 
 
@@ -34,8 +34,8 @@ def transport_of(
     person: Person | None = None,
 ) -> StdioTransport | HttpTransport:
     """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. `child` is the server's
-    process if that has been started already; `person` grants access where a URL wants that. Raises as `command_of`
-    does.
+    process if it has been started already; `person` grants access where a URL requires authorization. Raises as
+    `command_of` does.
     """
     if entry.transport in _REMOTE:
         return _remote_transport(entry, timeout, debug, environ, person)
@@ -57,9 +57,9 @@ def transport_of(
 
 
 def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> Command:
-    """The command that starts the server of an entry, resolved by `environ`, which is by default this process's own.
+    """The command that starts the server of an entry, with variables from `environ`, by default this process's own.
 
-    Raises `EntryError` for a server that is reached in another way, and as `ServerEntry.resolved` does.
+    Raises `EntryError` for a server that is not started by a command, and as `ServerEntry.resolved` does.
     """
     if not isinstance(entry.target, Command):
         from gaia_mcp.config.served import Served
@@ -72,7 +72,7 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
 def authorizer_of(
     entry: ServerEntry, environ: Mapping[str, str] | None = None, person: Person | None = None
 ) -> Authorizer:
-    """What authorizes the requests to the server of an entry with a URL. Without a `person` there is no login.
+    """The authorizer of the requests to the server of an entry with a URL. Without a `person` there is no login.
 
     Raises as `ServerEntry.resolved` does.
     """
@@ -102,14 +102,14 @@ def authorizer_of(
 
 
 def is_started(entry: ServerEntry) -> bool:
-    """Whether the server of an entry is a process of ours, and not reached by a URL."""
+    """Whether the server of an entry is a child process, not reached by a URL."""
     return entry.transport in ("stdio", "handler", "agent")
 
 
 def check_type(entry: ServerEntry) -> None:
-    """Raise `EntryError` for an entry of a program whose `type` is not that of a server which can be reached.
+    """Raise `EntryError` for an entry given by a program if its `type` is not one that can be reached.
 
-    In a file other words are read too, for the programs that share it have words of their own.
+    Entries of a file may have other types, since other programs that share the file have their own.
     """
     kind = entry.raw.get("type", "stdio")
     if kind != "stdio" and is_started(entry):
@@ -129,7 +129,7 @@ def _remote_transport(
         target.headers,
         timeout,
         debug,
-        # Without a `type` the server is found out about.
+        # Without a `type` the transport is detected.
         way=target.transport if "type" in entry.raw else None,
         declared=_declared(entry),
         name=entry.name,
@@ -141,8 +141,8 @@ def _remote_transport(
 
 
 def _declared(entry: ServerEntry) -> list[dict[str, Any]]:
-    """The definitions of the tools that an entry names, for a server that cannot list them. Hosts that choose tools by
-    this member have "*" there.
+    """The definitions of the tools in an entry's `tools`, for a server that cannot list them. Other hosts filter tools
+    by this member, and may have "*" there.
     """
     found: list[dict[str, Any]] = []
     given = entry.raw.get("tools", [])
@@ -156,7 +156,7 @@ def _declared(entry: ServerEntry) -> list[dict[str, Any]]:
 
 
 def _unreachable(entry: ServerEntry, kind: object) -> EntryError:
-    # The words after the comma are GAIA's, whose programs look for them.
+    # The text after the comma is GAIA's: programs search for it.
     return EntryError(
         entry.name,
         f"servers of type {kind!r} cannot be reached by this version, which only supports stdio",

@@ -1,4 +1,4 @@
-"""A channel within this process: the other end is a function. For tests, and for an agent in the same program."""
+"""A channel within this process, whose other end is a function. For tests, and for an agent in the same program."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class MemoryChannel(Channel):
         self._why: Callable[[str], MCPError] | None = None
 
     def arrive(self, record: bytes) -> None:
-        """Hand over a record of the other end. Raises `NotConnectedError` before the start."""
+        """Receive a record from the other end. Raises `NotConnectedError` before the start."""
         if self._receiver is None:
             raise NotConnectedError(self.name)
         self._receiver.receive(record)
 
     def fail(self, about: RequestId, error: MCPError) -> None:
-        """Have a request end without a response. Raises `NotConnectedError` before the start."""
+        """Fail a request without a response. Raises `NotConnectedError` before the start."""
         if self._receiver is None:
             raise NotConnectedError(self.name)
         self._receiver.request_failed(about, error)
 
     def end(self, why: Callable[[str], MCPError]) -> None:
-        """End the connection from the other end; `why` makes the error of a caller that waited for a stage."""
+        """End the connection from the other end; `why` returns the error for a caller that waited for a stage."""
         self._why = self._why or why
         if self._receiver is not None:
             self._receiver.channel_ended(why("before it was asked to"))
