@@ -1,1 +1,1 @@
-"""Servers that are reached by HTTP."""
+"""Servers that are reached over HTTP."""

@@ -1,6 +1,6 @@
-"""What a channel keeps of the tools that a server lists: which arguments are repeated in headers (stateless era).
+"""The header annotations of a server's tools: which arguments are repeated in headers (stateless era).
 
-A tool whose annotations are malformed is left out of the list, as the specification demands of a client over HTTP.
+A tool with malformed annotations is removed from the list, as the specification requires of a client over HTTP.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_para
 
 
 class Annotations:
-    """The annotated parameters of a server's tools, by the tool's name. `left_out` holds what is wrong with tools
-    that have been left out of the list, also by their names.
+    """The annotated parameters of a server's tools, by the tool's name. `left_out` has the problems of the tools that
+    were removed from the list, by their names.
     """
 
     def __init__(self) -> None:
@@ -25,8 +25,8 @@ class Annotations:
         return parameter_headers(parameters, params.get("arguments")) if parameters else {}
 
     def learn(self, result: dict[str, Any], *, is_first: bool = True) -> dict[str, Any]:
-        """The result of a `tools/list`, without the tools whose annotations are malformed. Remembers the others.
-        `is_first` tells that it is the first page of a list.
+        """The result of a `tools/list`, without the tools whose annotations are malformed. Stores the annotations of
+        the others. `is_first` is whether this is the first page of a list.
         """
         if is_first:
             self.left_out = {}
@@ -38,7 +38,7 @@ class Annotations:
 
     def _accepts(self, tool: Any) -> bool:
         if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
-            return True  # Whoever reads the list knows what is wrong with it.
+            return True  # The reader of the list reports what is wrong with it.
         try:
             parameters = annotated_parameters(tool.get("inputSchema"))
         except AnnotationError as problem:

@@ -1,4 +1,4 @@
-"""The body of a response, as the JSON values that it holds: one object, or events as they arrive."""
+"""Reading the body of a response: one JSON object, or events as they arrive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
 
 EVENTS = "text/event-stream"
-# Of a body that is only read to name what came instead of MCP. The status alone says enough of one that does not come.
+# The limits for a body that is read only to describe it in an error. If it does not arrive, the status is enough.
 MAX_EXCERPT_BYTES = 1024 * 1024
 EXCERPT_SECONDS = 0.5
 
@@ -26,9 +26,9 @@ def kind_of(response: Response) -> str:
 
 
 def text_of(record: bytes) -> str | bytes:
-    """What a record is as text, or the record itself where it is not UTF-8.
+    """A record as text, or the record itself if it is not UTF-8.
 
-    Of a record of 50 MB a caller keeps the text alone: the value that is read from it is as large again.
+    So the caller of a record of 50 MB keeps only the text: the parsed value is as large again.
     """
     try:
         return record.decode()
@@ -48,7 +48,7 @@ def read(response: Response, server: str, limit: int = MAX_RECORD_BYTES) -> byte
 
 
 def begin(response: Response, seconds: float = EXCERPT_SECONDS) -> bytes:
-    """The beginning of a body, for an error: what comes of it within these seconds."""
+    """The beginning of a body, for an error: the part that arrives within these seconds."""
     body = bytearray()
     end = time.monotonic() + seconds
     response.limit_silence(seconds)
@@ -58,7 +58,7 @@ def begin(response: Response, seconds: float = EXCERPT_SECONDS) -> bytes:
             if len(body) >= MAX_EXCERPT_BYTES or time.monotonic() > end:
                 break
     except TRANSPORT_ERRORS:
-        pass  # Cut off, or compressed in another way than its header tells.
+        pass  # Cut off, or its compression does not match its header.
     return bytes(body)
 
 
@@ -69,7 +69,7 @@ def events(response: Response, parser: EventParser, server: str) -> Iterator[Ser
             found = parser.feed(piece)
         except EventTooLongError as problem:
             raise RemoteProtocolError(server, f"sent {problem}") from problem
-        # Not kept while the next is awaited: one may have 50 MB.
+        # Not held while waiting for the next: one may have 50 MB.
         del piece
         while found:
             yield found.pop(0)

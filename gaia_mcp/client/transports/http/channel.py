@@ -1,7 +1,7 @@
 """A server behind a URL as a channel: each message is a POST, whose response is one object or a stream of events.
 
-Which era the server is of the conversation finds out; this sends each message as its era demands. A server that takes
-no `initialize` by POST may be one of HTTP+SSE, which is tried last.
+The conversation detects the era of the server; the channel sends each message as its era requires. A server that does
+not accept `initialize` by POST may be an HTTP+SSE server; that is tried last.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.redaction.masker import Masker
 
-# What a server of Streamable HTTP answers a GET with that is not of a session.
+# The statuses of a Streamable HTTP server for a GET outside a session.
 _OF_OTHERS = (400, 404, 405, 406)
 _PORTS = {"http": 80, "https": 443}
-# The end of a session is a courtesy.
+# Ending the session with DELETE is optional.
 FAREWELL_SECONDS = 1.0
-# A server that is slow to accept a notification has it all the same.
+# A server that is slow to respond to a notification has received it nevertheless.
 ACCEPT_SECONDS = 2.0
-# For what is sent without a caller that waits.
+# For messages that no caller waits for.
 ASIDE_SECONDS = 10.0
-# A command is over by then, most often, and needs no stream for what answers no request.
+# A command has usually ended by then, and needs no stream for messages that belong to no request.
 LISTEN_AFTER_SECONDS = 1.0
-# Requests after which a server has something to send on that stream.
+# Requests after which a server sends messages on that stream.
 _LISTEN_AFTER = {"resources/subscribe", "logging/setLevel"}
-# What a client declares that answers requests of the server: many send them on that stream, also in the middle of a
-# call, and drop them where there is none.
+# Capabilities of a client that answers requests of the server: many servers send those on that stream, even during a
+# call, and drop them if there is none.
 _ANSWERING = {"elicitation", "roots", "sampling"}
-# A call that follows must not overtake the stream. Servers begin it at once, but for some that wait for an event.
+# The stream must be open before the next call. Most servers begin it at once; some wait for an event.
 STREAM_SECONDS = 0.1
-# A server of HTTP+SSE sends its first event at once. Where it was one another time it may be none any more.
+# An HTTP+SSE server sends its first event at once. One that was detected earlier may have changed its transport.
 ENDPOINT_SECONDS = 3.0
-# Streams that go on after the response are read to their end, so that the connection can be used again. Of servers
-# that never end them, only so many are kept.
+# Streams that continue after the response are read to their end, so that the connection can be reused. This limits
+# them for servers that never end them.
 MAX_LINGERING = 4
 
 
 class HttpChannel(Channel):
-    """The server at `endpoint`, authorized by `authorizer`. `way` is "http" or "sse" where it is known which of the two
-    transports the server has. Where that is not sure, `start` does not wait long for the stream of HTTP+SSE.
+    """The server at `endpoint`, authorized by `authorizer`. `way` is "http" or "sse" if the transport of the server is
+    known. Unless that is certain, `start` does not wait long for the stream of HTTP+SSE.
     """
 
     silence_case = "url-silent"
@@ -85,7 +85,7 @@ class HttpChannel(Channel):
         self._running: dict[Work, Lane] = {}
         self._requests: dict[RequestId, Exchange] = {}
         self._lingering: deque[Exchange] = deque()
-        # Requests that are interrupted once their cancellation has been sent.
+        # Requests to interrupt once their cancellation has been sent.
         self._cancelling: dict[Exchange, Exchange] = {}
         self._answers = False
         self._listening: threading.Timer | None = None
@@ -133,10 +133,12 @@ class HttpChannel(Channel):
             self._begin(outgoing, Deadline(ASIDE_SECONDS), "a message")
 
     def abandon(self, cancellation: Outgoing) -> None:
-        """Close the request's stream, which says it all in the stateless era. Before, a notification does."""
+        """Close the request's stream, which cancels the request in the stateless era; in the handshake era send the
+        notification first.
+        """
         request = self._requests.get(cancellation.about) if cancellation.about is not None else None
         assert self._wire is not None  # noqa: S101 (nothing is cancelled before the start)
-        # On the one stream of HTTP+SSE a request has no stream of its own, whatever the era.
+        # With HTTP+SSE a request has no stream of its own, whatever the era.
         is_one_stream = self._wire.answers_on_stream
         if is_one_stream or (request is not None and self._wire.revision not in STATELESS_VERSIONS):
             with suppress(MCPError):
@@ -167,7 +169,7 @@ class HttpChannel(Channel):
         is_first = not isinstance(self._reason, NotConnectedError)
         if self._listening is not None:
             self._listening.cancel()
-        # What has just been cancelled is to be told so.
+        # Let the pending cancellations be sent.
         for notice in tuple(self._cancelling):
             notice.done.wait(IMPATIENT_GRACE_SECONDS)
         if is_first and self._reason is None and self._wire.session is not None:
@@ -184,7 +186,7 @@ class HttpChannel(Channel):
 
     @property
     def answers_on_stream(self) -> bool:
-        """Whether the server has turned out to be one of HTTP+SSE."""
+        """Whether the server was found to be an HTTP+SSE server."""
         return self._wire is not None and self._wire.answers_on_stream
 
     def tools_left_out(self) -> dict[str, str]:
@@ -193,7 +195,7 @@ class HttpChannel(Channel):
     # For the exchanges, on their threads.
 
     def find_stream(self, deadline: Deadline) -> bool:
-        """Whether the server has the stream of HTTP+SSE, which is then read."""
+        """Open the stream of HTTP+SSE. Returns whether the server has one."""
         if self._way is not None:
             return False
         stream = self._look_for_stream(deadline)
@@ -201,11 +203,11 @@ class HttpChannel(Channel):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is to have no other transport than Streamable HTTP."""
+        """Whether no other transport than Streamable HTTP may be tried."""
         return self._way == "http" and self._is_sure
 
     def response_came(self, exchange: Exchange) -> None:
-        """The response has come on a stream that goes on."""
+        """The response has arrived on a stream that continues."""
         with self._lock:
             self._lingering.append(exchange)
             oldest = self._lingering.popleft() if len(self._lingering) > MAX_LINGERING else None
@@ -213,11 +215,11 @@ class HttpChannel(Channel):
             self._interrupt(oldest)
 
     def session_expired(self) -> None:
-        """The server no longer knows the session, in which nothing is sent from now on."""
+        """The server no longer knows the session. Nothing more is sent in it."""
         self._reason = self._reason or self._expiry
 
     def session_ended(self) -> None:
-        """What is still waited for in it will not arrive."""
+        """Fail the requests that are still pending in the session."""
         self._end(self._expiry)
 
     @property
@@ -225,7 +227,7 @@ class HttpChannel(Channel):
         return ConnectionLostError(f"server {self.name!r} no longer knows the session", server=self.name)
 
     def exchange_done(self, exchange: Exchange) -> None:
-        """Nothing more comes back for this message."""
+        """Nothing more will arrive for this message."""
         with self._lock:
             self._running.pop(exchange, None)
             if exchange.is_request:
@@ -262,7 +264,7 @@ class HttpChannel(Channel):
 
     def _use(self, work: Work) -> None:
         assert self._lanes is not None  # noqa: S101 (it has been started)
-        # Held, for the work may be done before it is noted.
+        # Held, since the work may be done before it is recorded.
         with self._lock:
             self._running[work] = self._lanes.use(work)
 
@@ -272,7 +274,7 @@ class HttpChannel(Channel):
             lane.interrupt(work)
 
     def _listen(self) -> OptionalStream | None:
-        """Begin the stream for what answers no request, unless it has been begun."""
+        """Open the stream for messages that belong to no request, unless it is open."""
         timer, self._listening = self._listening, None
         if timer is None or self._wire is None or self._wire.answers_on_stream or self._reason is not None:
             return None
@@ -296,7 +298,7 @@ class HttpChannel(Channel):
 
 
 class _Farewell:
-    """Ends the session. Servers may refuse that."""
+    """Ends the session with DELETE. Servers may reject that."""
 
     def __init__(self, wire: Wire) -> None:
         self.given_up = threading.Event()

@@ -1,7 +1,7 @@
 """Connections to one server, and requests on them.
 
-They are those of `httpcore2`, on which `httpx2` is built: for each request a client of `httpx2` does more work for its
-own sake than the connection does. What such a client does and a server of MCP can notice is done here: proxies,
+They use `httpcore2`, on which `httpx2` is built: for each request the overhead of an `httpx2` client is larger than the
+work of the connection. The features of such a client that matter to an MCP server are implemented here: proxies,
 credentials in the URL, cookies, and compressed bodies.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.http.endpoint import Endpoint
 
-# Node and uvicorn close a connection that has been idle for five seconds. One that we drop before is never lost under
-# a request, of which nobody could tell whether it ran.
+# Node and uvicorn close a connection that has been idle for five seconds. We drop it before, so that it is never lost
+# during a request, which may or may not have run.
 IDLE_SECONDS = 4.0
-# What is raised while a request is sent or its response read.
+# Exceptions while a request is sent or its response is read.
 TRANSPORT_ERRORS = (
     httpcore2.TimeoutException,
     httpcore2.NetworkError,
@@ -52,15 +52,15 @@ class _Place(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What was sent, but for the body. The names of `headers` are in lower case."""
+    """A sent request, without its body. The names of `headers` are in lower case."""
 
     url: str
     headers: Mapping[str, str]
 
 
 class Response:
-    """The response to a request that went to `url`; it is to be closed. `connection` is the one that it comes by. The
-    names of `headers` are in lower case; of a header that was repeated the values are joined.
+    """The response to a request to `url`; the caller closes it. It arrives on `connection`. The names of `headers` are
+    in lower case; the values of a repeated header are joined.
     """
 
     def __init__(
@@ -76,25 +76,25 @@ class Response:
 
     @property
     def request(self) -> Request:
-        """The request that this answers."""
+        """The request of this response."""
         return Request(self._url, _read(self._sent.headers))
 
     def limit_silence(self, seconds: float) -> None:
-        """Have `iter_bytes`, which has not begun, raise if nothing comes for so long."""
+        """Make `iter_bytes`, which must not have begun, raise if nothing arrives for so long."""
         self._sent.extensions["timeout"]["read"] = seconds
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """The body in pieces as they arrive, decompressed. Raises one of `TRANSPORT_ERRORS`."""
+        """The body in chunks as they arrive, decompressed. Raises one of `TRANSPORT_ERRORS`."""
         encoding = self.headers.get("content-encoding", "identity")
         pieces = self._pieces()
         if encoding != "identity":
-            # Few servers compress what they send here.
+            # Few servers compress their responses.
             named = (b"content-encoding", encoding.encode("ascii", "replace"))
             return httpx2.Response(200, headers=[named], content=pieces).iter_bytes()
         return pieces
 
     def close(self) -> None:
-        """Make the connection free for the next request, or close it where something of the body is left."""
+        """Release the connection for the next request, or close it if part of the body is unread."""
         self._received.close()
         if not self._is_read:
             self._connection.close()
@@ -106,7 +106,7 @@ class Response:
 
 
 class Connections:
-    """Makes connections to the server at `endpoint`, with TLS by `context`, and holds what all of them share.
+    """Opens connections to the server at `endpoint`, with the TLS `context`, and holds their shared state.
 
     Raises `ConnectError` for a proxy that cannot be used.
     """
@@ -121,9 +121,9 @@ class Connections:
         )
         self._cookies = httpx2.Cookies()
         self._has_cookies = False
-        # Where the last request went, and the next will most often.
+        # The target of the last request, and usually of the next.
         self._place: _Place | None = None
-        # It only makes connections. Each belongs to a lane.
+        # It only opens connections. Each belongs to a lane.
         self._pool = httpcore2.ConnectionPool(
             ssl_context=context,
             proxy=_proxy(endpoint),
@@ -133,7 +133,7 @@ class Connections:
         )
 
     def connect(self, request: httpcore2.Request) -> httpcore2.ConnectionInterface:
-        """A connection that is made when `request` is sent on it."""
+        """A connection that opens when `request` is sent on it."""
         return self._pool.create_connection(request.url.origin)
 
     def request(
@@ -155,18 +155,18 @@ class Connections:
             place.url,
             headers=list(fields.values()),
             content=content,
-            # A response may take as long as its caller waits, who then interrupts it.
+            # A response may take as long as its caller waits; the caller then interrupts it.
             extensions={"timeout": {"connect": max(connect_seconds, 0.01)}},
         )
 
     def response(
         self, url: str, sent: httpcore2.Request, received: httpcore2.Response, connection: httpcore2.ConnectionInterface
     ) -> Response:
-        """The response to a request. Its cookies go with the next ones, on whichever connection."""
+        """The response to a request. Its cookies are sent with later requests, on any connection."""
         response = Response(url, sent, received, connection)
         if "set-cookie" in response.headers:
             asked = httpx2.Request(sent.method.decode(), url)
-            # Others could not be sent back: they would fail every request that follows.
+            # Other cookies could not be sent back: every later request would fail.
             fields = [field for field in received.headers if field[1].isascii()]
             self._cookies.extract_cookies(httpx2.Response(received.status, headers=fields, request=asked))
             self._has_cookies = True
@@ -184,9 +184,7 @@ class Connections:
 
 
 def _fields_of(headers: Mapping[str, str]) -> _Fields:
-    """Headers as they go over the wire, by their names in lower case: most are ASCII, and what is not is UTF-8, as
-    other clients send it.
-    """
+    """Headers encoded, by their names in lower case: ASCII where possible, else UTF-8, as in other clients."""
     return {name.lower(): (name.encode(), value.encode()) for name, value in headers.items()}
 
 

@@ -1,4 +1,4 @@
-"""Where a server is, and how connections to it are made: its URL, headers, certificates and proxies."""
+"""The address of a server and how to connect to it: its URL, headers, certificates and proxies."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gaia_mcp.errors import EntryError
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-# With one of an entry's, the end of a body would be in two places: what comes after it could be taken for a request.
+# If an entry set one of these, a body would have two lengths: the rest of it could be read as another request.
 _OF_BODIES = ("content-length", "transfer-encoding")
-# Control characters, and halves of pairs, which UTF-8 does not have.
+# Control characters, and lone surrogates, which UTF-8 cannot encode.
 _IMPOSSIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Endpoint(NamedTuple):
-    """The URL of a server, and the headers that its entry has sent to it. `ca`, `cert` and `key` are files: of the
-    authorities that are trusted in place of the system's, and of the certificate that this client shows.
+    """The URL of a server, and the headers of its entry. `ca`, `cert` and `key` are files: the authorities to trust
+    instead of the system's, and the client certificate with its key.
     """
 
     server: str
@@ -38,7 +38,7 @@ class Endpoint(NamedTuple):
     key: str | None = None
 
     def check(self) -> None:
-        """Raise `EntryError` for what HTTP cannot carry, without the values of the headers."""
+        """Raise `EntryError` for a URL or headers that HTTP cannot carry. The error contains no header values."""
         for name, value in self.headers.items():
             if not _TOKEN.fullmatch(name):
                 raise EntryError(self.server, f"'headers' holds a header that cannot be named {name!r}")
@@ -47,7 +47,7 @@ class Endpoint(NamedTuple):
             if _IMPOSSIBLE.search(value):
                 raise EntryError(self.server, f"the header {name!r} holds characters that HTTP does not allow")
         try:
-            # A host is looked up in this form, which has no empty or very long label. UnicodeError is a ValueError.
+            # Hosts are looked up in this form, which allows no empty or very long label. UnicodeError is a ValueError.
             is_complete = (
                 bool(httpx2.URL(self.url).raw_host.decode("ascii").encode("idna")) and urlsplit(self.url).port != 0
             )
@@ -57,11 +57,11 @@ class Endpoint(NamedTuple):
             raise EntryError(self.server, "'url' is not a URL with a host and, if it has one, a valid port")
 
     def context(self) -> ssl.SSLContext:
-        """What TLS connections are made with: the system's authorities, those that `SSL_CERT_FILE` or `SSL_CERT_DIR`
-        names, or those of `ca`. Raises `EntryError` for files that cannot be used.
+        """The TLS context, with the authorities of the system, of `SSL_CERT_FILE` or `SSL_CERT_DIR`, or of `ca`. Raises
+        `EntryError` for files that cannot be used.
         """
         if not self.url.lower().startswith("https:") and not proxy_of(self.url).startswith("https:"):
-            # Reading the authorities takes longer than a call. Without any this trusts nothing.
+            # Loading the authorities takes longer than a call. Without them this context trusts nothing.
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         file = self.ca or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or "the system"
         try:
@@ -72,7 +72,7 @@ class Endpoint(NamedTuple):
             if self.cert is not None:
                 file = self.cert
                 key = str(Path(self.key).expanduser()) if self.key is not None else None
-                # A pass phrase cannot be asked for here.
+                # A pass phrase cannot be prompted for here.
                 context.load_cert_chain(str(Path(self.cert).expanduser()), key, password="")
         except (OSError, ValueError) as cause:
             is_missing = isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
@@ -86,7 +86,7 @@ class Endpoint(NamedTuple):
 
 
 def same_origin(url: str, place: str) -> str | None:
-    """What `place`, which may be relative, means at `url`; None if it is of another origin."""
+    """`place`, which may be relative, resolved against `url`; None if it has another origin."""
     found = urljoin(url, place)
     try:
         return found if _origin(found) == _origin(url) else None

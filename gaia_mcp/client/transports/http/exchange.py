@@ -1,7 +1,7 @@
-"""One message that is sent by POST, and all that comes back for it.
+"""One message that is sent by POST, and everything that arrives in response.
 
-A message is sent once. It is sent again where the server has refused it before it did anything: because of its
-authorization, its headers, a redirect, or because the server asks for patience.
+A message is sent once. It is sent again only if the server rejected it without running it: because of its
+authorization, its headers, a redirect, or with a status that asks to retry later.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# As browsers and other clients do; more is a circle.
+# As in browsers and other clients; more is a loop.
 MAX_REDIRECTS = 5
-# A server that is too busy says when to come back. One that always is must be reported.
+# A busy server states when to retry. One that is always busy must be reported.
 MAX_PAUSES = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
-# A client error that is no evidence of the server's era: it is about access, time or load.
+# Client errors that say nothing about the server's era: they are about access, time or load.
 _NO_EVIDENCE = {401, 403, 407, 408, 421, 425, 429}
 
 
 class Owner(Protocol):
-    """What an exchange is part of. Called on the exchange's thread."""
+    """The owner of an exchange. Called on the exchange's thread."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is to have no other transport than Streamable HTTP."""
+        """Whether no other transport than Streamable HTTP may be tried."""
 
     def find_stream(self, deadline: Deadline) -> bool:
-        """The server takes no `initialize`: whether it has the stream of HTTP+SSE, to which messages then go."""
+        """The server does not accept `initialize`. Returns whether it has the stream of HTTP+SSE, used from now on."""
 
     def response_came(self, exchange: Exchange) -> None:
-        """The response has come on a stream, which may go on."""
+        """The response has arrived on a stream, which may continue."""
 
     def session_expired(self) -> None:
-        """The server no longer knows the session, in which nothing is sent from now on."""
+        """The server no longer knows the session. Nothing more may be sent in it."""
 
     def session_ended(self) -> None:
-        """The request that met that has failed. The others fail now."""
+        """The request that found the session expired has failed. The other pending requests fail now."""
 
     def exchange_done(self, exchange: Exchange) -> None:
-        """Nothing more comes back."""
+        """Nothing more will arrive."""
 
 
 class Exchange:
-    """`message`, which is `record` in bytes, sent by POST. `stage` names it for errors.
+    """Sends `message`, encoded as `record`, by POST. `stage` names it in errors.
 
-    `done` is set at the end; `error` is then why a message without a response was not sent. `is_settled` tells whether
-    the response has come.
+    `done` is set at the end; `error` is then the reason if a message without a response was not sent. `is_settled` is
+    whether the response has arrived.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Exchange:
         stage: str,
     ) -> None:
         self.message = message
-        # "Answered at its start" would not tell which of the requests there.
+        # "At its start" would not name the request.
         self.stage = message["method"] if stage == "at its start" else stage
         self.given_up = threading.Event()
         self.done = threading.Event()
@@ -109,7 +109,7 @@ class Exchange:
             self._fail(error)
         except TRANSPORT_ERRORS as cause:
             self._fail(failure_of(cause, self._wire.endpoint, self.stage))
-        except Exception as cause:  # one request of many; its caller would wait in vain
+        except Exception as cause:  # one request of many; its caller would wait until the deadline
             logger.exception("a request to MCP server %r failed", self._wire.endpoint.server)
             self._fail(LocalProtocolError(f"{self.stage} failed: {type(cause).__name__}: {cause}"))
         finally:
@@ -117,7 +117,7 @@ class Exchange:
             self.done.set()
 
     def _goes_on(self, lane: Lane) -> bool:
-        """Send the message and take what comes back. Whether to send it once more."""
+        """Send the message and process the response. Returns whether to send it once more."""
         wire = self._wire
         headers = wire.headers_of(self.message, self._deadline)
         response = lane.open("POST", wire.url, headers, self._record, self._deadline.remaining())
@@ -154,13 +154,13 @@ class Exchange:
         begun = body[: bodies.MAX_EXCERPT_BYTES]
         try:
             text = body.decode()
-            # A response may have 50 MB: it is here as few times as possible.
+            # A response may have 50 MB: it is held as few times as possible.
             del body
             value = jsonrpc.parse_text(text)
         except ValueError:
             raise not_mcp(wire.endpoint, self.stage, kind, begun) from None
         del text
-        # A batch, of the revision that has them, is an array. What is no response to this request may not reach others.
+        # A batch (2025-03-26) is an array. A response to another request must not reach its caller from here.
         for each in value if isinstance(value, list) else [value] if is_response_to(value, message["id"]) else ():
             self.is_settled |= wire.receive_value(each, message)
         if not self.is_settled:
@@ -184,12 +184,12 @@ class Exchange:
             raise lost(self._wire.endpoint.server, self.stage) from failure
 
     def _read_events(self, response: Response, parser: EventParser) -> bool:
-        """Take the events of a stream to its end. Whether the response was among them, now or before."""
+        """Process the events of a stream to its end. Returns whether the response has arrived, now or before."""
         for event in bodies.events(response, parser, self._wire.endpoint.server):
             if event.name != "message":
                 continue
             text = bodies.text_of(event.data)
-            # Neither is kept while the next event is awaited, nor both at a time: one may have 50 MB.
+            # Neither is held while waiting for the next event, nor both at a time: one may have 50 MB.
             del event
             is_response = self._wire.receive(text, self.message)
             del text
@@ -198,10 +198,10 @@ class Exchange:
                 self._owner.response_came(self)
         return self.is_settled
 
-    # Refusal.
+    # Rejections.
 
     def _is_refused(self, lane: Lane, response: Response) -> bool:
-        """Hand over the error that came back. Whether the message is to be sent once more instead."""
+        """Pass on the error that arrived. Returns whether to send the message once more instead."""
         wire, status = self._wire, response.status_code
         body = bodies.begin(response)
         lane.check()
@@ -221,7 +221,7 @@ class Exchange:
             self.is_settled = wire.receive_value(error, self.message)
             return False
         if method == "server/discover" and 400 <= status < 500 and status not in _NO_EVIDENCE:
-            # No server of the stateless era; what another one says to a request that it does not know means nothing.
+            # Not a server of the stateless era; the response of another server to an unknown request means nothing.
             refusal = jsonrpc.error(self.message["id"], jsonrpc.METHOD_NOT_FOUND, f"HTTP status {status}")
             self.is_settled = wire.receive_value(refusal, self.message)
             return False
@@ -233,7 +233,7 @@ class Exchange:
         raise problem
 
     def _invalid_params(self, status: int, body: bytes) -> Message | None:
-        """The error that FastAPI's status for arguments which do not fit stands for; None for everything else."""
+        """The error for FastAPI's status for invalid arguments; None for everything else."""
         detail = _object_in(body).get("detail") if status == 422 else None
         if detail is None:
             return None
@@ -243,12 +243,12 @@ class Exchange:
     def _follow(self, response: Response) -> None:
         status, place = response.status_code, response.headers.get("location", "")
         self._redirects += 1
-        # The others would make it a GET, without the message.
+        # The other redirects would turn it into a GET without the message.
         if status not in (307, 308) or self._redirects > MAX_REDIRECTS or not self._wire.redirected(place):
             raise redirected(self._wire.endpoint, status, place)
 
     def _has_paused(self, response: Response) -> bool:
-        """Wait as long as the server asks for, if there is time for that."""
+        """Wait as long as the server asks, if the deadline allows. Returns whether it did."""
         seconds = _retry_after(response.headers.get("retry-after", ""))
         self._pauses += 1
         if seconds is None or self._pauses > MAX_PAUSES or seconds >= self._deadline.remaining():
@@ -264,7 +264,7 @@ class Exchange:
     def _fail(self, error: MCPError) -> None:
         is_expired = isinstance(error, SessionExpiredError)
         if is_expired:
-            # Before its caller knows, who asks again at once, and in another session.
+            # Before the caller knows: it retries at once, which must be in a new session.
             self._owner.session_expired()
         if not self.is_request:
             self.error = error
@@ -279,7 +279,7 @@ class Exchange:
 
 
 def _drain(response: Response) -> None:
-    """Read a short body that means nothing, so that the connection can be used again."""
+    """Read and drop a short body, so that the connection can be reused."""
     length = response.headers.get("content-length", "")
     if length.isdecimal() and len(length) < 6:
         bodies.begin(response)
@@ -291,7 +291,7 @@ def _error_in(body: bytes) -> dict[str, Any] | None:
 
 
 def _object_in(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is; an empty one for any other body."""
+    """The JSON object in a body; an empty one for any other body."""
     try:
         value = jsonrpc.parse(body)
     except ValueError:
@@ -300,7 +300,7 @@ def _object_in(body: bytes) -> dict[str, Any]:
 
 
 def _retry_after(value: str) -> float | None:
-    """The seconds that a `Retry-After` asks for: a number, or a date."""
+    """The seconds until the time in a `Retry-After`, which is a number or a date."""
     if value.isascii() and value.isdigit():
         return float(value[:9])
     try:

@@ -1,4 +1,4 @@
-"""What is reported when HTTP, or what is under it, fails. Each error names what happened in words of its own."""
+"""The errors for failures of HTTP and of the layers below. Each cause has an error message of its own."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.client.transports.http.endpoint import Endpoint
 
-# After these nothing has been done; after the other statuses of a server that fails it may have been.
+# After these statuses the request has not run; after the other 5xx statuses it may have.
 _NOTHING_DONE = {501, 503, 505}
-# The first requests. A server that speaks TLS closes the connection then, without a word.
+# The first requests. A TLS server closes the connection on them without a response.
 _OPENING = ("server/discover", "initialize")
-# Enough to tell what a page or a message is about.
+# Long enough to recognise a page or a message.
 EXCERPT_CHARS = 120
 
 
@@ -31,7 +31,7 @@ class _Fault(NamedTuple):
     case: str
 
 
-# OpenSSL's numbers for what is wrong with a certificate (X509_V_ERR_…).
+# OpenSSL's numbers for problems of a certificate (X509_V_ERR_…).
 _CERTIFICATES = {
     9: _Fault("its certificate is not valid yet", case="tls-not-yet-valid"),
     10: _Fault("its certificate has expired", case="tls-expired"),
@@ -45,7 +45,7 @@ _CERTIFICATES = {
 }
 
 
-# What fails at the host that the connection is made to: with a proxy, that one.
+# Failures at the host that the connection is made to: the proxy, if there is one.
 _OF_FIRST_HOST = ("dns", "refused", "unreachable")
 _REFUSES_CLIENT = _Fault("it refuses TLS without a certificate that it accepts", case="tls-client")
 
@@ -64,7 +64,7 @@ def _unreachable(endpoint: Endpoint, host: str, reason: str, *, case: str) -> Co
 
 
 def failure_of(error: Exception, endpoint: Endpoint, stage: str) -> MCPError:
-    """The error for what `httpx2` raised while the server was asked for `stage`.
+    """The error for an exception of `httpx2` during `stage`.
 
     It is a `ConnectionLostError` if the request may have been sent.
     """
@@ -131,7 +131,7 @@ def refused(endpoint: Endpoint, stage: str, response: Response, body: bytes) -> 
 
 
 def _repeated(text: str, response: Response) -> str:
-    """`text` of the server's on one line, without the credentials of the request, which some servers send back."""
+    """`text` from the server on one line, without the credentials of the request, which some servers echo."""
     from gaia_mcp.redaction.given import secrets_in
     from gaia_mcp.redaction.masker import Masker
 
@@ -148,7 +148,7 @@ def redirected(endpoint: Endpoint, status: int, place: str) -> MCPError:
 
 
 def not_mcp(endpoint: Endpoint, stage: str, kind: str, body: bytes) -> RemoteProtocolError:
-    """The error for a success without a message of MCP."""
+    """The error for a success status without an MCP message."""
     if is_page(kind, body):
         return RemoteProtocolError(
             endpoint.server,
@@ -165,7 +165,7 @@ def not_mcp(endpoint: Endpoint, stage: str, kind: str, body: bytes) -> RemotePro
 
 
 def is_page(kind: str, body: bytes) -> bool:
-    """Whether a body is an HTML page, by its type or by how it begins."""
+    """Whether a body is an HTML page, by its type or its beginning."""
     start = body[:64].lstrip().lower()
     return kind in ("text/html", "application/xhtml+xml") or start.startswith((b"<!doctype html", b"<html"))
 
@@ -184,7 +184,7 @@ def _of_tls(error: ssl.SSLError) -> _Fault:
 
 
 def _is_end(error: Exception) -> bool:
-    """Whether the connection has been closed, and all before it was HTTP."""
+    """Whether the connection was closed, and everything before was valid HTTP."""
     return "disconnected" in str(error) or "closed" in str(error)
 
 

@@ -1,8 +1,8 @@
 """Connections to one server, each with a thread that uses it for one exchange at a time.
 
-A blocked read ends in one way only: its connection is shut down. So no two exchanges share one, and giving one up
-harms no other; also in HTTP/2, where `httpcore2` does not tell the server of a stream that is closed early, and a call
-that was cancelled would go on there. A connection is used again by the next exchange.
+A blocked read ends only when its connection is shut down. So no two exchanges share a connection, and cancelling one
+does not affect another. The same holds for HTTP/2: `httpcore2` does not reset a stream that is closed early, so a
+cancelled call would continue on the server. A connection is reused by the next exchange.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import httpcore2
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Connections, Response
 
-# A program calls one tool at a time, most often, and listens meanwhile. More connections are closed after use.
+# A program usually calls one tool at a time, and listens meanwhile. Further connections are closed after use.
 IDLE_KEPT = 4
 
 
 class InterruptedExchangeError(Exception):
-    """The exchange has been given up."""
+    """The exchange has been cancelled."""
 
 
 class Work(Protocol):
-    """What a lane is used for."""
+    """A job for a lane."""
 
     given_up: threading.Event
 
@@ -37,8 +37,8 @@ class Work(Protocol):
 
 
 class Lane:
-    """One connection of `connections`, made when it is needed, and again when it has been closed; and the thread that
-    uses it. `release` is called when it is free.
+    """One connection of `connections`, opened when needed and reopened after it was closed, and the thread that uses
+    it. `release` is called when the lane is free.
     """
 
     def __init__(self, connections: Connections, release: Callable[[Lane], None], name: str) -> None:
@@ -53,13 +53,13 @@ class Lane:
         self._thread.start()
 
     def give(self, work: Work) -> None:
-        """Have `work` done, as soon as the lane is free."""
+        """Queue `work`, to run as soon as the lane is free."""
         self._todo.put(work)
 
     def open(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, connect_seconds: float
     ) -> Response:
-        """The response to a request, its body unread; it is to be closed. For the work of this lane.
+        """The response to a request, its body unread; the caller closes it. For the work of this lane.
 
         Raises `InterruptedExchangeError`, and one of `TRANSPORT_ERRORS`.
         """
@@ -74,17 +74,17 @@ class Lane:
         return self._connections.response(url, request, received, connection)
 
     def check(self) -> None:
-        """Raise `InterruptedExchangeError` if the work of this lane has been given up."""
+        """Raise `InterruptedExchangeError` if the work of this lane has been cancelled."""
         if self._work is not None and self._work.given_up.is_set():
             raise InterruptedExchangeError
 
     def interrupt(self, work: Work) -> None:
-        """Give up `work`, from any thread; nothing if it has been done."""
+        """Cancel `work`, from any thread. Does nothing if it is done."""
         work.given_up.set()
         with self._lock:
             if self._work is not work or self._socket is None:
                 return
-            # That of a plain socket, also for TLS: nothing of what the reading thread uses may change under it.
+            # The shutdown of the plain socket, also for TLS: the TLS state belongs to the reading thread.
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
@@ -93,7 +93,7 @@ class Lane:
         self._todo.put(None)
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of the thread."""
+        """Wait for the thread to end."""
         if self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
@@ -113,7 +113,7 @@ class Lane:
             try:
                 return connection, connection.handle_request(request)
             except httpcore2.ConnectionNotAvailable:
-                # The server of HTTP/2 was about to close it, and tells that it has not looked at this request.
+                # The HTTP/2 server closed the connection, and reports that it has not processed this request.
                 pass
         self._disconnect()
         connection = self._connection = self._connections.connect(request)
@@ -131,7 +131,7 @@ class Lane:
             with self._lock:
                 self._socket = stream.get_extra_info("socket")
             try:
-                # It may have been given up before there was anything to shut down.
+                # It may have been cancelled before there was a socket to shut down.
                 self.check()
             except InterruptedExchangeError:
                 stream.close()
@@ -139,7 +139,7 @@ class Lane:
 
 
 class Lanes:
-    """The lanes to one server, made as they are needed."""
+    """The lanes to one server, created on demand."""
 
     def __init__(self, connections: Connections, name: str) -> None:
         self._connections = connections
@@ -150,7 +150,7 @@ class Lanes:
         self._is_closed = False
 
     def use(self, work: Work) -> Lane:
-        """Have `work` done on a free lane. After the end of all lanes nothing is done."""
+        """Run `work` on a free lane. Does nothing after `close`."""
         with self._lock:
             lane = self._idle.pop() if self._idle else None
         if lane is None:
@@ -165,7 +165,7 @@ class Lanes:
         return lane
 
     def close(self, seconds: float) -> None:
-        """End all lanes; what they do must have been interrupted. Waits up to `seconds`."""
+        """End all lanes; their work must have been interrupted. Waits up to `seconds`."""
         with self._lock:
             self._is_closed = True
             lanes, self._idle = list(self._all), []

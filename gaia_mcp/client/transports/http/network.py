@@ -1,4 +1,4 @@
-"""The network as connections see it: what they write piece by piece goes out at once."""
+"""The network backend of the connections: combines small writes into one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import httpcore2
 if TYPE_CHECKING:
     import ssl
 
-# A longer body goes out as it is written, so that it is not in memory twice.
+# A longer body is sent as it is written, so that it is not in memory twice.
 MAX_HELD_BYTES = 64 * 1024
 
 
 class _Stream(httpcore2.NetworkStream):
-    """Holds what is written until something is to be read: the head and the body of a request are one packet for the
-    network, and one event for the server.
+    """Buffers writes until the next read: the head and the body of a request become one packet for the network, and one
+    event for the server.
     """
 
     def __init__(self, stream: httpcore2.NetworkStream) -> None:
@@ -25,7 +25,7 @@ class _Stream(httpcore2.NetworkStream):
         self._held = b""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        # A server may have closed its side after a response that it sent early: that is still to be read.
+        # A server may have closed its side after an early response, which can still be read.
         with suppress(httpcore2.WriteError):
             self._flush(timeout)
         return self._stream.read(max_bytes, timeout)

@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a URL, by `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or by the
+"""The proxy for a URL, from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` in the environment, or from the
 settings of the system.
 """
 
@@ -20,7 +20,7 @@ def proxy_of(url: str) -> str:
 
 
 def _is_spared(host: str, port: int | None, no_proxy: str) -> bool:
-    # Networks and `*.` are what curl understands, and the standard library does not.
+    # curl supports networks and `*.`, the standard library does not.
     for name in no_proxy.lower().split(","):
         spared = name.strip().removeprefix("*.").strip("[]")
         if _is_in_network(host, spared) or (spared and host.endswith(f".{spared}")):

@@ -1,4 +1,4 @@
-"""Reading the tools again, for a call whose headers the server has refused (HC-5)."""
+"""Listing the tools again, for a call whose headers the server has rejected (HC-5)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.jsonrpc import Message
 
-# Of a thousand tools each; the call has to wait for all of them.
+# The call waits for all pages; servers send up to a thousand tools in each.
 MAX_PAGES = 20
 
-# Texts, which no request of the conversation has for its id.
+# The ids are strings made of these numbers; the requests of the conversation have integers.
 _numbers = count(1)
 
 
 def refresh_tools(lane: Lane, wire: Wire, call: Message, deadline: Deadline) -> bool:
-    """Whether the headers of `call` are others now that the tools have been listed again.
+    """List the tools again. Returns whether the headers of `call` have changed.
 
     Raises as `Lane.open` and `Wire.headers_of` do.
     """

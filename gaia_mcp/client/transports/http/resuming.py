@@ -1,4 +1,4 @@
-"""Streams that have ended before their time, in the handshake era: they are read on from the last event (LC-8)."""
+"""Resuming streams that were cut off, in the handshake era: from the last event on (LC-8)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.sse import EventParser
 
-# Where the server names no time: that of the specification's SDKs.
+# The default if the server names no time, as in the SDKs of the specification.
 RETRY_MS = 1000
-# A server that names no pause at all would be asked without end.
+# A server that asks for no pause would be polled without end.
 SHORTEST_RETRY_MS = 50
-# In a row, without a new event between them.
+# Consecutive attempts without a new event.
 MAX_RESUMPTIONS = 5
-# No server wants a client back later than this.
+# The longest pause that a server may ask for.
 LONGEST_RETRY_MS = 60_000
 MAX_DOUBLINGS = 11
 
 
 def pause_seconds(parser: EventParser, failures: int = 0) -> float:
-    """How long to wait before a stream is asked for again: as its server wishes, and longer after the second of several
-    `failures` in a row.
+    """How long to wait before a stream is requested again: as the server asks, and longer after several consecutive
+    `failures`.
     """
     wished = RETRY_MS if parser.retry_ms is None else max(parser.retry_ms, SHORTEST_RETRY_MS)
     return min(wished << min(max(failures - 1, 0), MAX_DOUBLINGS), LONGEST_RETRY_MS) / 1000
@@ -46,9 +46,9 @@ def resume(
     given_up: threading.Event,
     read_events: Callable[[Response, EventParser], bool],
 ) -> None:
-    """Read on after the last event of `parser`, until `read_events` returns True or the server has no such stream.
+    """Resume after the last event of `parser`, until `read_events` returns True or the server has no such stream.
 
-    Raises `InterruptedExchangeError` if it is given up meanwhile, and as `Wire.stream_headers` does.
+    Raises `InterruptedExchangeError` if the exchange is cancelled meanwhile, and as `Wire.stream_headers` does.
     """
     left = MAX_RESUMPTIONS
     while left:
@@ -62,7 +62,7 @@ def resume(
             with closing(response):
                 if response.status_code != 200 or bodies.kind_of(response) != bodies.EVENTS:
                     return
-                # What was begun when the stream broke will be sent again.
+                # An event that was cut off will be sent again.
                 parser = parser.resumed()
                 if read_events(response, parser):
                     return

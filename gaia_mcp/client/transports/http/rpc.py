@@ -1,8 +1,8 @@
 """A server of AgentVault's dialect as a channel: a POST whose JSON-RPC method is the name of a tool.
 
-Such a server knows no `initialize`. What the conversation asks for before it calls a tool is answered here, from what
-the server has said to `tools/list`: many servers of that project know this method, and then `tools/call` too; of the
-others the tools are those of the entry, if it names any. Nothing else exists in the dialect.
+Such a server does not support `initialize`. The channel itself answers the requests that the conversation sends before
+it calls a tool, from the server's response to `tools/list`: many servers of that project support this method, and then
+also `tools/call`. For the others the tools are those of the entry, if it names any. The dialect has nothing else.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class RpcChannel(Channel):
-    """Speaks the dialect through `posts`, where each message is a POST. `declared` are the definitions of tools for a
-    server that cannot list its own.
+    """Uses the dialect over `posts`, where each message is a POST. `declared` are the tool definitions for a server
+    that cannot list its own.
     """
 
     silence_case = "url-silent"
@@ -37,9 +37,9 @@ class RpcChannel(Channel):
         self._declared = list(declared)
         # Set by `start`, before anything arrives.
         self.receiver: Receiver
-        # What the conversation has asked, where the server is asked something else.
+        # The `initialize` request of the conversation, for which `tools/list` was sent.
         self._opening: Message | None = None
-        # The result of `tools/list`; None if the server does not know the method.
+        # The result of `tools/list`; None if the server does not support the method.
         self._listed: dict[str, Any] | None = None
 
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
@@ -50,16 +50,16 @@ class RpcChannel(Channel):
         message = outgoing.message
         assert isinstance(message, dict)  # noqa: S101 (a client sends no batches)
         if "id" not in message or "method" not in message:
-            return  # A notification, or an answer to a question: there are none in the dialect.
+            return  # A notification or a response: the dialect has neither.
         asked = self._asked(message)
         if asked is not None:
             self._posts.send(Outgoing(asked, message["id"]), deadline, stage)
 
     def send_soon(self, outgoing: Outgoing) -> None:
-        """Nothing that may be lost is known in the dialect."""
+        """Does nothing: the dialect has no such messages."""
 
     def abandon(self, cancellation: Outgoing) -> None:
-        """Close the connection of the request, which is all that the server can notice."""
+        """Close the connection of the request: the dialect has no cancellation."""
         self._posts.interrupt(cancellation.about)
 
     def is_running(self) -> bool:
@@ -79,7 +79,7 @@ class RpcChannel(Channel):
         return self._listed is not None
 
     def _asked(self, message: Message) -> Message | None:
-        """The request to send in the place of one of MCP; None where that has been answered here."""
+        """The request to send in place of one of MCP; None if that has been answered here."""
         request_id, method, params = message["id"], message["method"], message.get("params") or {}
         if method == "initialize":
             self._opening = message
@@ -101,11 +101,11 @@ class RpcChannel(Channel):
         return None
 
     def answer(self, request_id: RequestId, result: dict[str, Any]) -> None:
-        """Hand over the result of a request."""
+        """Pass the result of a request to the receiver."""
         self._receive(jsonrpc.result(request_id, result), request_id)
 
     def arrived(self, value: Any, about: RequestId | None) -> None:
-        """A message has come for the request `about`."""
+        """A message has arrived for the request `about`."""
         opening = self._opening
         if opening is None or about != opening["id"] or not isinstance(value, dict):
             if about is not None and (result_error := self._result_error(value, about)) is not None:
@@ -129,7 +129,7 @@ class RpcChannel(Channel):
         )
 
     def _result_error(self, value: Any, about: RequestId) -> MCPError | None:
-        """What is wrong with the response to a call that is one but for its result; None if that is an object."""
+        """The error for a response whose result is not an object; None for any other message."""
         if not isinstance(value, dict) or value.get("id") != about or value.get("error") is not None:
             return None
         if "result" not in value or isinstance(value["result"], dict):
@@ -143,7 +143,7 @@ class RpcChannel(Channel):
 
 
 class _Responses:
-    """What the posts hand over to."""
+    """The receiver of the posts."""
 
     def __init__(self, channel: RpcChannel) -> None:
         self._channel = channel
@@ -157,9 +157,9 @@ class _Responses:
         self._channel.arrived(value, about)
 
     def request_failed(self, about: RequestId, error: MCPError) -> None:
-        """No response will come."""
+        """No response will arrive."""
         self._channel.receiver.request_failed(about, error)
 
     def channel_ended(self, error: MCPError) -> None:
-        """Nothing more will come."""
+        """Nothing more will arrive."""
         self._channel.receiver.channel_ended(error)

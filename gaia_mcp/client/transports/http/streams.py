@@ -1,5 +1,5 @@
-"""Streams that a client opens by GET: that of HTTP+SSE, on which everything arrives, and the optional one of Streamable
-HTTP in the handshake era, on which a server sends what answers no request.
+"""Streams that a client opens with GET: the one of HTTP+SSE, on which everything arrives, and the optional one of
+Streamable HTTP in the handshake era, on which a server sends messages that belong to no request.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _STAGE = "the request for its event stream"
 
 
 class ServerStream:
-    """The stream of HTTP+SSE. `known` is set when it is known whether there is one, `failure` then why there is none.
+    """The stream of HTTP+SSE. `known` is set once it is known whether the server has one; `failure` is then the reason
+    if it has none.
 
-    `on_end` is called when a stream that was there has ended.
+    `on_end` is called when an open stream has ended.
     """
 
     def __init__(self, wire: Wire, deadline: Deadline, on_end: Callable[[MCPError], None]) -> None:
@@ -59,7 +60,7 @@ class ServerStream:
             self._on_end(reason)
 
     def _goes_on(self, lane: Lane) -> bool:
-        """Read the stream to its end. Whether to ask for it once more."""
+        """Read the stream to its end. Returns whether to request it once more."""
         wire = self._wire
         headers = wire.stream_headers("GET", self._deadline)
         response = lane.open("GET", wire.url, headers, None, self._deadline.remaining())
@@ -98,8 +99,8 @@ class ServerStream:
 
 
 class OptionalStream:
-    """The stream for what answers no request. Where a server has none, nothing happens. It has `begun` once that is
-    known. Each connection is made within `seconds`.
+    """The stream for messages that belong to no request. If the server has none, nothing happens. `begun` is set once
+    that is known. Each connection is made within `seconds`.
     """
 
     def __init__(self, wire: Wire, seconds: float) -> None:
@@ -137,7 +138,7 @@ class OptionalStream:
                 pass
             except (MCPError, InterruptedExchangeError):
                 return
-            # A server that ends the stream at once, again and again, is asked less and less often.
+            # If the server repeatedly ends the stream at once, the pause grows.
             failures = 0 if parser.last_id != before else failures + 1
             if self.given_up.wait(pause_seconds(parser, failures)):
                 return

@@ -1,4 +1,4 @@
-"""An end in time for the requests of a client of `httpx2`, whose own timeouts begin anew with every byte."""
+"""A total time limit for the requests of an `httpx2` client, whose own timeouts restart with every byte."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class TimeLimit:
-    """Limits the requests of one client, one at a time. Each is to be given `extensions`."""
+    """Limits the requests of one client, one at a time. Pass `extensions` to each request."""
 
     def __init__(self) -> None:
         self.extensions: dict[str, Any] = {"trace": self._trace}
-        # Whether the time of the last request has passed.
+        # Whether the last request exceeded its limit.
         self.has_passed = False
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
 
     @contextmanager
     def until(self, deadline: Deadline) -> Iterator[None]:
-        """Once `deadline` has passed, end the connection of what is requested meanwhile, which then fails."""
+        """Close the connection of the requests in this context once `deadline` has passed, so that they fail."""
         self.has_passed = False
         timer = threading.Timer(deadline.remaining(), self._pass)
         timer.daemon = True
@@ -48,6 +48,6 @@ class TimeLimit:
 
     def _shut_down(self) -> None:
         if self._socket is not None:
-            # That of a plain socket, also for TLS: nothing of what the reading thread uses may change under it.
+            # The shutdown of the plain socket, also for TLS: the TLS state belongs to the reading thread.
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""`HttpTransport`: a server behind a URL, by Streamable HTTP, by HTTP+SSE or in AgentVault's dialect."""
+"""`HttpTransport`: a server behind a URL, over Streamable HTTP, HTTP+SSE or AgentVault's dialect."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class HttpTransport(ChannelTransport):
-    """The server at `url`, to which `headers` are sent with every request, and to no other origin.
+    """The server at `url`. `headers` are sent with every request to it, and to no other origin.
 
-    `way` is "http", "sse" or "rpc" where it is known which of the transports the server has, or that it speaks
-    AgentVault's dialect; `declared` are the definitions of tools for one that speaks it and cannot list them.
-    `authorizer` brings tokens; without one there are none. `ca`, `cert` and `key` are as for an `Endpoint`. `timeout`
-    is in seconds, for `connect` and for each `send_request`. With `debug` every message is logged.
+    `way` is "http", "sse" or "rpc" (AgentVault's dialect) if the transport is known; `declared` are the tool
+    definitions for a server of that dialect that cannot list its tools. `authorizer` supplies tokens; without one no
+    tokens are sent. `ca`, `cert` and `key` are as for an `Endpoint`. `timeout` is in seconds, for `connect` and for
+    each `send_request`. With `debug` every message is logged.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class HttpTransport(ChannelTransport):
         self.way = way
         self._declared = declared
         self._authorizer = authorizer
-        # As `way`, where it was found out another time, and may have changed since.
+        # As `way`, but from an earlier detection: it may have changed since.
         self._recalled: str | None = None
         self._channel: HttpChannel | None = None
         self._files = (ca, cert, key)
@@ -66,8 +66,8 @@ class HttpTransport(ChannelTransport):
         return f"<HttpTransport {masked_url(self.url)!r}, {state}>"
 
     def masker(self) -> Masker:
-        """Masks what the server is sent and no error or log may repeat: credentials in the headers and in the URL, and
-        tokens, which may be others than a moment ago.
+        """A masker for the secrets that are sent to the server and that no error or log may contain: credentials in the
+        headers and the URL, and the current tokens.
         """
         tokens = tuple(self._authorizer.secrets()) if self._authorizer is not None else ()
         if self._masker is None or tokens != self._masked_tokens:
@@ -120,8 +120,8 @@ class HttpTransport(ChannelTransport):
 
 
 def _may_speak_rpc(error: MCPError, url: str) -> bool:
-    """Whether a server that has answered like this may be one of AgentVault's: it knows no method of MCP, or has
-    nothing at its root.
+    """Whether a server that responded with this error may use AgentVault's dialect: it supports no method of MCP, or
+    has nothing at its root.
     """
     if isinstance(error, PeerError):
         return error.code == METHOD_NOT_FOUND
@@ -129,6 +129,6 @@ def _may_speak_rpc(error: MCPError, url: str) -> bool:
 
 
 def _rpc_url(url: str) -> str:
-    """Where the dialect is spoken: at `/rpc`, unless the URL has a path."""
+    """The URL of the dialect's endpoint: `/rpc`, unless the URL has a path."""
     parts = urlsplit(url)
     return url if parts.path.strip("/") else urlunsplit(parts._replace(path="/rpc"))

@@ -1,4 +1,4 @@
-"""What all exchanges with one server share: where it is, its session and revision, and the receiver of its messages."""
+"""The state that all exchanges with one server share: its URL, session and revision, and the receiver of messages."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.endpoint import Endpoint
     from gaia_mcp.deadline import Deadline
 
-# Servers refuse a client that does not accept both, also where they could send but one of them.
+# Servers reject a client that does not accept both, even if they would send only one of them.
 _ACCEPTED = f"application/json, {EVENTS}"
-# The first revision whose requests name it in a header.
+# The first revision that is named in a header of each request.
 _FIRST_NAMED = "2025-06-18"
 _VISIBLE = re.compile(r"[!-~]+")
 
 
 class Wire:
-    """`url` is where messages go: at first that of `endpoint`, then where it has redirected to, or what a server of
-    HTTP+SSE has named. `session` and `revision` are of the handshake, None before it and where there is none.
+    """`url` is where messages are sent: at first the URL of `endpoint`, then the target of its redirects, or the URL
+    that an HTTP+SSE server named. `session` and `revision` are those of the handshake, None without one.
 
-    `receiver` is given one message at a time, on whichever thread has read it.
+    `receiver` is given one message at a time, on the thread that has read it.
     """
 
     def __init__(self, endpoint: Endpoint, authorizer: Authorizer, receiver: Receiver) -> None:
@@ -49,10 +49,10 @@ class Wire:
         self.session: str | None = None
         self.revision: str | None = None
         self.annotations = Annotations()
-        # Whether the server speaks HTTP+SSE, so that responses come on its one stream.
+        # Whether this is an HTTP+SSE server, so that all responses arrive on one stream.
         self.answers_on_stream = False
         self._receiver = receiver
-        # Held while a message is received, by which others may be sent.
+        # Held while a message is received. Reentrant: receiving may send other messages.
         self._receiving = threading.RLock()
 
     def headers_of(self, message: Message, deadline: Deadline) -> dict[str, str]:
@@ -80,12 +80,12 @@ class Wire:
         return headers
 
     def initialized(self, response: Response) -> None:
-        """The server has answered `initialize` with success: note the session that it has begun, if any."""
+        """The server has responded to `initialize` with success: store the session id, if it sent one."""
         session = response.headers.get(SESSION_HEADER.lower(), "")
         self.session = session if _VISIBLE.fullmatch(session) else None
 
     def redirected(self, place: str) -> bool:
-        """The server wants its messages elsewhere. Whether that is of the same origin, where they go from now on."""
+        """Follow a redirect: later messages go to `place`. Returns False, and changes nothing, for another origin."""
         found = same_origin(self.url, place)
         if found is None:
             return False
@@ -93,8 +93,8 @@ class Wire:
         return True
 
     def receive(self, text: str | bytes, request: Message | None) -> bool:
-        """Hand over a record that has arrived for `request`, or for none, as `text_of` returns it. Whether it is the
-        response to that.
+        """Pass on a record, as `text_of` returns it, that has arrived for `request`, or for none. Returns whether it is
+        the response.
         """
         about = request["id"] if request is not None else None
         try:
@@ -107,7 +107,7 @@ class Wire:
         return self.receive_value(value, request)
 
     def receive_value(self, value: Any, request: Message | None) -> bool:
-        """As `receive`, for what has been parsed."""
+        """As `receive`, for a parsed value."""
         about: RequestId | None = None
         is_response = False
         if request is not None:
@@ -120,7 +120,7 @@ class Wire:
         return is_response
 
     def request_failed(self, request: Message, error: Any) -> None:
-        """Hand over that `request` gets no response."""
+        """Report that `request` gets no response."""
         with self._receiving:
             self._receiver.request_failed(request["id"], error)
 
@@ -146,8 +146,8 @@ class Wire:
 
 
 def is_response_to(value: Any, about: RequestId) -> bool:
-    """Whether `value`, which came back on the request's own exchange, is the response: errors may have another id, or
-    none, where the request could not be read; and some servers return a number as a text.
+    """Whether `value`, which arrived on the request's own exchange, is the response. An error may have another id or
+    none if the request could not be read, and some servers return a numeric id as a string.
     """
     if not isinstance(value, dict) or value.get("method") is not None:
         return False

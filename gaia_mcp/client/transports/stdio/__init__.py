@@ -1,4 +1,4 @@
-"""A server as a child process, spoken to over its standard input and output.
+"""A server as a child process, over its standard input and output.
 
 `StdioTransport` is imported when it is first used: its parts are needed earlier, while a server starts.
 """

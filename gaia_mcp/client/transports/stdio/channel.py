@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.redaction.masker import Masker
 
-# After its output has ended a server is given this long to end too, so that its exit status is known.
+# After its output has ended a server has this long to exit, so that its exit status is known.
 EXIT_STATUS_SECONDS = 0.5
-# A record from here on is not kept while it is read.
+# A record of this size or more is not held while it is processed.
 LONG_BYTES = 1 << 20
 
 
 class StdioChannel(Channel):
-    """`child`, which is started by `start`. `masker` masks what it was given and nothing may repeat."""
+    """A channel over `child`, which is started by `start`. `masker` masks the secrets passed to it."""
 
     def __init__(
         self,
@@ -50,15 +50,15 @@ class StdioChannel(Channel):
         self._outbox = Outbox(child.write)
         self._reader: threading.Thread | None = None
         self._reading: LeaderFollower | None = None
-        # Why nothing more will be read, once that is so. How the process ended is the reason for every error then.
+        # Why nothing more will be read, once reading has ended. Every later error reports how the process ended.
         self._reason: MCPError | None = None
 
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
         self._receiver = receiver
         started = threading.Event()
         failure: list[MCPError] = []
-        # The reader starts the child too. Signals interrupt only the main thread, so a Ctrl-C can never fall between
-        # the making of a process and our knowing of it.
+        # The reader also starts the child. Signals interrupt only the main thread, so a Ctrl-C cannot arrive between
+        # the creation of the process and its registration.
         self._reader = threading.Thread(
             target=self._read, args=(receiver, started, failure), name=f"{self.name} stdout", daemon=True
         )
@@ -84,7 +84,7 @@ class StdioChannel(Channel):
                 self._end(error)
             raise error from None
         except BaseException:
-            # Ctrl-C, and a part of the message may be out: nothing that follows could be understood.
+            # Ctrl-C, and a part of the message may have been written: the server could not parse anything after it.
             self._end(self._interrupted("writing to"))
             raise
 
@@ -111,7 +111,7 @@ class StdioChannel(Channel):
 
     def close(self, grace_seconds: float | None) -> None:
         if self._reading is not None:
-            self._reading.keep_reading()  # What it still writes must be drained, or it could not end.
+            self._reading.keep_reading()  # Its remaining output must be drained, or it could not exit.
         stopped = self.child.stop(CLOSE_GRACE_SECONDS if grace_seconds is None else grace_seconds)
         self._end(NotConnectedError(self.name))
         if self._reading is not None:
@@ -125,7 +125,7 @@ class StdioChannel(Channel):
         return self._new_masker() if self._new_masker is not None else super().masker()
 
     def noise(self) -> str:
-        """How the log of a server ends that does not respond."""
+        """The end of the stderr of a server that does not respond."""
         from gaia_mcp.client.transports.stdio.last_words import last_words
 
         said = last_words(self.child.stderr_tail(self.masker()))
@@ -154,12 +154,12 @@ class StdioChannel(Channel):
             self.child.start()
             reading = self._reading = self._reading_for(receiver)
             if self.child.is_closing:
-                reading.stop()  # The thread that stops the child may have been too early to do so.
+                reading.stop()  # The thread that stops the child may have run before `_reading` was set.
         except MCPError as error:
             failure.append(error)
             return
         except (OSError, RuntimeError, MemoryError) as cause:
-            # This process has no more descriptors, threads or memory. The child may have been started.
+            # This process is out of descriptors, threads or memory. The child may have been started.
             self.child.close_stdout()
             reason = getattr(cause, "strerror", None) or str(cause) or "out of memory"
             failure.append(ConnectError(f"{self.name!r} could not be started: {reason}", server=self.name))
@@ -173,7 +173,7 @@ class StdioChannel(Channel):
 
         def take(data: bytes) -> None:
             if self._reason is not None:
-                return  # Unreadable from here on; it is only drained, so that it can end.
+                return  # Unreadable from here on; it is only drained, so that the child can exit.
             try:
                 records = lines.feed(data)
                 while records:
@@ -194,7 +194,7 @@ class StdioChannel(Channel):
                 for record in lines.finish():
                     if not _is_cut_off(record):
                         receiver.receive(record)
-            # Also if there was a reason already: a Ctrl-C may have kept it from the callers.
+            # Even if there was a reason already: a Ctrl-C may have prevented its delivery to the callers.
             self._end(self._reason or self.why_lost("before it was asked to"))
 
         return LeaderFollower(self.child.stdout, self.child.read, take, end)
@@ -210,7 +210,7 @@ class StdioChannel(Channel):
     # The end.
 
     def _no_longer_reads(self, stage: str) -> MCPError:
-        """The error for a child that takes nothing more, and ends the channel: the next request finds another."""
+        """End the channel to a child that no longer reads; returns the error. The next request starts a new child."""
         if self.child.is_closing:
             return NotConnectedError(self.name)
         error = self.why_lost(stage, closed="no longer reads its input")
@@ -218,7 +218,7 @@ class StdioChannel(Channel):
             assert self._reader is not None  # noqa: S101 (nothing is sent before the start)
             assert self._reading is not None  # noqa: S101
             self._reading.keep_reading()
-            # What it has written before its end is still to be read, and may tell the reason.
+            # Its remaining output must still be read, and may contain the reason.
             self._reader.join(EXIT_STATUS_SECONDS)
         self._end(error)
         return error
@@ -227,19 +227,19 @@ class StdioChannel(Channel):
         self._reason = self._reason or error
         if self._receiver is not None:
             self._receiver.channel_ended(error)
-        # A caller that reads may not be the one that has met the end.
+        # The caller that reads may not be the one that found the end.
         self.wake()
 
     def _interrupted(self, action: str) -> ServerExitedError:
-        """The error for all callers where one was interrupted; a tool that another one has called may have run."""
+        """The error for all callers after one was interrupted; a tool that another one called may have run."""
         tail = self.child.stderr_tail(self.masker())
         closed = f"was disconnected because {action} it was interrupted"
         return ServerExitedError(self.name, "before it was asked to", None, tail, closed=closed)
 
 
 def _hand_over(receiver: Receiver, records: list[bytes]) -> None:
-    """Hand over the first of the records, which is taken out. A long one is let go of as soon as it has been read: a
-    result of 50 MB is to be in memory as few times as possible.
+    """Remove the first of the records and pass it on. A long one is released as soon as it has been parsed: a result of
+    50 MB must be in memory as few times as possible.
     """
     if len(records[0]) < LONG_BYTES:
         receiver.receive(records.pop(0))

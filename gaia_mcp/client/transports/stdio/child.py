@@ -1,6 +1,6 @@
-"""A server's process: started without a shell in a group of its own, and ended for certain.
+"""A server's process: started without a shell in a process group of its own, and reliably ended.
 
-Knows bytes and processes, nothing of MCP.
+Knows bytes and processes, not MCP.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from gaia_mcp.redaction.masker import Masker
 
 
-# Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
+# Servers flush their logs when their input ends, and node takes a while to exit; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
 # When the program ends, no caller waits for a response.
 AT_EXIT_GRACE_SECONDS = 0.3
-# What the child has written before it ended has arrived; only a slow listener takes this long.
+# The output of an exited child is already in the pipe; only a slow listener takes this long.
 STDERR_GRACE_SECONDS = 0.2
-# So soon a thread that waits for the end learns that another has less patience, as after a Ctrl-C.
+# How soon a waiting thread notices that another allows less time, for example after a Ctrl-C.
 PATIENCE_SLICE_SECONDS = 0.05
 
 
@@ -62,14 +62,14 @@ class Stopped(NamedTuple):
     left_others: bool
 
 
-# Those that run. A program that ends without having let go of them must not leave them behind.
+# The running children. A program that exits without stopping them must not leave them behind.
 _running: set[Child] = set()
 
 
 class Child:
-    """A process with three pipes. `start()` may run in any thread; the rest is safe from several.
+    """A process with three pipes. `start()` may run in any thread; the other methods may be called from several.
 
-    `pipes_block` is true where a pipe cannot be written without blocking.
+    `pipes_block` is true if a pipe cannot be written without blocking.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Child:
         self._stdin: InputPipe | None = None
         self._stdout = -1
         self._closing = False
-        # A signal handler may stop it, in a thread that holds these already.
+        # Reentrant: a signal handler may stop it, in a thread that holds these already.
         self._start_lock = threading.RLock()
         self._failure: SpawnError | None = None
         self._stop_lock = threading.RLock()
-        # Of every caller of `stop`, how long it waits for each step.
+        # The seconds for each step, of every caller of `stop`.
         self._graces: list[float] = []
         self._stopped: Stopped | None = None
         self._left_others = False
@@ -118,7 +118,7 @@ class Child:
         inherits_all: bool = False,
         on_stderr: Callable[[bytes], None] | None = None,
     ) -> Child:
-        """The child for a configured command: without `arguments` a command line, `env` over what is inherited.
+        """The child for a configured command: without `arguments` a command line; `env` overrides inherited variables.
 
         Raises `EntryError` for an invalid command line.
         """
@@ -133,28 +133,28 @@ class Child:
 
     @property
     def is_closing(self) -> bool:
-        """Whether its stdin is being closed, by us."""
+        """Whether we are closing its stdin."""
         return self._closing
 
     def start(self) -> None:
-        """Start it. Called again, it says again what came of the first time.
+        """Start it. Calling it again has the outcome of the first call.
 
-        Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
+        Raises `SpawnError` with the reason if it cannot be started, `NotConnectedError` if it was stopped before.
         """
         if threading.current_thread() is threading.main_thread():
-            # Signals interrupt this thread alone: a Ctrl-C must not fall between the making of a process and our
-            # knowing of it.
+            # Signals interrupt this thread alone: a Ctrl-C must not arrive between the creation of the process and its
+            # registration.
             starting = threading.Thread(target=self._start_aside, name=f"{self._server} start", daemon=True)
             starting.start()
             starting.join()
         self._start()
 
     def _start_aside(self) -> None:
-        with contextlib.suppress(SpawnError, NotConnectedError):  # Whoever waits for this asks again.
+        with contextlib.suppress(SpawnError, NotConnectedError):  # The waiting thread calls `_start` again.
             self._start()
 
     def _start(self) -> None:
-        # A thread that stops it meanwhile waits: a process that is not yet known would stay for ever.
+        # A thread that stops it meanwhile waits: a process that is not yet registered would never be stopped.
         with self._start_lock:
             if self._process is not None:
                 return
@@ -186,12 +186,12 @@ class Child:
                 bufsize=0,
                 cwd=self._cwd,
                 env={**self._environment, VARIABLE: self._mark},
-                # A group of its own: Ctrl-C in our terminal is ours to handle, and wrappers such as npx go with
-                # whatever they started.
+                # A group of its own: we handle Ctrl-C in our terminal, and wrappers such as npx are ended with the
+                # processes that they started.
                 start_new_session=os.name != "nt",
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
-        except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
+        except (OSError, ValueError) as cause:  # The latter for a null byte in an argument.
             WATCHER.release(self)
             reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
             case = "not-runnable"
@@ -240,11 +240,11 @@ class Child:
         self._stdin.write(data, deadline)
 
     def is_drained(self) -> bool:
-        """Whether it has read all that was written. False also where the system does not tell."""
+        """Whether it has read everything that was written. False also if unknown."""
         return self._stdin is not None and self._stdin.is_drained()
 
     def is_unread(self) -> bool:
-        """Whether it has left something of its stdin unread. False also where the system does not tell."""
+        """Whether it has left some of its stdin unread. False also if unknown."""
         return self._stdin is not None and self._stdin.is_unread()
 
     def close_stdin(self) -> None:
@@ -254,7 +254,7 @@ class Child:
             self._stdin.close()
 
     def is_running(self) -> bool:
-        """Whether it has been started and has not ended. Asked before every request, so it is quick."""
+        """Whether it has been started and has not ended. Called before every request, so it is quick."""
         process = self._process
         if process is None or process.returncode is not None:
             return False
@@ -262,7 +262,7 @@ class Child:
         return process.poll() is None if runs is None else runs
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit status, waited for up to `seconds`; None if it still runs."""
+        """Wait up to `seconds` for its exit status; None if it still runs."""
         process = self._process
         if process is None or process.poll() is not None or seconds <= 0:
             return process.returncode if process is not None else None
@@ -275,17 +275,17 @@ class Child:
             return None
 
     def stderr_tail(self, masker: Masker | None = None) -> str:
-        """The end of what it has written to stderr, masked."""
+        """The end of its stderr, masked."""
         return self._stderr.tail(masker)
 
     def settle_stderr(self, seconds: float) -> None:
-        """Give the last words up to `seconds` to arrive."""
+        """Wait up to `seconds` for the rest of its stderr."""
         self._stderr.settle(seconds)
 
     def stop(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped:
-        """End it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again, also while another
-        thread is at it: then the shorter grace counts. Never raises, except for an interruption, after which the group
-        has been killed and reaped.
+        """Stop it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again, also while
+        another thread is stopping it: then the shorter grace period applies. Never raises, except for an interruption,
+        after which the group has been killed and reaped.
         """
         self._graces.append(grace_seconds)
         with self._stop_lock:
@@ -295,7 +295,7 @@ class Child:
                     _running.discard(self)
                     WATCHER.release(self)
                 except BaseException:
-                    # A second Ctrl-C while we wait: no more patience, but nothing left behind either.
+                    # A second Ctrl-C while we wait: stop waiting, but leave nothing behind.
                     self._kill()
                     raise
             return self._stopped
@@ -306,12 +306,12 @@ class Child:
         with self._start_lock:
             process = self._process
         if process is None or os.getpid() != self._owner:
-            # Never started, or by the process that we were forked from, which goes on using it.
+            # Never started, or started by our parent before a fork, which still uses it.
             return Stopped("by itself", None, 0.0, left_others=False)
         assert self._stdin is not None  # noqa: S101 (it has been started)
         how = "by itself" if process.poll() is not None else "on closed input"
         self.close_stdin()
-        # If a stuck writer keeps its stdin open, it sees no end, and would be waited for in vain.
+        # If a stuck writer keeps its stdin open, it gets no EOF, and waiting would be useless.
         if not self._ends_in(math.inf if self._stdin.is_closed else 0.0):
             how = "on SIGTERM"
             signal_group(process.pid, force=False)
@@ -329,7 +329,7 @@ class Child:
         return Stopped(how, process.returncode, time.monotonic() - began, self._left_others)
 
     def _ends_in(self, most_seconds: float) -> bool:
-        """Whether it ends within the shortest grace of all that stop it, and `most_seconds`."""
+        """Whether it ends within the shortest grace period of all callers of `stop`, and `most_seconds`."""
         began = time.monotonic()
         while self.wait(0) is None:
             left = began + min(*self._graces, most_seconds) - time.monotonic()
@@ -339,15 +339,15 @@ class Child:
         return True
 
     def _has_ended(self) -> None:
-        """End what a server that was killed has left: it may hold the pipes open, and callers would wait in vain."""
+        """End the processes that a killed server has left: they may hold its pipes open, and block callers."""
         assert self._process is not None  # noqa: S101 (it has been started)
-        # A program that ends by itself may have left the server in its place, as some wrappers do.
+        # A program that exits by itself may have left the server running in its place, as some wrappers do.
         if not self._closing and was_killed(self._process.pid):
             self.wait(0)
             self._left_others = end_others(self._process.pid, self._mark, FOLLOW_SECONDS)
 
     def _warn_of_holders(self, inodes: Collection[int]) -> None:
-        """Name what was started without our mark: it may be meant to stay, so only the user can end it."""
+        """Warn of processes that were started without our mark: they may be intended, so only the user can end them."""
         import logging
 
         from gaia_mcp.client.transports.stdio.pipe_holders import pipe_holders

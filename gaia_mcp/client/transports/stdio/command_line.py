@@ -1,6 +1,6 @@
-"""From a configured command to what the operating system is given: a program and words.
+"""From a configured command to a program and arguments for the operating system.
 
-No shell is ever involved; what only a shell could understand is refused.
+No shell is ever involved; shell syntax is rejected.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from gaia_mcp.names import LITERAL_DOLLAR
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
-# What stands in single quotes or after a backslash is not expanded. A command line holds no such characters itself.
+# Stand-ins for characters in single quotes or after a backslash, which are not expanded. No command line contains them.
 _LITERAL = {"$": LITERAL_DOLLAR, "~": "\1"}
 _QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 _VARIABLE = r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))"
-# What cmd.exe would take as more than text, inside the double quotes that we put around it.
+# Characters that are special to cmd.exe even inside double quotes.
 _CMD_SPECIAL = r'(["%!^&|<>()])'
 
 
 def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> list[str]:
-    """A command line as its words, with `~`, `$NAME` and `${NAME}` expanded by `environ` where a shell would do so.
+    """Split a command line into words, with `~`, `$NAME` and `${NAME}` expanded from `environ` as a shell would.
 
-    Raises `EntryError` for an empty one, an unclosed quote, and shell syntax, which would not do what it seems to.
+    Raises `EntryError` for an empty command line, an unclosed quote, and shell syntax, which would have no effect.
     """
     try:
         words = shlex.split(re.sub(_QUOTED, _hidden, line), posix=os.name != "nt")
@@ -48,8 +48,8 @@ def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> li
 def command_words(
     server: str, command: str, arguments: Sequence[str] | None, environ: Mapping[str, str] | None = None
 ) -> tuple[str, list[str]]:
-    """Program and arguments. Without `arguments`, `command` is a command line; its variables are those of the
-    environment unless `environ` is given. Raises as `split_command_line` does.
+    """Program and arguments. Without `arguments`, `command` is a command line, expanded from `environ`, by default this
+    process's own. Raises as `split_command_line` does.
     """
     if arguments:
         return command, list(arguments)
@@ -57,7 +57,7 @@ def command_words(
         # A path with a space in it is a program, not a command line.
         if _which(program := _restored(command), os.environ.get("PATH", os.defpath)):
             return program, []
-    except ValueError as cause:  # A zero byte, or half of a surrogate pair.
+    except ValueError as cause:  # A null byte, or a lone surrogate.
         raise EntryError(server, f"the command line {_shown(command)!r} cannot be run: {cause}") from cause
     program, *words = split_command_line(server, command, os.environ if environ is None else environ)
     return program, words
@@ -66,9 +66,9 @@ def command_words(
 def expanded_word(word: str, environ: Mapping[str, str]) -> str:
     """A word of a command line with a leading `~` or `~name`, `$NAME` and `${NAME}` replaced, as a shell would.
 
-    What is not set, and a user that there is not, stays as it is.
+    Unset variables and unknown users are left unexpanded.
     """
-    # Not by `Path`, which would also tidy up the rest of the word, such as the // of a URL in it.
+    # Not by `Path`, which would also normalize the rest of the word, such as the // of a URL in it.
     word = os.path.expanduser(word) if word.startswith("~") else word  # noqa: PTH111
     if "$" in word:
         word = re.sub(_VARIABLE, lambda match: environ.get(match[1] or match[2], match[0]), word)
@@ -76,12 +76,12 @@ def expanded_word(word: str, environ: Mapping[str, str]) -> str:
 
 
 def references(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `environ`, each standing for a reference to it: for what is saved, and expanded at use."""
+    """The names in `environ`, each with a reference to the variable as value: for text that is expanded later."""
     return {name: f"${{{name}}}" for name in environ}
 
 
 def _hidden(quoted: re.Match[str]) -> str:
-    """What must not be expanded in a quoted part of a command line, hidden from the expansion."""
+    """A quoted part of a command line, with stand-ins for the characters that must not be expanded."""
     text = quoted[0]
     if text.startswith('"'):
         return text.replace("\\$", _LITERAL["$"])
@@ -104,7 +104,7 @@ def find_program(
     Raises `SpawnError` saying why there is none.
     """
     if os.path.dirname(command):  # noqa: PTH120 (a Path would drop a leading "./")
-        # Not Path.expanduser(), which raises for a user that there is not.
+        # Not Path.expanduser(), which raises for an unknown user.
         # Absolute, or "./git" would be looked for on PATH; not by resolving the links of a virtual environment.
         path = Path(os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(command))))  # noqa: PTH100, PTH111, PTH118
         found = _which(os.fspath(path), "", system)
@@ -122,14 +122,14 @@ def find_program(
 
 
 def _shown(line: str) -> str:
-    """A command line, or a word of it, without what looks like a secret."""
+    """A command line, or a word of it, with apparent secrets masked."""
     from gaia_mcp.redaction import masked_arguments
 
     return " ".join(masked_arguments(_restored(line).split(" ")))
 
 
 def _which(command: str, search: str, system: str = os.name) -> str | None:
-    """The program that `command` means, looked for in the folders of `search` unless it names one itself."""
+    """The path of the program `command`, searched in the folders of `search` unless it contains a folder."""
     if system == "nt":
         import shutil
 
@@ -141,8 +141,8 @@ def _which(command: str, search: str, system: str = os.name) -> str | None:
 
 
 def command_for_system(program: str, arguments: Sequence[str], system: str = os.name) -> list[str] | str:
-    """What `subprocess.Popen` is given. A `.cmd` or `.bat` on Windows is run by cmd.exe, which reads its own syntax
-    inside arguments: each special character is escaped for it, so that an argument stays an argument.
+    """The command for `subprocess.Popen`. A `.cmd` or `.bat` on Windows is run by cmd.exe, which interprets arguments:
+    each special character is escaped for it, so that an argument stays an argument.
     """
     if system != "nt" or not program.lower().endswith((".cmd", ".bat")):
         return [program, *arguments]

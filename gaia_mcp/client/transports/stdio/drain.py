@@ -1,4 +1,4 @@
-"""A child's stderr: drained as it comes, so that the child is never held up, and its end kept for the last words."""
+"""A child's stderr: drained as it arrives, so that the child never blocks; its end is stored for errors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from gaia_mcp.redaction.masker import Masker
 
-# Enough for the last words and a traceback; a flood is dropped from its start.
+# Enough for a traceback; of more output, the beginning is dropped.
 KEPT_BYTES = 64 * 1024
 # As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
 READ_BYTES = 64 * 1024
 
 
 class Drain:
-    """Drains one pipe. `on_data` is given what comes, in the thread that drains."""
+    """Drains one pipe. `on_data` is called with the data, in the draining thread."""
 
     def __init__(self, server: str, on_data: Callable[[bytes], None] | None = None) -> None:
         self._server = server
         self._on_data = on_data
-        # A signal handler may disconnect, in a thread that holds it already.
+        # Reentrant: a signal handler may disconnect, in a thread that holds it already.
         self._lock = threading.RLock()
         self._kept: deque[bytes] = deque()
         self._size = 0
@@ -33,8 +33,8 @@ class Drain:
         self._wake = -1
 
     def start(self, pipe: IO[bytes], end: int = -1, on_end: Callable[[], object] = lambda: None) -> None:
-        """Drain `pipe` in a thread of its own, to its end or until `stop`, and close it. When the descriptor `end` can
-        be read, call `on_end` in that thread; `end` is closed too.
+        """Drain `pipe` in a thread of its own, to its end or until `stop`, and close it. When the descriptor `end`
+        becomes readable, call `on_end` in that thread; `end` is closed too.
         """
         # Where pipes cannot be polled (Windows), only the end of the pipe ends the thread.
         woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
@@ -45,25 +45,25 @@ class Drain:
         self._thread = thread
 
     def tail(self, masker: Masker | None = None) -> str:
-        """The end of what has come, in whole lines if it is several, masked."""
+        """The end of the output, masked, and in whole lines if there are several."""
         with self._lock:
             kept, is_cut = b"".join(self._kept), self._is_cut
         text = kept.decode("utf-8", "replace")
         text = masker.text(text) if masker is not None else text
         if is_cut:
-            # It may begin within a letter, and within a secret, the rest of which was not recognised.
+            # It may begin within a character, and within a secret, whose rest was not recognised.
             text = text.lstrip("\ufffd")[masker.reach if masker is not None else 0 :]
             text = text.partition("\n")[2] or text
         return text
 
     def settle(self, seconds: float) -> None:
-        """Give the last words up to `seconds` to arrive."""
+        """Wait up to `seconds` for the rest of the output."""
         # The listener may end the child, from this very thread.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
     def stop(self, seconds: float) -> None:
-        """Take what there is and end, within `seconds`, although another process may hold the pipe open."""
+        """Read what is available and end, within `seconds`, although another process may hold the pipe open."""
         self._wake_up()
         self.settle(seconds)
 
@@ -84,7 +84,7 @@ class Drain:
         is_woken = False
         try:
             with pipe:
-                # Once more after it was woken: a pipe holds no more than one reading takes.
+                # Once more after it was woken: one read empties the pipe.
                 while not is_woken:
                     ready = [descriptor for descriptor, _ in poller.poll()] if poller is not None else [source]
                     is_woken = woken in ready

@@ -1,7 +1,7 @@
-"""The variables that a server gets: the entry's own, and over a short list those of the program that starts it.
+"""The variables of a server: those of its entry, and a short list of variables inherited from this process.
 
-A server must not read the secrets of the shell that it was started from. So only what is listed here is inherited, and
-of what is listed by the beginning of its name nothing that looks like a secret.
+A server must not read the secrets of the shell that it was started from. So only the variables listed here are
+inherited, and of those listed by prefix none that looks like a secret.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ from collections.abc import Mapping, Sequence
 
 from gaia_mcp.client.transports.stdio.command_line import expanded_word
 
-# As the specification's SDKs, with the temporary folder, without which installers fail.
+# As in the SDKs, plus the temporary folder, without which installers fail.
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _WINDOWS = (
     "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
     "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
 )  # fmt: skip
-# Behind a company's proxy no package is fetched and no service reached without these. The URL of a proxy is inherited
-# with its password, since nothing is reached without it; no error, log or list shows that.
+# Behind a company's proxy no package can be downloaded and no service reached without these. The URL of a proxy is
+# inherited with its password, which is required; no error, log or list shows it.
 _PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 _NETWORK = (
     *_PROXIES, *map(str.lower, _PROXIES), "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS", "NODE_USE_ENV_PROXY", "NODE_USE_SYSTEM_CA", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR",
     "SSL_CERT_FILE",
 )  # fmt: skip
-# A server that opens a window or a browser, or uses git. They name sockets and files, although some look like secrets.
+# For a server that opens a window or a browser, or uses git. They name sockets and files, although some look like
+# secrets.
 _DESKTOP = (
     "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "SSH_AUTH_SOCK", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_CLASS",
     "XDG_SESSION_DESKTOP", "XDG_SESSION_ID", "XDG_SESSION_TYPE",
 )  # fmt: skip
 INHERITED_POSIX = frozenset((*_POSIX, *_NETWORK, *_DESKTOP))
 INHERITED_WINDOWS = frozenset((*_WINDOWS, *_NETWORK))
-# Language and folders; and the settings of package managers, such as the index of a company, and of what manages their
-# versions, without which its programs on PATH find nothing to run.
+# Language and folders; the settings of package managers, such as a company's index; and those of version managers,
+# whose programs on PATH cannot run without them.
 INHERITED_PREFIXES = (
     "LC_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "UV_", "VOLTA_", "XDG_", "npm_config_",
 )  # fmt: skip
@@ -42,12 +43,12 @@ INHERITED_PREFIXES = (
 def child_environment(
     own: Mapping[str, str], environ: Mapping[str, str], *, inherits_all: bool = False, system: str = os.name
 ) -> dict[str, str]:
-    """The environment of a server: what it inherits of `environ`, or all of that, and its `own` variables over it."""
+    """The environment of a server: the inherited part of `environ`, or all of it, overridden by its `own` variables."""
     names = INHERITED_WINDOWS if system == "nt" else INHERITED_POSIX
     inherited = {
         name: value
         for name, value in environ.items()
-        # Functions exported by old shells begin so; they are code, not values.
+        # Functions exported by old shells begin like this; they are code, not values.
         if (inherits_all or name in names or (name.startswith(INHERITED_PREFIXES) and not _is_secret(name, value)))
         and not value.startswith("()")
     }
@@ -57,10 +58,10 @@ def child_environment(
 def secrets_given(
     command: str, arguments: Sequence[str] | None, own: Mapping[str, str], *, inherits_all: bool = False
 ) -> list[str]:
-    """What a server is given and no error and no log may repeat: the values of its `own` variables, what looks like a
-    secret among its arguments and the variables that it inherits, and the credentials in URLs, such as a proxy's.
+    """The secrets passed to a server, which no error or log may contain: the values of its `own` variables, apparent
+    secrets among its arguments and inherited variables, and credentials in URLs, such as a proxy's.
 
-    Without `arguments` the command is a whole line.
+    Without `arguments` the command is a command line.
     """
     from gaia_mcp.redaction import looks_secret
     from gaia_mcp.redaction.finding import in_text, in_value
@@ -69,13 +70,13 @@ def secrets_given(
     found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
         if name not in INHERITED_POSIX and looks_secret(name):
-            # Some that look like secrets are places, whatever they are called.
+            # Some variables that look like secrets by name contain a path.
             is_place = os.path.isabs(value) and os.path.exists(value)  # noqa: PTH110, PTH117
             found += [] if is_place else secrets_at(value, in_value(name, value))
         elif inherits_all and name not in INHERITED_POSIX:
             found += secrets_at(value, in_text(value))
         elif "@" in value:
-            # Of a proxy the scheme may be left out.
+            # The URL of a proxy may have no scheme.
             found += credentials_in(value if "://" in value else f"://{value}" if _is_proxy(name) else "")
     return found
 

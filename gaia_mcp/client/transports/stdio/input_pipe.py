@@ -1,4 +1,4 @@
-"""The pipe to a child's stdin: messages are written whole, one after the other, each by a deadline."""
+"""The pipe to a child's stdin: messages are written whole, one after the other, each with a deadline."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
-# How soon a writer that waits for the child to read notices that it is to stop.
+# How soon a writer that waits for the child to read notices that it must stop.
 WRITE_SLICE_SECONDS = 0.1
-# A writer that has not stopped by then is one that Windows holds in its writing.
+# A writer that has not stopped by then is blocked in a write on Windows.
 WRITER_GRACE_SECONDS = 1.0
 
 
 class CutError(TimeoutError):
-    """Time ran out in the middle of a message: what would follow could not be understood."""
+    """Time ran out in the middle of a message: the child could not parse anything after it."""
 
 
 class InputPipe:
     """Writes to `pipe`, and closes it. May be used from several threads.
 
-    `blocks` is true where a pipe cannot be written without blocking.
+    `blocks` is true if the pipe cannot be written without blocking.
     """
 
     def __init__(self, pipe: IO[bytes], *, blocks: bool) -> None:
@@ -43,17 +43,17 @@ class InputPipe:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the child finds the end of its input after what is in the pipe."""
+        """Whether our end is closed, so that the child reads EOF after what is in the pipe."""
         return self._pipe.closed
 
     def is_drained(self) -> bool:
-        """Whether the child has read all that was written. False also where the system does not tell: only Linux does
-        at this end of a pipe.
+        """Whether the child has read everything that was written. False also if unknown: only Linux reports it at this
+        end of a pipe.
         """
         return self._has_unread() is False
 
     def is_unread(self) -> bool:
-        """Whether the child has left something of it unread. False also where the system does not tell."""
+        """Whether the child has left something unread. False also if unknown."""
         return self._has_unread() is True
 
     def _has_unread(self) -> bool | None:
@@ -62,14 +62,14 @@ class InputPipe:
         import fcntl
         import termios
 
-        # An `int`, how much there is to read; also after the end of the child.
+        # An `int`, the number of unread bytes; available also after the child has ended.
         return any(fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4)))
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data`.
 
-        Raises `BrokenPipeError` when the child no longer reads, `TimeoutError` when it did not read in time and nothing
-        of `data` is out, `CutError` when a part is: the child is of no more use then.
+        Raises `BrokenPipeError` if the child no longer reads, `TimeoutError` if it did not read in time and nothing of
+        `data` was written, `CutError` if a part was: the child is unusable then.
         """
         if self._blocks:
             self._write_in_thread(data, deadline)
@@ -79,7 +79,7 @@ class InputPipe:
         try:
             if self._is_cut:
                 raise BrokenPipeError("a message was cut off")
-            self._is_cut = True  # Until all of it is out, however we leave.
+            self._is_cut = True  # Until everything is written, however this method ends.
             view: bytes | memoryview = data
             while True:
                 if self._closing:
@@ -101,8 +101,8 @@ class InputPipe:
             self._lock.release()
 
     def close(self) -> None:
-        """Close it. It stays open if a writer cannot be stopped; may be called again then."""
-        self._closing = True  # A writer that is waiting sees this and lets go of the lock.
+        """Close it. It stays open if a writer cannot be stopped; then call it again."""
+        self._closing = True  # A waiting writer sees this and releases the lock.
         if not self._lock.acquire(timeout=WRITER_GRACE_SECONDS):
             return
         try:
@@ -112,7 +112,7 @@ class InputPipe:
             self._lock.release()
 
     def _is_writable_by(self, deadline: Deadline) -> bool:
-        """Wait a moment for room; False when there is none and no time is left."""
+        """Wait a moment for space in the pipe; False if there is none and the deadline has passed."""
         import select
 
         poller = select.poll()
@@ -120,7 +120,7 @@ class InputPipe:
         return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
 
     def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
-        # A thread may be left with it until the child is killed.
+        # The thread may stay blocked until the child is killed.
         failed: list[OSError] = []
 
         def write() -> None:

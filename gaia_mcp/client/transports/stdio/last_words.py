@@ -1,4 +1,4 @@
-"""What a program that has ended says of the reason, among all that it wrote to stderr."""
+"""The line of an exited program's stderr that states the reason."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 
 from gaia_mcp.safetext import one_line
 
-# What many programs end with; what is wrong stands before it.
+# Many programs end with such a line; the error is before it.
 _POINTS_TO_HELP = re.compile(
     r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)|update your environment\b", re.IGNORECASE
 )
-# npm says its reason first; then follow advice and the way to its log.
+# npm prints its reason first, then advice and the path of its log.
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!(?:code|syscall|errno|path|dest) |A complete log)\S")
 _ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)
 _USAGE = re.compile(r"usage:", re.IGNORECASE)
-# Of node; what stands before it is who reports it, or that it is the cause of the one before.
+# An error of node; the prefix is its reporter, or marks it as the cause of the error before.
 _NODE_ERROR = re.compile(r"(?:[\w ()]+: ){0,2}(?:\[cause\]: )?(?:[A-Z]\w*)?Error\b|fatal|FATAL")
-# Usage pages are shorter, and so are the members of an error of node; an error further up may be an old one.
+# Usage pages are shorter, as are the properties of a node error; an error further up may be unrelated.
 USAGE_PAGE_LINES = NODE_ERROR_LINES = 100
 
 
 def last_words(stderr: str) -> str:
-    """The last line that says something: of a Python traceback the last, of node's the one with "Error", and not the
-    advice of npm or a usage page.
+    """The last significant line: the last one of a Python traceback, the one with "Error" of node's, not the advice of
+    npm or a usage page.
     """
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     while len(lines) > 1 and _POINTS_TO_HELP.match(lines[-1]):
@@ -37,7 +37,7 @@ def last_words(stderr: str) -> str:
     while len(lines) > 1 and lines[-1].startswith("at "):
         lines.pop()
     if lines and lines[-1].startswith("hint: "):
-        # An error of ours: the line before holds the fact, this one only what to do.
+        # An error of this program: the line before states the problem, this one only what to do.
         return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
     return one_line(lines[-1]) if lines else ""
 
@@ -49,7 +49,7 @@ def _before_usage(lines: list[str]) -> str:
 
 
 def _after_usage(lines: list[str]) -> str:
-    """The error behind a usage line as click prints it, else an empty string. Its message may have several lines."""
+    """The error after a usage line, as click prints it, else an empty string. Its message may have several lines."""
     begins = [at for at, line in enumerate(lines[:-2]) if _USAGE.match(line) and _POINTS_TO_HELP.match(lines[at + 1])]
     after = lines[begins[-1] + 2] if begins else ""
     return after if after.startswith("Error: ") else ""

@@ -1,9 +1,9 @@
-"""Leader and followers: of the callers that wait for responses on one pipe, the first reads it for all.
+"""Leader and followers: of the callers that wait for responses on one pipe, the first one reads for all.
 
-Reading where one waits spares waking two threads for every response, which is most of what a small call costs. While no
-caller waits, a thread reads. Who reads is decided in `reader_states.py`; here each event is applied under one gate, and
-its effect carried out. Every wait here ends with an effect or a deadline: none has to end by itself for the next reader
-to begin.
+Reading on the waiting thread avoids waking two threads for every response, which is most of the cost of a small call.
+While no caller waits, a thread reads. `reader_states.py` decides who reads; here each event is applied under one lock,
+the gate, and its effect carried out. Every wait here ends with an effect or a deadline: the next reader never depends
+on a wait that ends by itself.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 if TYPE_CHECKING:
     from queue import SimpleQueue
 
-# Callers that come within this time of one another find the pipe free; what a server sends unasked waits as long.
+# A caller that arrives within this time after the last one finds the pipe free; notifications are delayed as long.
 QUIET_SECONDS = 0.05
-# A small answer is often there before a thread that went to sleep for it would be awake again; looking first made such
-# calls about an eighth faster where we measured. Longer ones lose nothing but this.
+# A small response often arrives before a sleeping thread would be awake again; polling first made such calls about an
+# eighth faster in our measurements. Longer calls lose only this time.
 LOOK_SECONDS = 0.0002
-# After a look in vain this many answers are waited for without one: such a server takes longer, or has to share our
-# processor, and would be kept from answering.
+# After an unsuccessful poll this many responses are awaited without polling: such a server takes longer, or shares our
+# processor and would be slowed down.
 ANSWERS_WITHOUT_LOOK = 15
-# All that the pipe holds that wakes a reader.
+# The capacity of the pipe that wakes a reader.
 WAKE_BYTES = 64 * 1024
 
 
 class LeaderFollower:
-    """Reads until `read` returns nothing, giving what it returns to `take`; at the end, or when `take` fails, `end`.
+    """Reads until `read` returns nothing, passing the data to `take`; calls `end` at the end, or when `take` fails.
 
-    `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once. `take` puts what
-    concerns a caller into its queue, and so does `end` for every caller that waits. `end` is called once, by the thread
-    that calls `run`: a Ctrl-C cannot interrupt it. It is told whether a part of what was read may have been lost.
+    `read` reads from `descriptor`. `take` and `end` are never called by two threads at once. `take` puts outcomes into
+    the queues of their callers, and `end` does so for every waiting caller. `end` is called once, by the thread that
+    calls `run`, so that a Ctrl-C cannot interrupt it. Its argument is whether data may have been lost.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class LeaderFollower:
         self._read = read
         self._take = take
         self._end = end
-        # Held to apply an event and to wake. A signal handler may enter again in the same thread.
+        # Held to apply an event and to wake. Reentrant: a signal handler may apply one in the same thread.
         self._gate = threading.RLock()
-        # Released while the thread is to look; the thread acquires it to stand aside.
+        # Released to make the thread check the state; the thread acquires it to stand aside.
         self._bell = threading.Lock()
         self._bell.acquire()
         self._left = 0.0
@@ -70,10 +70,10 @@ class LeaderFollower:
         if can_poll:
             for wake_end in (self._woken, self._wake):
                 os.set_blocking(wake_end, False)
-            # With one processor for both, looking would only keep the server from answering.
+            # With one processor for both, polling would only delay the server's response.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
-            # For the thread that reads: it refuses to be polled by two at once.
+            # For the thread that reads: a poll object cannot be used by two threads at once.
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
             self._poller.register(self._woken, select.POLLIN)
@@ -100,7 +100,7 @@ class LeaderFollower:
     def wait(self, outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:
         """The next of `outcomes`; None once `deadline` has passed. This thread reads meanwhile if no other does.
 
-        None in the queue has it look at its deadline again; if it reads, only `wake` makes it look at its queue.
+        None in the queue makes it check its deadline again; while it reads, only `wake` makes it check its queue.
         """
         try:
             self._apply(arrived, outcomes)
@@ -115,24 +115,24 @@ class LeaderFollower:
             try:
                 self._apply(left, outcomes)
             except BaseException:
-                # A Ctrl-C at this very moment: a leader that has gone would keep all others from reading.
+                # A Ctrl-C may arrive at this very moment: a leader that has left would block all other readers.
                 self._apply(left, outcomes)
                 raise
 
     def wake(self) -> None:
-        """Have a caller that reads look again at its queue, and at its deadline."""
+        """Make a caller that reads check its queue and its deadline again."""
         with self._gate:
-            # The thread looks at neither.
+            # The thread checks neither.
             if self._readers.leader is not None:
                 self._poke()
 
     def keep_reading(self) -> None:
-        """Have the thread read now if no caller does."""
+        """Make the thread read now if no caller does."""
         self._apply(after, "needed")
 
     def stop(self) -> None:
-        """Have the reading end, although other processes may hold the pipe open for ever. Where pipes cannot be polled,
-        the thread notices only when something comes.
+        """End the reading, although other processes may hold the pipe open for ever. If pipes cannot be polled, the
+        thread notices only when data arrives.
         """
         self._apply(after, "stopped")
 
@@ -151,7 +151,7 @@ class LeaderFollower:
                 try:
                     self._carry_out(effect, now)
                 except BaseException:
-                    # A Ctrl-C at this very moment: what has been decided has to be known.
+                    # A Ctrl-C may arrive at this very moment: the decided effect must still be carried out.
                     self._carry_out(effect, now)
                     raise
             return now
@@ -173,7 +173,7 @@ class LeaderFollower:
     # Reading.
 
     def _lead(self, outcomes: SimpleQueue[T], deadline: Deadline) -> None:
-        """Read until there is something in `outcomes`, at most until the deadline or while that is still to be done."""
+        """Read until there is something in `outcomes`, until the deadline, or until this caller no longer leads."""
         may_look = self._may_look
         if self._without_look:
             may_look = False
@@ -185,16 +185,16 @@ class LeaderFollower:
             if outcomes.qsize():
                 break
             if self._readers.state != "led":
-                # The thread is to read to the end, or has to: it tells all who wait.
+                # The thread reads to the end, and reports it to all waiting callers.
                 self._apply(left, outcomes)
                 break
-            # Also when something has come: a server may send much that no caller waits for.
+            # Also when data has arrived: a server may send much that no caller waits for.
             if deadline.expired:
                 break
         self._left = time.monotonic()
 
     def _look_for_a_moment(self) -> bool:
-        """Look whether something has come, again and again, before going to sleep."""
+        """Poll for data for a short time before sleeping."""
         end = time.monotonic() + LOOK_SECONDS
         while not self._has_come(0):
             if time.monotonic() > end:
@@ -207,7 +207,7 @@ class LeaderFollower:
         return self._has_come(1000 * min(deadline.remaining(), WAIT_SLICE_SECONDS))
 
     def _has_come(self, milliseconds: float | None) -> bool:
-        """Whether there is something to read, waited for so long or until `wake`."""
+        """Whether there is something to read. Waits so long, or until `wake`."""
         ready = self._poller.poll(milliseconds)
         if not ready or (len(ready) == 1 and ready[0][0] == self._descriptor):
             return bool(ready)
@@ -223,12 +223,12 @@ class LeaderFollower:
             else:
                 self._apply(after, "ended")
         except BaseException:
-            # Also a Ctrl-C between reading and taking: what follows could not be understood.
+            # Also for a Ctrl-C between `read` and `take`: the rest of the stream could not be parsed.
             self._is_cut = True
             self._apply(after, "ended")
             raise
 
     def _stand_aside(self) -> None:
-        """Until the thread is to look, or no caller has read for a while."""
+        """Wait until the thread must check the state, or no caller has read for a while."""
         if not self._bell.acquire(timeout=QUIET_SECONDS) and time.monotonic() - self._left >= QUIET_SECONDS:
             self._apply(after, "quiet")

@@ -1,7 +1,7 @@
-"""Marks: a variable in the environment of a server, by which all that it has started is found again (Linux).
+"""Marks: a variable in the environment of a server that identifies all processes that it started (Linux).
 
-A process may leave the group and the session of its server, and outlive its parent; its environment goes with it. A
-process that is meant to outlive the server is started without the variable.
+A process may leave the process group and the session of its server, and outlive its parent, but keeps its environment.
+A process that is meant to outlive the server is started without the variable.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import os
 from pathlib import Path
 
 VARIABLE = "GAIA_MCP_STARTED"
-# Where systems show their processes, a folder each.
+# The file system with a folder for each process.
 PROCESSES = Path("/proc")
-# In less time the ids of processes have not been handed out all around.
+# Process ids do not wrap around within this time.
 YOUNG_SECONDS = 2.0
 
 
 def ids_begin_after(pid: int, age_seconds: float, processes: Path = PROCESSES) -> int:
-    """The id that is below those of all processes which the process `pid`, started `age_seconds` ago, can have started:
-    its own, unless ids have begun again from the lowest since. Zero where that is not known.
+    """A lower bound for the ids of the processes that `pid`, started `age_seconds` ago, can have started: its own id,
+    unless ids may have wrapped around since. Zero if unknown.
     """
     try:
         newest = int((processes / "loadavg").read_bytes().split()[-1])
@@ -28,8 +28,8 @@ def ids_begin_after(pid: int, age_seconds: float, processes: Path = PROCESSES) -
 
 
 def marked(mark: str, after: int = 0, processes: Path = PROCESSES) -> list[int]:
-    """The ids of the processes that run with `mark` in their environment; none where no environment can be read. Looks
-    only at ids greater than `after`: there may be hundreds of processes.
+    """The ids of the processes with `mark` in their environment; none if environments cannot be read. Checks only ids
+    greater than `after`: there may be hundreds of processes.
     """
     wanted = f"{VARIABLE}={mark}\0".encode()
     found: list[int] = []
@@ -44,7 +44,7 @@ def marked(mark: str, after: int = 0, processes: Path = PROCESSES) -> list[int]:
             with open(f"{processes}/{name}/environ", "rb", buffering=0) as environment:  # noqa: PTH123
                 is_marked = wanted in environment.read()
         except OSError:
-            continue  # It has ended, or is another user's.
+            continue  # It has ended, or belongs to another user.
         if is_marked:
             found.append(int(name))
     return found

@@ -1,4 +1,4 @@
-"""Why a server that did not start may have had no network: its log speaks of it, and settings were not passed on."""
+"""Network variables that a failed server may lack: its stderr mentions the network, and they were not passed on."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from gaia_mcp.client.transports.stdio.environment import child_environment
 
-# An error further up was most often overcome.
+# The server usually recovered from an error further up.
 LOOKED_AT_LINES = 40
-# In the words of uv, pip, npm, node, Python, curl and OpenSSL. A package that only a company's index has is not found
-# in the public one; one that needs a password is refused.
+# Messages of uv, pip, npm, node, Python, curl and OpenSSL. A package of a company's own index is not found in the
+# public one; a package that needs a password is denied.
 _CERTIFICATE_TROUBLE = re.compile(r"(?i)certificate|self[- ]signed|\bssl|\btls\b|unknownissuer|UNABLE_TO_[A-Z]+")
 _TROUBLE = re.compile(
     r"(?i)\bproxy|network|failed to fetch|fetch failed|failed to download|\bdns |name resolution|getaddrinfo"
@@ -19,8 +19,7 @@ _TROUBLE = re.compile(
     r"|not found in the package registry|no matching distribution"
 )
 _FETCHES_PACKAGES = re.compile(r"(?i)(?:^|[/\\])(?:npx|npm|pnpm|yarn|bunx|uvx|uv|pipx)(?:\.exe|\.cmd)?(?:\s|$)")
-# The settings of package managers, by their names; those that only publish packages are of no use here. Then those of
-# networks, and of certificates.
+# The variables of package managers, except those for publishing packages; then those of networks, and of certificates.
 _OF_PACKAGES = re.compile(
     r"(?i)^(?!.*publish)(?:npm_config|pip|uv|yarn|pnpm)_|^(?:npm|node_auth)_token$|^node_options$"
 )
@@ -29,17 +28,17 @@ _OF_CERTIFICATES = re.compile(r"(?i)cert|(?:^|_)ca_?(?:bundle|file|info|path)|ss
 
 
 def fetches_packages(command: str) -> bool:
-    """Whether a command, or a command line, starts a program that first fetches the server."""
+    """Whether a command, or a command line, starts a program that first downloads the server."""
     return bool(_FETCHES_PACKAGES.search(command))
 
 
 def not_passed_on(
     log: str, own: Mapping[str, str], environ: Mapping[str, str], *, is_fetching: bool = False
 ) -> list[str]:
-    """The variables in `environ` that a server with its `own` ones does not get, and that may be what it lacks, as far
-    as the end of its log speaks of a network, a package index or a certificate; those of package managers first.
+    """The variables in `environ` that were not passed to a server with its `own` ones and that it may need, because the
+    end of its stderr mentions the network, a package index or a certificate; those of package managers first.
 
-    `is_fetching`: it is still being fetched, as far as can be told, which npm does in silence.
+    `is_fetching`: the server is probably still being downloaded; npm prints nothing meanwhile.
     """
     lines = log.splitlines()[-LOOKED_AT_LINES:]
     is_of_certificates = any(map(_CERTIFICATE_TROUBLE.search, lines))

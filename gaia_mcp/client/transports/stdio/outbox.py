@@ -1,7 +1,7 @@
-"""What no caller waits for: responses to a server, cancellations. Sending them blocks no thread.
+"""Messages that no caller waits for: responses to a server, cancellations. Sending them blocks no caller.
 
-It is tried at once. What finds no room waits for some in a thread, for a moment: a server that asks and does not read
-gets no responses, or the thread that reads its output would wait for it for ever.
+Each is tried at once. If the pipe is full, a thread retries for a moment, then drops it: a server that sends requests
+but does not read gets no responses, since otherwise the thread that reads its output could block for ever.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Callable
 
 from gaia_mcp.deadline import Deadline
 
-# Who has not made room by then does not read.
+# A server that has made no room by then does not read.
 ASIDE_SECONDS = 2.0
-# What waits meanwhile must not fill our memory.
+# Limits the memory for waiting messages.
 MAX_WAITING_BYTES = 1 << 20
-# As much as a pipe takes whole or not at all. More could be cut by trying, and Windows cannot try.
+# The size that a pipe writes atomically. A larger message could be written in part, and Windows cannot try at all.
 TRIED_BYTES: int = getattr(select, "PIPE_BUF", 0)
 
 
 class Outbox:
-    """Sends by `write`, which is that of a `Pipe`. Safe to use from several threads."""
+    """Sends with `write`, as in `InputPipe`. May be used from several threads."""
 
     def __init__(self, write: Callable[[bytes, Deadline], None]) -> None:
         self._write = write
-        # A signal handler may disconnect, in a thread that holds it already.
+        # Reentrant: a signal handler may disconnect, in a thread that holds it already.
         self._lock = threading.RLock()
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._has_thread = False
 
     def put(self, data: bytes) -> None:
-        """Send one message, now or soon or, if it is not read, never. Does not wait, and says nothing of failures."""
+        """Send one message, now or later; drop it if the server does not read. Does not wait or report failures."""
         with self._lock:
             has_thread = self._has_thread
         if not has_thread and self._is_done_with(data):
@@ -56,7 +56,7 @@ class Outbox:
         except TimeoutError:
             return False
         except OSError:
-            return True  # The thread that reads meets the end of the pipe, or the next request does.
+            return True  # The reading thread, or the next request, reports the closed pipe.
         return True
 
     def _write_waiting(self) -> None:

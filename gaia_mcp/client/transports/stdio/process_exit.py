@@ -1,5 +1,5 @@
-"""The end of a process, seen without reaping it: until it is reaped, its number is given to no other. And the end of
-its output, which others may hold open.
+"""Detects the exit of a process without reaping it, since its id is not reused before it is reaped; and pipes of a
+process that others hold open.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ _LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os,
 
 
 def is_child(pid: object) -> bool:
-    """Whether this is a process that this one has started, and that has not been reaped. Where a program replaces
-    `subprocess.Popen`, as tests do, it may be any number, of a process that is not ours to signal.
+    """Whether this is the id of an unreaped child of this process. If a program replaces `subprocess.Popen`, as tests
+    do, it may be any number, even the id of a process that is not ours to signal.
     """
     if not isinstance(pid, int):
         return False
@@ -27,7 +27,7 @@ def is_child(pid: object) -> bool:
 
 
 def is_running(pid: int) -> bool | None:
-    """Whether a child runs. None if that cannot be seen (Windows), or if another thread has reaped it."""
+    """Whether a child runs. None if unknown (Windows), or if another thread has reaped it."""
     try:
         return os.waitid(os.P_PID, pid, _LOOK_ONLY) is None
     except (AttributeError, ChildProcessError):
@@ -44,17 +44,17 @@ def was_killed(pid: int) -> bool:
 
 
 def exit_descriptor(pid: int) -> int:
-    """A descriptor, for the caller to close, that can be read when the process has ended; -1 where there is none."""
+    """A descriptor, for the caller to close, that becomes readable when the process has ended; -1 if unsupported."""
     try:
         return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # Linux alone has it, and not every sandbox; another thread may have reaped it.
+    except (AttributeError, OSError):  # Only Linux has it, and not every sandbox; another thread may have reaped it.
         return -1
 
 
 def exits_within(pid: int, seconds: float) -> bool | None:
-    """Sleep until the process has ended, at most `seconds`: whether it has. None where the system cannot wait for it.
+    """Wait for the process to end, `seconds` at most. Returns whether it has; None if the system cannot wait for it.
 
-    Popen looks at growing intervals, and so sees the end late by as much again as it took.
+    Popen polls at growing intervals, so its delay can be as long as the wait itself.
     """
     descriptor = exit_descriptor(pid)
     if descriptor < 0:
@@ -70,7 +70,7 @@ def exits_within(pid: int, seconds: float) -> bool | None:
 
 
 def held_open(*pipes: IO[bytes] | None) -> list[int]:
-    """The inodes of those `pipes`, of which we read, that some process can still write to. Empty on Windows."""
+    """The inodes of those `pipes`, which we read, that some process can still write to. Empty on Windows."""
     import select
 
     held: list[int] = []

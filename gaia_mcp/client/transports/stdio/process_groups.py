@@ -1,7 +1,7 @@
-"""Process groups: signalled as a whole, and ended for certain after their leader.
+"""Process groups: signalled as a whole, and reliably ended after their leader.
 
-A server is started as the leader of a group, whose number is its process id. What has left the group still has the mark
-of the server, and is ended with it.
+A server is started as the leader of a process group, whose id is its process id. A process that has left the group
+still has the mark of the server, and is ended with it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from gaia_mcp.client.transports.stdio.marks import PROCESSES, marked
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Servers need a while to end; the SDKs wait as long.
+# Servers need a while to exit; the SDKs wait as long.
 TERMINATE_GRACE_SECONDS = 2.0
-# After a SIGKILL only the kernel is waited for.
+# After SIGKILL only the kernel takes time.
 KILL_GRACE_SECONDS = 5.0
-# Who notices that the leader has gone, and leaves too, was not left behind.
+# A process that exits within this time after the leader does not count as left behind.
 FOLLOW_SECONDS = 0.2
-# How often the members of a group that outlived their leader are looked for.
+# How often to look for members of a group that outlived their leader.
 POLL_SECONDS = 0.02
 
 
 def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
-    """Send SIGTERM to everybody in it, or SIGKILL. It may be gone already."""
+    """Send SIGTERM, or with `force` SIGKILL, to all processes of a group. The group may no longer exist."""
     if system == "nt":
         import subprocess
 
-        # /T takes the children too; a console program has no gentler signal that reaches them.
+        # /T includes the children; Windows has no gentler signal that reaches them.
         taskkill = ["taskkill", "/T", "/F", "/PID", str(group)]
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(taskkill, capture_output=True, timeout=KILL_GRACE_SECONDS, check=False)
@@ -42,8 +42,8 @@ def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
 
 
 def end_others(group: int, mark: str, grace_seconds: float, after: int = 0) -> bool:
-    """End what a leader, which has been reaped, started and left behind: its group, and what has its mark and an
-    id greater than `after`. Returns whether there was anything.
+    """End the processes that a leader, which has been reaped, left behind: its group, and the processes that have its
+    mark and an id greater than `after`. Returns whether there were any.
     """
     strays: set[int] = set()
     if os.name == "nt" or _have_gone_within(group, mark, strays, min(grace_seconds, FOLLOW_SECONDS), after):
@@ -63,7 +63,7 @@ def _signal_others(group: int, mark: str, strays: set[int], seconds: float, *, f
 
 
 def _have_gone_within(group: int, mark: str, strays: set[int], seconds: float, after: int = 0) -> bool:
-    """Whether they have. `strays` collects what has had the mark: it is to be reaped where it is handed over to us."""
+    """Whether all have ended. `strays` collects the processes with the mark: they must be reaped if we adopted them."""
     end = time.monotonic() + seconds
     while True:
         found = marked(mark, after)
@@ -77,8 +77,8 @@ def _have_gone_within(group: int, mark: str, strays: set[int], seconds: float, a
 
 
 def _is_unreaped(pid: int) -> bool:
-    """Whether it was handed over to us, as in `_lives`, and has not ended. It loses its environment before it can be
-    reaped; if it has much memory, long before.
+    """Whether we adopted it, as in `_lives`, and it has not ended. An exiting process loses its environment before it
+    can be reaped; with much memory, long before.
     """
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
@@ -86,18 +86,18 @@ def _is_unreaped(pid: int) -> bool:
 
 
 def _lives(group: int, processes: Path = PROCESSES) -> bool:
-    # What answers is not the leader, which has been reaped. (That the number was given to a new group within this
-    # moment is possible in theory; numbers are handed out in rising order.)
+    # A live group no longer contains its leader, which has been reaped. (In theory the id could already belong to a new
+    # group; ids are assigned in rising order.)
     with contextlib.suppress(ChildProcessError):
-        # To the first process of a container, and to one that asked for it, orphans are handed over.
+        # Orphans are adopted by the first process of a container, and by a subreaper.
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    # Zombies answer too, until their new parent reaps them. Where no state can be seen, what answers
-    # counts as alive.
+    # Zombies can be signalled too, until their new parent reaps them. If states cannot be read, the group counts as
+    # alive.
     states = _states(group, processes)
     return not states or any(state not in "ZX" for state in states)
 
@@ -106,7 +106,7 @@ def _states(group: int, processes: Path) -> list[str]:
     states = []
     for stat in processes.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # It has just ended.
-            # After the program's name, which is in brackets and may hold anything: state, parent, group.
+            # After the program's name, which is in parentheses and may contain any character: state, parent, group.
             state, _, its_group = stat.read_bytes().rpartition(b")")[2].split()[:3]
             if int(its_group) == group:
                 states.append(state.decode())

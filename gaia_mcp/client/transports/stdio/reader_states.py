@@ -1,14 +1,14 @@
-"""Who reads a pipe: every state, what can happen in it, and what follows.
+"""Who reads a pipe: a state machine with its states, events and effects.
 
-Callers wait for responses that arrive on one pipe. One of them, the leader, reads for all; the others follow. A thread
-of the pipe's own reads while no caller waits. This module decides who it is, in values alone: no thread, lock or clock.
-The edge (`leader_follower.py`) applies one event after another, and carries out the effect of each.
+Callers wait for responses that arrive on one pipe. One of them, the leader, reads for all; the others follow. The
+pipe's own thread reads while no caller waits. This module decides who reads, with values alone: no thread, lock or
+clock. The edge (`leader_follower.py`) applies the events one after another, and carries out the effect of each.
 
-What makes it correct, whatever the order of events (the tests try every one):
+The invariants, whatever the order of events (the tests try every one):
 
-- There is one reader at most: the leader, or the thread. Only a thread that stands aside is given a leader beside it.
-- While a caller waits, there is a reader. Where the leader leaves and others wait, the first of them leads.
-- An effect asks one party to look at the state again, and holds nothing: one too many, or late, does no harm.
+- There is one reader at most: the leader or the thread. A caller leads only while the thread stands aside.
+- While a caller waits, there is a reader. When the leader leaves and others wait, the first of them leads.
+- An effect only makes one party check the state again: a superfluous or late effect does no harm.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ State: TypeAlias = Literal[
     "thread",  # The thread reads, and no caller waits.
     "asked",  # The thread reads, and has been asked to stand aside: callers wait, and the first of them is to lead.
     "thread-only",  # The thread reads, also while callers wait: for pipes that cannot be polled.
-    "stopping",  # The leader still reads. When it has left, nothing reads any more.
-    "over",  # Nothing reads any more.
+    "stopping",  # The leader still reads. Once it has left, reading ends.
+    "over",  # Reading has ended.
 ]
 Event: TypeAlias = Literal[
     "arrived",  # A caller has begun to wait. In "free" it leads.
-    "leader left, none follows",  # The leader waits no longer, and no other caller does.
-    "leader left, one follows",  # The leader waits no longer, but another caller does.
+    "leader left, none follows",  # The leader has stopped waiting, and no other caller waits.
+    "leader left, one follows",  # The leader has stopped waiting, but another caller waits.
     "last follower left",  # The callers that waited for the thread to stand aside have left.
-    "looked",  # The thread has looked at the state: it does nothing else at this moment.
+    "looked",  # The thread has checked the state, and does nothing else at this moment.
     "quiet",  # The thread has stood aside for a while.
-    "needed",  # The pipe is to be read from now on, although no caller waits.
-    "stopped",  # The pipe is not to be read any more.
-    "ended",  # The reader has met the end of the pipe, or lost a part of what it read.
+    "needed",  # The pipe must be read from now on, although no caller waits.
+    "stopped",  # The pipe must no longer be read.
+    "ended",  # The reader has reached the end of the pipe, or lost some of the data.
 ]
 Effect: TypeAlias = Literal[
     "nothing",
-    "promote",  # The first follower is the leader: have it look.
-    "poke",  # Have the reader look, out of its poll.
-    "ring",  # Have the thread look, which stands aside.
+    "promote",  # The first follower is the leader now: make it check the state.
+    "poke",  # Make the reader leave its poll and check the state.
+    "ring",  # Make the thread, which stands aside, check the state.
 ]
 
-# What is missing cannot happen: nothing leads in "free", and so on.
+# Missing combinations cannot occur: no caller leads in "free", and so on.
 TABLE: dict[tuple[State, Event], tuple[State, Effect]] = {
     ("free", "arrived"): ("led", "nothing"),
     ("led", "arrived"): ("led", "nothing"),
@@ -90,9 +90,9 @@ TABLE: dict[tuple[State, Event], tuple[State, Effect]] = {
     ("stopping", "ended"): ("over", "ring"),
     ("over", "ended"): ("over", "nothing"),
 }
-# Where the thread reads after it has looked. In "over" it ends, elsewhere it stands aside.
+# The states in which the thread reads after checking. In "over" it ends, in the others it stands aside.
 THREAD_READS: frozenset[State] = frozenset({"thread", "thread-only"})
-# Where callers wait to lead, in the order in which they arrived. Elsewhere none ever will.
+# The states in which callers queue to lead, in the order of arrival. In the others none ever will.
 _ARE_FOLLOWED: frozenset[State] = frozenset({"led", "asked"})
 
 
@@ -104,13 +104,13 @@ class Readers(NamedTuple):
     followers: tuple[Any, ...] = ()
 
 
-# Where nothing leads and nothing follows. They are made once: every response to a lone caller passes through "free".
+# Readers without a leader or followers, created once: every response to a single caller passes through "free".
 _BARE: dict[State, Readers] = {state: Readers(state) for state, _ in TABLE}
 FREE = _BARE["free"]
 
 
 def after(readers: Readers, event: Event) -> tuple[Readers, Effect]:
-    """What follows from an event that is not of one caller."""
+    """The new state and the effect of an event that concerns no single caller."""
     state, effect = TABLE[readers.state, event]
     if effect == "promote":
         return Readers(state, readers.followers[0], readers.followers[1:]), effect
@@ -122,7 +122,7 @@ def after(readers: Readers, event: Event) -> tuple[Readers, Effect]:
 
 
 def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
-    """A caller has begun to wait, that did not wait yet."""
+    """A caller that was not waiting has begun to wait."""
     state, effect = TABLE[readers.state, "arrived"]
     if readers.state == "free":
         return Readers(state, caller), effect
@@ -132,11 +132,11 @@ def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
 
 
 def left(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
-    """A caller waits no longer, whatever for. It may have left before, or never have arrived."""
+    """A caller has stopped waiting, for any reason. It may have left before, or never have arrived."""
     if readers.leader is caller:
         if readers.followers:
             return after(readers, "leader left, one follows")
-        # As `after` does: every response to a lone caller passes through here.
+        # As in `after`: every response to a single caller passes through here.
         state, effect = TABLE[readers.state, "leader left, none follows"]
         return _BARE[state], effect
     others = tuple(follower for follower in readers.followers if follower is not caller)

@@ -1,4 +1,4 @@
-"""`StdioTransport`: a server as a child process, spoken to over its standard input and output."""
+"""`StdioTransport`: a server as a child process, over its standard input and output."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class StdioTransport(ChannelTransport):
     """Starts `command` with `args`, without a shell, and holds the conversation.
 
-    Without `args` a command is read as a command line and split into words, in which `~`, `$NAME` and `${NAME}` are
-    expanded. With `debug` every message is logged. `env` is added to the variables that a
-    server inherits: those in `environment`, or with `inherits_all` every one. `timeout` is in seconds, for each request
-    made through `send_request`. `child` is the first process, if its start has begun already.
+    Without `args`, `command` is a command line, split into words, in which `~`, `$NAME` and `${NAME}` are expanded.
+    With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
+    module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`. `child` is the
+    first process, if it is already being started.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class StdioTransport(ChannelTransport):
         self._on_stderr = on_stderr
         self._prepared = child
         self._masker: Masker | None = None
-        # The newest; what it knows of its process stays to be asked for when it has ended.
+        # The newest channel; it reports on its process also after that has ended.
         self._channel: StdioChannel | None = None
 
     def __repr__(self) -> str:
@@ -61,7 +61,7 @@ class StdioTransport(ChannelTransport):
 
     @property
     def pid(self) -> int | None:
-        """The process id of the server, while there is one."""
+        """The process id of the server; None without a process."""
         return self._channel.child.pid if self._channel is not None and self._conversation is not None else None
 
     @property
@@ -74,12 +74,12 @@ class StdioTransport(ChannelTransport):
         return self.stopped.returncode if self.stopped is not None else None
 
     def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr, without the secrets it was given; also after its end."""
+        """The end of the server's stderr, without the secrets it was given; also after it has exited."""
         return self._channel.child.stderr_tail(self.masker()) if self._channel is not None else ""
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        """As `ChannelTransport.open`. If the log of a server that did not start speaks of the network, the `facts` of
-        the error name settings of that which are set here and were not passed on, as "not_passed_on".
+        """As `ChannelTransport.open`. If the stderr of a server that did not start mentions the network, the `facts` of
+        the error list, as "not_passed_on", the network variables that are set here and were not passed to the server.
         """
         try:
             return super().open(probe=probe, deadline=deadline)
@@ -89,15 +89,15 @@ class StdioTransport(ChannelTransport):
             raise
 
     def close(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped | None:
-        """End the server: close its stdin, wait, SIGTERM, wait, SIGKILL; `grace_seconds` for each step. How it ended,
-        None if there was nothing to end. May be called twice.
+        """Stop the server: close its stdin, wait, SIGTERM, wait, SIGKILL; `grace_seconds` for each step. Returns how it
+        ended, None if none was running. May be called twice.
         """
         channel = self._channel if self._conversation is not None else None
         self.disconnect(grace_seconds)
         return channel.stopped if channel is not None else None
 
     def masker(self) -> Masker:
-        """Masks what the server was given and no error or log may repeat."""
+        """A masker for the secrets that were passed to the server and that no error or log may contain."""
         if self._masker is None:
             from gaia_mcp.redaction.masker import Masker
 
@@ -132,7 +132,7 @@ class StdioTransport(ChannelTransport):
         return self._channel
 
     def _announcing(self, before: StdioChannel, on_stderr: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """`on_stderr` for the process that follows that of `before`: a line names both before what it writes."""
+        """`on_stderr` for the process that replaces the one of `before`: a line that names both precedes its output."""
         line: bytes | None = None
 
         def hear(data: bytes) -> None:

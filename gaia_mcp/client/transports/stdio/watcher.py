@@ -1,14 +1,14 @@
-"""The watcher: a small process that ends our servers when we have died without ending them, as by SIGKILL.
+"""The watcher: a small process that ends our servers if this process dies without stopping them, as after SIGKILL.
 
-It is a shell that reads a pipe which we hold open. When we die, however we die, the kernel closes it; then the watcher
-gives the servers a moment to end with their input, and ends what is left: their process groups, of which we have
-written it a list, and on Linux every process with our token in its environment. That finds a server which was just
-being started, and what has left its group.
+It is a shell that reads a pipe which this process holds open. When this process dies, for whatever reason, the kernel
+closes the pipe. The watcher then gives the servers a moment to exit on the end of their input, and ends the rest: their
+process groups, which this process has listed for it, and on Linux every process with our token in its environment. That
+includes a server that was just being started, and processes that have left their group.
 
-Why not otherwise: `PR_SET_PDEATHSIG` is sent when the thread ends that has started the server, and reaches the server
+Alternatives rejected: `PR_SET_PDEATHSIG` is sent when the thread ends that started the server, and reaches the server
 alone; Python can set it only with ctypes and a function that runs between fork and exec, which takes three milliseconds
-and is unsafe with threads. A process between us and the server would hide its exit status. A fork of ourselves would
-copy the page tables of a program of any size. A shell is started by vfork in a tenth of a millisecond, and comes with
+and is unsafe with threads. A process between us and the server would hide its exit status. A fork of this process would
+copy the page tables of a program of any size. A shell is started by vfork in a tenth of a millisecond, and is part of
 every POSIX system. Windows has none: there, a server that ignores the end of its input outlives a killed client.
 """
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 SHELL = "/bin/sh"
-# A line lists the groups that there are from now on; after the last line we are dead. A server that is being started
-# holds the pipe open until its program is loaded, and has its environment a moment later; three steps are enough for
-# a busy processor.
-# A step takes a fifth of a second. Servers get half of the time that they have at an ordinary end: a user who starts
-# the command again should not meet the old ones. The number of a group that has gone is not used again, since it may be
-# given to another. SIGKILL is sent a few times, for what is being forked meanwhile; a group may answer for ever where
-# its dead are not reaped.
+# Each line lists the current groups; after the last line the client is dead. A server that is being started holds the
+# pipe open until its program is loaded, and has its environment a moment later; three steps are enough for a busy
+# processor.
+# A step takes a fifth of a second. Servers get half of the time of an ordinary shutdown, so that a user who starts the
+# command again does not find the old ones running. A group that has ended is not signalled again, since its id may
+# belong to another. SIGKILL is sent a few times, for processes that are forked meanwhile; a group may exist for ever if
+# its zombies are not reaped.
 _SCRIPT = r"""# gaia-mcp-watcher: ends the MCP servers of a client that was killed
 trap '' HUP INT QUIT TERM
 while read -r line; do groups=$line; done
@@ -56,30 +56,30 @@ done
 
 
 class Watcher:
-    """Watches over the process groups of servers, each under a key of its own. There is a process while there is a key.
+    """Watches the process groups of servers, each under its own key. The process runs while there is a key.
 
-    May be used from several threads. Without a shell, or where `subprocess.Popen` is replaced, servers run unwatched.
+    May be used from several threads. Without a shell, or if `subprocess.Popen` is replaced, servers run unwatched.
     """
 
     def __init__(self) -> None:
         self._forget()
 
     def _forget(self) -> None:
-        # A signal handler may disconnect, in a thread that holds it already.
+        # Reentrant: a signal handler may disconnect, in a thread that holds it already.
         self._lock = threading.RLock()
         self._groups: dict[Hashable, int | None] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        # Of this process alone: what a fork of us starts is not ours to end.
+        # Specific to this process: the servers of a forked process are not ours to end.
         self._token = os.urandom(16).hex()
         self._numbers = itertools.count(1)
 
     @property
     def pid(self) -> int | None:
-        """The process id of the watcher, while there is one."""
+        """The process id of the watcher; None if it is not running."""
         return self._process.pid if self._process is not None else None
 
     def expect(self, key: Hashable) -> str:
-        """Watch from now on. Returns the mark that the server must have in its environment."""
+        """Begin watching for `key`. Returns the mark that the server must have in its environment."""
         with self._lock:
             self._groups[key] = None
             if self._process is None:
@@ -93,7 +93,7 @@ class Watcher:
             self._tell()
 
     def release(self, key: Hashable) -> None:
-        """The server has ended, and all of its group. For one that is not watched, nothing happens."""
+        """The server and all of its group have ended. Does nothing for an unknown key."""
         with self._lock:
             if self._groups.pop(key, None) is not None and self._groups:
                 self._tell()
@@ -101,10 +101,10 @@ class Watcher:
                 self._end()
 
     def let_go(self) -> None:
-        """Watch nothing in this process, which has been forked: the parent's servers are not its own."""
+        """Stop watching in this process, which has been forked: the servers belong to the parent."""
         process = self._process
         if process is not None and process.stdin is not None:
-            process.stdin.close()  # Or the parent's death would be noticed only after ours.
+            process.stdin.close()  # Otherwise the watcher would not notice the parent's death before ours.
             process.returncode = 0  # Not a child of this process.
         self._forget()
 
@@ -112,8 +112,8 @@ class Watcher:
         if os.name == "nt":
             return
         with contextlib.suppress(OSError):
-            # The environment is not ours, which may have a token in it of the client that has started us. A session and
-            # a folder of its own: neither a closed terminal nor an unmounted disk is its business.
+            # Without our environment, which may contain the token of a client that started us. With its own session and
+            # folder: a closed terminal must not end it, and it must not block unmounting a disk.
             process = subprocess.Popen(
                 [SHELL, "-c", _SCRIPT, "gaia-mcp-watcher", self._token],
                 stdin=subprocess.PIPE,
@@ -132,7 +132,7 @@ class Watcher:
     def _tell(self) -> None:
         line = b"%s\n" % " ".join(str(group) for group in self._groups.values() if group is not None).encode()
         if not self._write(line):
-            # It has been killed, or stopped until its pipe was full; a line that is cut must not be read.
+            # It was killed, or suspended until its pipe was full; it must not read a partial line.
             self._end()
             self._start()
             self._write(line)
