@@ -1,7 +1,7 @@
-"""Logins to servers behind URLs: begun, ended, and looked at.
+"""Logins to servers behind URLs: log in, log out, and show the state.
 
-A grant belongs to an issuer and a resource, and serves every entry with a URL that the resource covers. Of a token
-nothing leaves this module.
+A grant belongs to an issuer and a resource, and is used for every entry with a URL that the resource covers. No token
+leaves this module.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 # How the requests to a server are authorized.
 HEADER, OFF, PROGRAM, PERSON = "header", "off", "program", "person"
-# For what is told to the authorization server at the end; it may be gone.
+# For the revocation request; the authorization server may be unreachable.
 REVOKE_SECONDS = 10.0
 
 
 class Login(NamedTuple):
-    """What is granted for a server; without an `issuer` nothing is. Times are in seconds since 1970.
+    """The login state of a server; without an `issuer` there is no grant. Times are in seconds since 1970.
 
-    `way` tells how its requests are authorized. With `is_renewed` a token that expires is replaced without a person.
+    `way` is how its requests are authorized. With `is_renewed` a token that expires is replaced without the user.
     """
 
     server: str
@@ -43,13 +43,14 @@ class Login(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether the server can be used without a login, as far as can be told without asking it."""
+        """Whether the server can be used without a login, as far as is known without a request."""
         has_expired = self.expires_at is not None and self.expires_at <= time.time()
         return self.way in (HEADER, PROGRAM) or (bool(self.issuer) and (self.is_renewed or not has_expired))
 
 
 def log_in(entry: ServerEntry, person: Person, scopes: Sequence[str], deadline: Deadline) -> Login:
-    """Have the `person` grant access to a server, or the server's program settings, with these `scopes` among others.
+    """Obtain access to a server from the `person`, or with the entry's settings for programs, for these `scopes` and
+    those requested before.
 
     Raises `EntryError` for a server without authorization, `AuthorizationError`, `DeadlineError`, `ConfigFileError`,
     and as `ServerEntry.resolved` does.
@@ -67,8 +68,8 @@ def log_in(entry: ServerEntry, person: Person, scopes: Sequence[str], deadline: 
 
 
 def log_out(entry: ServerEntry, deadline: Deadline) -> bool:
-    """Forget what is granted for a server, and have the authorization server end it, if that is possible. Whether there
-    was anything. Raises `EntryError` for a server without a URL, `AuthorizationError` for tokens that cannot be read,
+    """Delete the grant for a server, and revoke it at the authorization server if possible. Returns whether there was
+    one. Raises `EntryError` for a server without a URL, `AuthorizationError` for tokens that cannot be read,
     `ConfigFileError`.
     """
     target = _remote(entry)
@@ -85,8 +86,8 @@ def log_out(entry: ServerEntry, deadline: Deadline) -> bool:
 
 
 def login_of(entry: ServerEntry) -> Login:
-    """What is granted for a server. Raises `EntryError` for a server without a URL, `AuthorizationError` for tokens
-    that cannot be read, `ConfigFileError`.
+    """The login state of a server. Raises `EntryError` for a server without a URL, `AuthorizationError` for tokens that
+    cannot be read, `ConfigFileError`.
     """
     target = _remote(entry)
     grant = _grants().find(target.url, str(target.oauth.values.get("client_id", "")))
@@ -96,12 +97,12 @@ def login_of(entry: ServerEntry) -> Login:
 
 
 def has_grants() -> bool:
-    """Whether anything was ever granted here."""
+    """Whether any grant was ever stored."""
     return (config_folder() / "tokens").is_dir()
 
 
 def forget_unused(removed: Iterable[ServerEntry], left: Iterable[ServerEntry], deadline: Deadline) -> list[str]:
-    """Log out of the `removed` servers whose grant none of those that are `left` uses. The names of these servers.
+    """Log out of the `removed` servers whose grant no server in `left` uses. Returns the names of these servers.
 
     Raises `ConfigFileError`.
     """
@@ -112,7 +113,7 @@ def forget_unused(removed: Iterable[ServerEntry], left: Iterable[ServerEntry], d
     for entry in removed:
         target = _remote_or_none(entry)
         grant = _grants().find(target.url) if target is not None else None
-        # One that cannot be read stays, and `logout` with the URL ends it.
+        # An unreadable one stays; `logout` with the URL deletes it.
         if grant is not None and not grant.unreadable and not any(covers(grant.resource, url) for url in used):
             log_out(entry, deadline)
             ended.append(entry.name)
@@ -178,7 +179,7 @@ def _login(entry: ServerEntry, target: Remote, grant: Grant | None) -> Login:
 
 
 def _revoke(entry: ServerEntry, target: Remote, grant: Grant, deadline: Deadline) -> None:
-    """Tell the authorization server (RFC 7009). Whatever it answers, the tokens are gone from here."""
+    """Revoke the tokens at the authorization server (RFC 7009). Its response does not matter: they are deleted here."""
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.tokens import authenticated
 
@@ -197,14 +198,14 @@ def _revoke(entry: ServerEntry, target: Remote, grant: Grant, deadline: Deadline
 
 
 def _forget_lists(entry: ServerEntry) -> None:
-    """What was listed was for another user, or for none."""
+    """Delete the cached lists, which were for another user, or for none."""
     cache = ServerCache(cache_folder(), entry)
     for kind in LISTS:
         cache.forget(kind)
 
 
 def as_object(login: Login) -> Mapping[str, object]:
-    """As JSON shows it: without anything of a token."""
+    """The login state as JSON, without any token."""
     expires = None
     if login.expires_at is not None:
         expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(login.expires_at))

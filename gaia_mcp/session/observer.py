@@ -1,4 +1,4 @@
-"""What a session tells the front that uses it: progress, remarks, and what servers write for people."""
+"""What a session reports to its front: progress, remarks, and the servers' stderr and log messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 
 class Observer(Protocol):
-    """A front's view of sessions. The methods are called from any thread and must not wait for anything.
+    """A front's view of sessions. The methods are called from any thread and must not block.
 
-    `command` names the front in the servers' logs, in lower-case letters and dashes. With `debug` it is also given what
-    servers write to stderr.
+    `command` names the front in the servers' logs, in lower-case letters and dashes. With `debug` it also gets the
+    servers' stderr.
     """
 
     @property
@@ -26,13 +26,13 @@ class Observer(Protocol):
         """One of `total` servers is no longer in use."""
 
     def stopping(self, server: str) -> None:
-        """A server is being stopped, and nothing more is asked of it."""
+        """A server is being stopped, and gets no more requests."""
 
     def remark(self, text: str) -> None:
-        """Something for a person to know that is not an error."""
+        """A message for the user that is not an error."""
 
     def stderr(self, server: str, lines: bytes) -> None:
         """Whole lines of a server's stderr, without its secrets."""
 
     def logged(self, server: str, level: str, data: Any) -> None:
-        """A log message of a server."""
+        """A log message from a server."""

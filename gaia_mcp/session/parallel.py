@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.session.observer import Observer
 
-# Each server is a process or several; more than this at once would only make all of them late.
+# Each server is one process or several; more than this at once would only delay all of them.
 AT_ONCE = 16
-# How long servers are ended after a Ctrl-C. That takes two or three seconds, on a busy machine more.
+# The limit for stopping servers after a Ctrl-C. It takes two or three seconds, on a busy machine more.
 ENDING_SECONDS = 10.0
-# How often those that are being ended are looked at again.
+# How often to check the servers that are being stopped.
 ENDING_POLL_SECONDS = 0.05
 
 
 @dataclass
 class Result:
-    """What one server gave: `value`, or `error`. `seconds` from its start to its answer."""
+    """The result for one server: `value`, or `error`. `seconds` is the time from its start to its response."""
 
     entry: ServerEntry
     value: Any = None
@@ -44,7 +44,7 @@ def ask_all(
     observer: Observer,
     deadline: Deadline | None = None,
 ) -> list[Result]:
-    """What `work` returns for an open session with each server, in the order of `entries`. As `use_all` otherwise."""
+    """The results of `work` with an open session for each server, in the order of `entries`. Otherwise as `use_all`."""
 
     def ask(session: Session) -> Any:
         session.open()
@@ -62,19 +62,19 @@ def use_all(
     deadline: Deadline | None = None,
     answerers_of: Callable[[str], Answerers] = lambda _: Answerers(),
 ) -> list[Result]:
-    """What `work` returns for a session with each server, which it has to open; in the order of `entries`.
-    `answerers_of` returns what answers the requests of the server with this name.
+    """The results of `work` with a session for each server, which `work` must open, in the order of `entries`.
+    `answerers_of` returns the functions that answer the requests of the server with this name.
 
-    An `MCPError` of one server is its result and does not concern the others; so is a `DeadlineError` for a server that
-    was not started in time. Any other exception is raised here once all have ended. A Ctrl-C ends all servers at once.
+    An `MCPError` of one server is its result and does not affect the others; so is a `DeadlineError` for a server that
+    was not started in time. Any other exception is raised here once all have ended. A Ctrl-C stops all servers at once.
     """
-    # Their errors are masked. Loaded now: they may leave no descriptor to load anything with.
+    # For masking the errors. Loaded now: the servers may leave no file descriptor to load modules with.
     import gaia_mcp.redaction.given
     import gaia_mcp.redaction.masker  # noqa: F401
 
     running = _Running(deadline)
     results = [Result(entry) for entry in entries]
-    # Not `Thread.join`: before Python 3.13 one that a signal interrupts takes the thread for ended.
+    # Not `Thread.join`: before Python 3.13, when a signal interrupts it, it marks the thread as ended.
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
     places = threading.Semaphore(AT_ONCE)
 
@@ -120,7 +120,7 @@ def use_all(
 
 
 class _Running:
-    """The sessions that are in use, until the moment from which on none may begin."""
+    """The sessions in use. After `end` no other may begin."""
 
     def __init__(self, deadline: Deadline | None) -> None:
         self._deadline = deadline
@@ -130,8 +130,8 @@ class _Running:
         self._ending = False
 
     def add(self, session: Session) -> None:
-        """Before the session starts anything. Raises `DeadlineError` if its time is over already, and
-        `NotConnectedError` if all are being ended.
+        """Add a session before it starts its server. Raises `DeadlineError` if the deadline has passed, and
+        `NotConnectedError` after `end`.
         """
         name, deadline = session.entry.name, self._deadline
         with self._lock:
@@ -145,12 +145,12 @@ class _Running:
             self._sessions[name] = session
 
     def remove(self, name: str) -> None:
-        """The session is no longer in use."""
+        """Remove a session that is no longer in use."""
         with self._lock:
             self._sessions.pop(name, None)
 
     def end(self) -> None:
-        """End all servers at once, and what the threads that use them may start at this very moment."""
+        """Stop all servers at once, including those that other threads are starting at this moment."""
         with self._lock:
             self._ending = True
         end = time.monotonic() + ENDING_SECONDS

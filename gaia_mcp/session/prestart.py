@@ -1,4 +1,4 @@
-"""Starting a server before its session: what the session needs is loaded while the server starts."""
+"""Starting a server before its session, so that the session's modules are loaded while the server starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.redaction.masker import Masker
 
-# By the time this matters, the session has ended the child in its own way; here it only must not stay.
+# Usually the session has stopped the child already; this only ensures that it does not stay.
 LEFT_OVER_GRACE_SECONDS = 0.3
 # Starting a process takes a few milliseconds; only a file system that hangs takes longer.
 START_SECONDS = 0.1
@@ -35,14 +35,14 @@ class Prestarted(NamedTuple):
 
 @contextmanager
 def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] | None = None) -> Iterator[Prestarted]:
-    """The process of a server, being started for `command`; ended at the end of the `with` at the latest. Its stderr is
-    kept in a log, and given to `show`.
+    """The process of a server, being started for `command`; stopped at the end of the `with` at the latest. Its stderr
+    is written to a log, and passed to `show`.
 
     Raises `EntryError` and `VariableUnsetError`. A process that cannot be started is reported by the first use of it.
     """
     ready = command_of(entry)
 
-    # A server that writes much has its log masked a thousand times.
+    # A server that writes much to stderr calls this a thousand times.
     @cache
     def masker() -> Masker:
         from gaia_mcp.redaction.masker import Masker
@@ -61,10 +61,10 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
         on_stderr=log.hear,
     )
     try:
-        # In a thread: a Ctrl-C can never fall between the making of a process and our knowing of it.
+        # In a thread: a Ctrl-C cannot arrive between the creation of the process and its registration.
         starting = threading.Thread(target=_start, args=(child,), name=f"{entry.name} start", daemon=True)
         starting.start()
-        # Two threads of Python that both work would hold each other up.
+        # Two busy Python threads would slow each other down.
         starting.join(START_SECONDS)
         yield Prestarted(entry, child, log, masker)
     finally:
@@ -75,4 +75,4 @@ def _start(child: Child) -> None:
     try:
         child.start()
     except MCPError:
-        return  # The child keeps the reason, and raises it again for whatever starts it next.
+        return  # The child stores the error, and raises it again at the next start.

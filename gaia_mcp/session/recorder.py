@@ -1,7 +1,7 @@
-"""A conversation passed on between a client and a server, byte for byte and at once, and written to a file.
+"""Relays a conversation between a client and a server, byte for byte and at once, and records it in a file.
 
-A message is written before it is passed on, so a response never precedes its request, and nothing that the client or
-the server has received is missing.
+A message is recorded before it is relayed, so a response never precedes its request, and no received message is
+missing.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
     from gaia_mcp.server.stdio.descriptors import GuardedPipes
 
-# What a server has written before its end is in its pipe already; only a client that does not read takes longer.
+# The output of an exited server is already in its pipe; only a client that does not read takes longer.
 LAST_WORDS_SECONDS = 1.0
 
 
 class Recording:
-    """The file that one conversation is added to, in whole lines only. `on_problem` is told, once, why nothing more is
-    recorded.
+    """The file that one conversation is appended to, in whole lines only. `on_problem` is called once, with the reason,
+    if recording stops.
 
-    Raises `ConfigFileError` for a file that is something else, that cannot be written, or that another conversation is
-    being added to.
+    Raises `ConfigFileError` for a file that is not a recording, that cannot be written, or that another process is
+    appending to.
     """
 
     def __init__(self, path: Path, server: str, on_problem: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class Recording:
         self.problem = ""
         self._on_problem = on_problem
         self._path = path
-        # Held to add a message.
+        # Held to append a message.
         self._lock = threading.Lock()
         self._began = time.monotonic()
         is_new = not os.path.lexists(path)
@@ -65,14 +65,14 @@ class Recording:
             raise
 
     def said(self, sender: str, record: bytes) -> None:
-        """Add a message. What goes wrong is in `problem`; the conversation goes on."""
+        """Append a message. A failure is in `problem`; the conversation continues."""
         with self._lock:
-            # Taken here, so that no line has an earlier time than the one above it.
+            # Taken under the lock, so that times never decrease.
             ms = int((time.monotonic() - self._began) * 1000)
             self._write(message_line(sender, record, ms, self._mask))
 
     def fail(self, problem: str) -> None:
-        """Record no more."""
+        """Stop recording."""
         if not self.problem:
             self.problem = problem
             self._on_problem(f"{self._path}: nothing more is recorded: {problem}")
@@ -81,7 +81,7 @@ class Recording:
         return self.masker().value(value)
 
     def _whole_lines(self) -> int:
-        """How many bytes there are, without a line that was cut off once."""
+        """The size of the file in bytes, without a partial last line."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise ConfigFileError(self._path, "is not a regular file", case="recording-file")
         self._keep_others_out()
@@ -103,7 +103,7 @@ class Recording:
 
     def _keep_others_out(self) -> None:
         if os.name == "nt":
-            return  # There is no lock there that a reader would not run into.
+            return  # On Windows a lock would also block readers.
         import fcntl
 
         try:
@@ -121,7 +121,7 @@ class Recording:
             self.fail(str(problem.strerror))
 
     def _append(self, line: bytes) -> None:
-        """Add a whole line, or nothing. Raises `OSError`."""
+        """Append a whole line, or nothing. Raises `OSError`."""
         left = memoryview(line)
         try:
             while left:
@@ -134,7 +134,7 @@ class Recording:
 
 
 class Relay:
-    """Passes on what a client, on our own pipes, and a server send to each other, until one of them ends."""
+    """Relays between a client, on our own stdin and stdout, and a server, until one of them ends."""
 
     def __init__(self, pipes: GuardedPipes, child: Child, recording: Recording) -> None:
         self._pipes = pipes
@@ -143,7 +143,7 @@ class Relay:
         self._ended = threading.Event()
 
     def run(self) -> int:
-        """The exit status that the server has chosen for itself, 0 if it was left no choice. Raises `SpawnError`."""
+        """The exit status of the server if it exited by itself, 0 if it was stopped. Raises `SpawnError`."""
         self._child.start()
         patience = Deadline(LONGEST_SECONDS)
         heard = self._passing(SERVER, self._child.read, self._pipes.write)
@@ -163,7 +163,7 @@ class Relay:
     def _pass(self, sender: str, read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
         lines = LineBuffer()
         try:
-            # One of them has gone, and the other is told by the end of its input.
+            # One of them has ended; the other notices by the end of its input.
             with suppress(OSError):
                 while data := read():
                     self._record(sender, lines, data)

@@ -1,4 +1,4 @@
-"""A program that answers the sampling requests of a server. It is never run by a shell.
+"""A program that answers the sampling requests of a server. It is run without a shell.
 
 It reads the request's `params` as JSON from its stdin, and prints the result as JSON, or the text of the message.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The name of the program in errors about its process.
 _NAME = "sampling program"
-# What it wrote before it ended is in the pipes already.
+# The output of an exited program is already in the pipes.
 SETTLE_SECONDS = 0.5
 
 
@@ -41,7 +41,7 @@ def program_of(line: str) -> list[str]:
 
 
 class Sampler:
-    """Runs the program once for each request, for `seconds` at most. `close()` ends what runs."""
+    """Runs the program once for each request, for `seconds` at most. `close()` stops running programs."""
 
     def __init__(self, program: Sequence[str], seconds: float | None = None) -> None:
         self._program = program
@@ -56,7 +56,7 @@ class Sampler:
         return partial(self._answer, server)
 
     def close(self) -> None:
-        """End every program that runs, from any thread, and start no other."""
+        """Stop all running programs, and start no others. May be called from any thread."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
@@ -104,7 +104,7 @@ class Sampler:
         return b"".join(parts)
 
     def _result(self, text: str) -> dict[str, Any]:
-        """The result of the request. Raises `_FailedError` for a text that is not one."""
+        """The result of the request. Raises `_FailedError` for invalid output."""
         message = {"role": "assistant", "model": Path(self._program[0]).name}
         try:
             given = parse_json(text)
@@ -120,7 +120,7 @@ class Sampler:
 
 
 class _FailedError(Exception):
-    """Why there is no result, as what the program did."""
+    """The reason why there is no result, as a predicate of the program."""
 
 
 def _read(child: Child, parts: list[bytes]) -> None:
@@ -129,7 +129,7 @@ def _read(child: Child, parts: list[bytes]) -> None:
 
 
 def _write(child: Child, data: bytes, deadline: Deadline) -> None:
-    # What does not read its input may answer all the same.
+    # A program that does not read its input may answer all the same.
     with contextlib.suppress(OSError):
         child.write(data, deadline)
     child.close_stdin()

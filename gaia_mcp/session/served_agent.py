@@ -1,4 +1,4 @@
-"""Code that a child serves, and cannot load: the child reports that and ends, and here it is the error of the code."""
+"""Errors of code that a child cannot load: the child reports the error and exits, and here it becomes an exception."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.errors import MCPError
 
-# The two lines in which the command line reports an error.
+# The two lines of an error report of the command line.
 _REPORT = r"(?m)^error: (?P<kind>agent|handler) (?P<target>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
 
 
 def explained(error: MCPError, entry: ServerEntry) -> MCPError:
-    """`error` of the server of `entry`: an `AgentError` or a `HandlerError` if the server is code that could not be
-    loaded.
+    """`error` from the server of `entry`, or an `AgentError` or `HandlerError` in its place if the server's code could
+    not be loaded.
     """
     if type(error) is not ServerExitedError or not error.returncode:
         return error
@@ -32,6 +32,6 @@ def explained(error: MCPError, entry: ServerEntry) -> MCPError:
     if reports[-1]["kind"] == "handler":
         return HandlerError(entry.name, problem, hint=hint)
     if problem.endswith("contains no agent class"):
-        # Many a Python file is a server of its own.
+        # Many Python files are MCP servers themselves.
         return AgentError(entry.name, problem, case="agent-missing")
     return AgentError(entry.name, problem, hint=hint)

@@ -1,4 +1,4 @@
-"""One server in use, with everything that a front may ask of it. Nothing of the client under it shows through."""
+"""One server in use: the complete interface for fronts. It hides the client underneath."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from gaia_mcp.session.prestart import Prestarted
 
 
-# A server that has answered everything and does not end with its input is not worth more of a person's time.
+# All requests have been answered: the user should not wait longer for a server that ignores the end of its input.
 GRACE_SECONDS = 1.0
-# What is only good for the next TAB is not worth more of a person's time either.
+# The user should not wait longer for a list that only the next TAB completion needs.
 SETTLE_SECONDS = 1.0
 
 
 class Answerers(NamedTuple):
-    """What answers the requests of a server, as a `Host` has them. What it asks is masked before they see it."""
+    """The functions that answer the requests of a server, as for a `Host`. The requests are masked first."""
 
     elicit: Elicit | None = None
     roots: Roots = ()
@@ -45,15 +45,15 @@ class Answerers(NamedTuple):
 
 
 class Session:
-    """The server of `entry` while `observer` uses it. All requests share `deadline`; without one, each request has the
-    time that the entry allows.
+    """The server of `entry`, used by `observer`. All requests share `deadline`; without one, each request has the
+    timeout of the entry.
 
     `answerers` answer the server's requests; `on_log` is called with its log messages. `prestarted` is used as the
     server's process if it was started for this very entry.
 
-    Every request raises what is in `gaia_mcp.errors`: `ConnectError`, `DeadlineError`, `ProtocolError`, among these
-    `PeerError` for what the server refuses, and `NotOfferedError` where it does not declare the capability. A request
-    connects again if the server has gone since the one before it. May be used from several threads.
+    Every request raises errors of `gaia_mcp.errors`: `ConnectError`, `DeadlineError`, `ProtocolError`, in particular
+    `PeerError` for an error response, and `NotOfferedError` if the server does not declare the capability. A request
+    reconnects if the connection has ended since the previous one. May be used from several threads.
 
     Raises `EntryError` and `VariableUnsetError`.
     """
@@ -69,7 +69,7 @@ class Session:
         prestarted: Prestarted | None = None,
     ) -> None:
         self.entry = entry
-        # What was wrong with the lists that were asked for last, in words.
+        # Messages about problems of the lists that were requested last.
         self.problems: list[str] = []
         self._deadline = deadline
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
@@ -90,7 +90,7 @@ class Session:
             child=ahead.child if ahead is not None else None,
         )
         self._on_change: Callable[[Change], None] | None = None
-        # What the use of the server has failed with.
+        # The errors with which the use of the server has failed.
         self._failures: list[PeerError] = []
         self._remembered = Remembered(cache, lambda item: self.masker().definition(item))
 
@@ -100,13 +100,13 @@ class Session:
     # The connection.
 
     def start(self) -> None:
-        """Start the server, without a message to it yet. Raises `SpawnError`."""
+        """Start the server without sending it anything. Raises `SpawnError`."""
         self._client.start()
 
     def open(self) -> Peer:
-        """Connect and agree on a version, also again after the server has gone."""
+        """Connect and agree on a version, also again after the connection has ended."""
         peer = self._client.open(self._deadline or Deadline(self._client.timeout))
-        # Only now: some servers must be asked to announce changes, and connecting need not wait for that.
+        # Only now: announcing changes may take a request, which must not delay connecting.
         self._client.on_list_changed = self._list_changed
         return peer
 
@@ -122,60 +122,60 @@ class Session:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the server declares; empty while not connected."""
+        """The capabilities that the server declares; empty while not connected."""
         return self._client.capabilities
 
     def is_connected(self) -> bool:
-        """Whether the server is there."""
+        """Whether the connection is open."""
         return self._client.is_connected()
 
     def check_alive(self, *, reconnects: bool = True) -> None:
-        """Ask whether the server is there. Without `reconnects` raises why a server has gone."""
+        """Check that the server responds. Without `reconnects` raises why the connection has ended."""
         self._client.check_alive(self._time(), reconnects=reconnects)
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
-        """End the server for good, with `grace_seconds` for each step; how that went, None if nothing was running. May
-        be called twice.
+        """Stop the server for good, with `grace_seconds` for each step. Returns how it ended, None if none was running.
+        May be called twice.
         """
-        # Some end a subscription with an error when their input ends. Nothing that is announced from now on counts.
+        # Some servers end a subscription with an error when their input ends. Changes from now on are ignored.
         self._client.on_list_changed = None
         stopped = self._client.close(grace_seconds)
         self._stderr_log.end(self._client.exit_status)
-        # Not before: what it wrote with its answer may have been read later.
+        # Not before: stderr that it wrote along with its response may be read later.
         for failure in self._failures:
             failure.is_logged = self._stderr_log.has_begun
         return stopped
 
     def explained(self, error: MCPError) -> MCPError:
-        """What to report of an error that the use of the server has ended with, without what the server was given."""
+        """The error to report for an error of this session, without the secrets that the server was given."""
         from gaia_mcp.session.served_agent import explained
 
         told = explained(error, self.entry)
         masker = self.masker()
         told.message, told.hint = masker.text(told.message), masker.text(told.hint)
         told.args = (told.message,)
-        # A part of a definition may stand in it.
+        # It may contain a part of a tool definition.
         told.facts = masker.value(told.facts)
         if isinstance(told, PeerError):
             self._failures.append(told)
         return told
 
-    # What the server offers.
+    # The features of the server.
 
     def find_tool(self, name: str) -> MCPTool | None:
-        """The tool of that name as it is, without reading more pages than needed; None if the server has none. What is
-        shown of it is to be `masked_tool`.
+        """The tool of that name, unmasked, without reading more pages than needed; None if the server has none. Apply
+        `masked_tool` before it is shown.
 
         Raises `ToolExcludedError` for one that the entry excludes.
         """
         return self._client.find_tool(name, self._time())
 
     def tools(self) -> list[MCPTool]:
-        """All tools, masked; none from a server that offers none. They are remembered for what does not connect."""
+        """All tools, masked; none from a server without tools. They are cached for programs that do not connect."""
         return [self.masked_tool(tool) for tool in self._tools(self._time())]
 
     def masked_tool(self, tool: MCPTool) -> MCPTool:
-        """A tool with a definition that does not repeat what the server was given, but for what it is called by."""
+        """A tool whose definition contains none of the server's secrets, except in the names needed to call it."""
         definition = self.masker().definition(tool.definition)
         if definition is tool.definition:
             return tool
@@ -184,13 +184,13 @@ class Session:
         return read_tools([definition], trusts_hints=tool.trusts_hints)[0][0]
 
     def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
-        """The tool's result as the server sent it, also one that reports a failure (`isError`). A call that may have
-        left is never sent again. Its structured content is not checked.
+        """The tool's result as the server sent it, even if it reports a failure (`isError`). A call that may have been
+        sent is never sent again. The structured content is not validated.
         """
         return self._client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
 
     def prompts(self) -> list[dict[str, Any]]:
-        """All prompts, masked. They are remembered as tools are."""
+        """All prompts, masked. They are cached, as the tools are."""
         self._remembered.asking("prompts")
         found = self._declared("prompts", self._client.list_prompts)
         self._remembered.keep("prompts", found, self._client.freshness.get("prompts/list"))
@@ -205,12 +205,12 @@ class Session:
         return self._declared("resources", self._client.list_resources)
 
     def resources_and_templates(self) -> list[dict[str, Any]]:
-        """All resources, then all templates of resources. They are remembered as tools are."""
+        """All resources, then all resource templates. They are cached, as the tools are."""
         self._remembered.asking("resources")
         found, problems = self.resources(), self.problems
         found += self._masked(self._client.list_resource_templates(self._time()))
         self.problems = [*problems, *self._client.tool_problems]
-        # Both lists are one in the memory, as fresh as the older one.
+        # Both are one list in the cache, with the freshness of the less fresh one.
         fresh = self._client.freshness.get("resources/list")
         if fresh is not None:
             fresh = fresh.with_page(self._client.freshness.get("resources/templates/list"))
@@ -224,8 +224,9 @@ class Session:
     def complete(
         self, reference: dict[str, str], argument: str, value: str, arguments: Mapping[str, str] | None = None
     ) -> Completion:
-        """What `value`, the beginning of `argument`, may become. `reference` is that of the specification,
-        `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`; `arguments` are known already.
+        """The completions of `value`, the beginning of `argument`. `reference` is that of the specification,
+        `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`; `arguments` are the other
+        arguments that are already known.
         """
         return self._client.complete(reference, argument, value, arguments, self._time())
 
@@ -235,11 +236,11 @@ class Session:
         self.problems = list(self._client.tool_problems)
         return found
 
-    # What the server announces.
+    # Notifications of the server.
 
     def watch(self, on_change: Callable[[Change], None]) -> None:
-        """Call `on_change` with every change that the server announces from now on. It is called where the server's
-        answers are read, so it must not ask anything of the server.
+        """Call `on_change` with every change that the server announces from now on. It is called on the thread that
+        reads, so it must not send requests to the server.
         """
         self._on_change = on_change
         self._client.on_resource_updated = lambda uri: on_change(ResourceUpdated(uri))
@@ -247,38 +248,38 @@ class Session:
         self._client.on_not_granted = lambda kind: on_change(NotGranted(kind))
 
     def subscribe(self, uri: str) -> None:
-        """Have changes of a resource announced, also after the server has been started again."""
+        """Subscribe to changes of a resource, also after the server has been restarted."""
         self._client.subscribe_resource(uri, self._time())
 
     def set_log_level(self, level: str) -> None:
-        """Have log messages sent from `level` upwards, if the server has any. Raises `LocalProtocolError` for a level
-        that does not exist.
+        """Request log messages from `level` upwards, if the server declares logging. Raises `LocalProtocolError` for an
+        unknown level.
         """
         self._client.set_log_level(level, self._time())
 
-    # What is known of it without asking.
+    # Available without a request.
 
     def masker(self) -> Masker:
-        """Masks what the server was given and must not be shown."""
+        """A masker for the secrets that were passed to the server."""
         return self._client.masker()
 
     def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr so far, without its secrets."""
+        """The end of the server's stderr so far, without secrets."""
         return self._client.stderr_tail()
 
     def last_line(self) -> str:
-        """The last line that the server has written to stderr so far, without its secrets."""
+        """The last line of the server's stderr so far, without secrets."""
         return one_line(self.stderr_tail().rstrip().rpartition("\n")[2])
 
     def noise(self) -> str:
-        """What the server wrote to its stdout that is not MCP, in words; empty if nothing."""
+        """A description of the server's output that is not MCP; empty if there is none."""
         return self._client.host.noise()
 
     def settle(self) -> None:
-        """Bring up to date what is remembered of the tools, in a second at most.
+        """Update the cached tools, in a second at most.
 
-        They are remembered if a search for one has shown them all; and asked for once more if they were known and have
-        changed since: some servers make up their tools only when they know their client.
+        They are cached if a search for one has listed them all. They are requested again if they were known and have
+        changed since: some servers create their tools only once they know their client.
         """
         if self._client.all_seen is not None:
             self._remembered.keep_new(self._client.all_seen, self._client.freshness.get("tools/list"))
@@ -296,20 +297,20 @@ class Session:
         problems: list[str] = []
         try:
             found = self._client.fetch_tools(deadline, logs_problems=False)
-            # Another thread may have ended the session meanwhile.
+            # Another thread may have closed the session meanwhile.
             listed = self._client.listed_tools() or found
         except PeerError as error:
-            # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
+            # Some servers do not declare their tools, so all are asked; those without tools may respond with an error.
             if self.peer is None or "tools" in self.capabilities:
                 problems = [_unsupported("tools", error)]
         self.problems = [*self._client.tool_problems, *problems]
-        # Also what the entry excludes: it may be changed, and the cache is read through its filter.
+        # Including the tools that the entry excludes: it may change, and its filter is applied when the cache is read.
         fresh = self._client.freshness.get("tools/list")
         self._remembered.keep("tools", [tool.definition for tool in listed], fresh)
         return found
 
     def _declared(self, kind: str, ask: Callable[[Deadline], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The items of a list, masked; none from a server that declares it and does not support it."""
+        """The items of a list, masked; none from a server that declares the capability but does not know the method."""
         try:
             found = self._masked(ask(self._time()))
         except PeerError as error:
@@ -329,7 +330,7 @@ class Session:
     def _masking(
         self, answer: Callable[[dict[str, Any]], dict[str, Any]] | None
     ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-        """`answer`, given the questions masked: they may repeat what the server was given."""
+        """`answer` with masked requests: they may contain the server's secrets."""
         return (lambda params: answer(self.masker().definition(params))) if answer is not None else None
 
     def _new_stderr_log(self, observer: Observer) -> StderrLog:
@@ -339,15 +340,15 @@ class Session:
 
 
 def unsupported(kind: str) -> str:
-    """The problem of a server that declares a capability, and answers that it does not know the request for its list.
+    """The problem of a server that declares a capability, but responds that the method for its list is unknown.
 
-    It works without; what it has of the others can be used.
+    It is not fatal: the server's other features can be used.
     """
     return f"it declares {kind}, and does not support {kind}/list"
 
 
 def _unsupported(kind: str, error: PeerError) -> str:
-    """Raises `error` if it is another one."""
+    """Raises `error` if it has another cause."""
     if error.code != METHOD_NOT_FOUND:
         raise error
     return unsupported(kind)
@@ -363,9 +364,8 @@ def connected(
     on_log: OnLog | None = None,
     prestarted: Prestarted | None = None,
 ) -> Iterator[Session]:
-    """A session that has been opened, and is closed whatever happens. Without `on_log` the observer is given the
-    server's log messages. What the server wrote to stdout beside MCP is a remark at the end, unless something failed:
-    then the error says so.
+    """An open session, which is always closed. Without `on_log` the observer gets the server's log messages. Output of
+    the server to stdout that is not MCP is a remark at the end; after a failure it is part of the error.
     """
     name = entry.name
     session = Session(

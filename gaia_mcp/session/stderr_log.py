@@ -1,7 +1,7 @@
-"""What a server writes to stderr while it is in use: kept in the log of this run and, where that is wanted, shown.
+"""The stderr of a server in use: written to the log of this run and, if requested, shown.
 
-A server is started before most of the program is loaded, and most servers are silent: what this needs is loaded with
-the first byte.
+A server is started before most of the program is loaded, and most servers write nothing: the modules needed here are
+loaded with the first byte.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class StderrLog:
         return self._log is not None
 
     def hear(self, data: bytes) -> None:
-        """The server has written this."""
+        """The server has written `data`."""
         with self._lock:
             log = self._log or self._begin()
             log.hear(data)
             text = self._lines.feed(data) if self._lines is not None else b""
-        # Without the lock: `end` must not wait for a reader that does not read.
+        # Without the lock: `end` must not wait for a terminal or pipe that blocks.
         if text and self._show is not None:
             self._show(text)
 
     def end(self, status: int | None) -> None:
-        """The server has ended, with this exit status if that is known. May be called twice."""
+        """The server has ended, with this exit status, None if unknown. May be called twice."""
         with self._lock:
             text = self._lines.rest() if self._lines is not None else b""
             if self._log is not None:

@@ -1,4 +1,4 @@
-"""The error for a tool that is not among those which a server offers."""
+"""The error for a tool that a server does not list."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnknownError:
-    """The error for the tool `name`, where `known` are the names of those that `session` has listed last: with why, if
-    the server has it and it cannot be called, else with the name that may have been meant.
+    """The error for the tool `name`, which is not in `known`, the names that `session` listed last. It contains the
+    reason if the server has the tool but it cannot be called, else a suggestion of a similar name.
     """
     server, tool = session.entry.name, f"tool {name!r} "
     for problem in session.problems:

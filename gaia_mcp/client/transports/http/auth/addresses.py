@@ -1,7 +1,7 @@
-"""URLs of authorization: which may be used, and which lead nearer to this machine than the server that named them.
+"""URLs of authorization: which may be used, and which are closer to this machine than the server that named them.
 
-A metadata document comes from outside, and everything in it is fetched from here. So it may use https alone, but for
-servers on this machine, and a server of the Internet names no address of this machine or its network.
+A metadata document is untrusted, and its URLs are fetched from this machine. So they must be https, except on this
+machine, and a server on the Internet must not name addresses of this machine or its network.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from urllib.parse import SplitResult, urlsplit
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Longer than any real one; it is printed, and opened in a browser.
 MAX_URL_CHARS = 4096
-# Everything that a URL may hold: no blank, no control character, nothing that is not ASCII.
+# The characters of a URL: no blanks, no control characters, only ASCII.
 _URL = re.compile(r"[!-~]+")
 
 
 class UnacceptableError(ValueError):
-    """What came from outside breaks a rule. The message completes a sentence that begins with what it is."""
+    """A value from a server violates a rule. The message completes a sentence whose subject is the value."""
 
 
 class Reach(IntEnum):
@@ -32,29 +32,29 @@ class Reach(IntEnum):
 
 
 def reach_of(host: str) -> Reach:
-    """How far away a host is by its name: an address, or `localhost`. Another name may be anywhere."""
+    """How far away a host is, judged by its name: an address or `localhost`. Any other name counts as Internet."""
     if is_localhost(host):
         return Reach.MACHINE
     try:
         return _reach_of_address(ipaddress.ip_address(host.strip("[]").partition("%")[0]))
     except ValueError:
-        # Resolvers read these as addresses too: 127.1, 2130706433, 0x7f000001.
+        # Resolvers accept these as addresses too: 127.1, 2130706433, 0x7f000001.
         return Reach.MACHINE if _is_number(host) else Reach.INTERNET
 
 
 def nearest(addresses: Iterable[str]) -> Reach:
-    """How far away a host is that has these addresses: as far as the nearest of them."""
+    """How far away a host with these addresses is: as far as the nearest of them."""
     return min((reach_of(address) for address in addresses), default=Reach.INTERNET)
 
 
 def is_localhost(host: str) -> bool:
-    """Whether the name is one of this machine, wherever it is looked up."""
+    """Whether the name always means this machine."""
     name = host.rstrip(".").lower()
     return name == "localhost" or name.endswith(".localhost")
 
 
 def check_url(url: object, about: str, nearest_allowed: Reach) -> str:
-    """`url`, which may be fetched or opened. Raises `UnacceptableError`, with `about` as what it is."""
+    """`url`, if it may be fetched or opened. Raises `UnacceptableError`, which names it as `about`."""
     parts = split(url, about)
     assert isinstance(url, str)  # noqa: S101 (`split` has seen to that)
     reach = reach_of(parts.hostname or "")
@@ -66,12 +66,12 @@ def check_url(url: object, about: str, nearest_allowed: Reach) -> str:
 
 
 def split(url: object, about: str) -> SplitResult:
-    """The parts of an absolute URL of HTTP, without user and fragment. Raises `UnacceptableError`."""
+    """The parts of an absolute HTTP URL without user and fragment. Raises `UnacceptableError`."""
     if not isinstance(url, str) or not _URL.fullmatch(url) or len(url) > MAX_URL_CHARS:
         raise UnacceptableError(f"{about} is not a URL")
     try:
         parts = urlsplit(url)
-        # A host is looked up in this form, which has no empty or very long label. UnicodeError is a ValueError.
+        # Hosts are looked up in this form, which allows no empty or very long label. UnicodeError is a ValueError.
         is_whole = parts.scheme in DEFAULT_PORTS and bool((parts.hostname or "").encode("idna")) and parts.port != 0
     except ValueError:
         is_whole = False
@@ -90,12 +90,12 @@ def origin_of(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path of a URL without a slash at its end. Raises `UnacceptableError`."""
+    """The path of a URL without a trailing slash. Raises `UnacceptableError`."""
     return split(url.partition("#")[0], "the URL").path.rstrip("/")
 
 
 def canonical(url: str) -> str:
-    """The URL of a server as a resource (RFC 8707): no query, no fragment, no slash at its end.
+    """The URL of a server as a resource (RFC 8707): no query, no fragment, no trailing slash.
 
     Raises `UnacceptableError`.
     """
@@ -103,7 +103,7 @@ def canonical(url: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Whether what is granted for `resource` is for the server at `url`: the same origin, and a path above or equal.
+    """Whether a grant for `resource` covers the server at `url`: the same origin, and the same or a parent path.
 
     Raises `UnacceptableError`.
     """

@@ -1,4 +1,4 @@
-"""The authorization request that a person answers in a browser, and the redirect that brings the answer back.
+"""The authorization request that the user answers in a browser, and the redirect with the response.
 
 PKCE S256 binds the code to this attempt, `state` binds the redirect to it, and `iss` (RFC 9207) binds it to the
 authorization server that was asked. All three are checked before anything of the redirect is used or shown.
@@ -24,7 +24,7 @@ MAX_REDIRECT_CHARS = 16384
 
 
 class DeniedError(Exception):
-    """The authorization server, or the person, has refused. `code` is that of RFC 6749."""
+    """The authorization server, or the user, has denied access. `code` is that of RFC 6749."""
 
     def __init__(self, code: str, description: str) -> None:
         super().__init__(f"{code}: {description}" if description else code)
@@ -32,11 +32,11 @@ class DeniedError(Exception):
 
 
 class ForeignRedirectError(Exception):
-    """A redirect that belongs to no authorization of ours: its state is another, or missing."""
+    """A redirect of another authorization: its state differs, or is missing."""
 
 
 class Attempt(NamedTuple):
-    """One authorization that was begun, and what its redirect is checked against."""
+    """One authorization in progress, with the values that its redirect is checked against."""
 
     server: AuthorizationServer
     client_id: str
@@ -47,7 +47,7 @@ class Attempt(NamedTuple):
     verifier: str
 
     def url(self) -> str:
-        """The URL that the person opens. Raises `UnacceptableError` if the server has no place for it, or no PKCE."""
+        """The URL for the user to open. Raises `UnacceptableError` without an authorization endpoint or PKCE."""
         endpoint = self.server.authorization_endpoint
         if endpoint is None:
             raise UnacceptableError("has no authorization_endpoint")
@@ -66,16 +66,16 @@ class Attempt(NamedTuple):
         if self.scopes:
             query["scope"] = " ".join(self.scopes)
         if OFFLINE in self.scopes:
-            # OpenID Connect gives a refresh token only with consent.
+            # OpenID Connect issues a refresh token only with consent.
             query["prompt"] = "consent"
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(query)}"
 
     def is_answered_by(self, redirect: str) -> bool:
-        """Whether a redirect belongs to this attempt: its URL, or the query of it."""
+        """Whether a redirect, given as URL or query, belongs to this attempt."""
         return hmac.compare_digest(_fields(redirect).get("state", "").encode(), self.state.encode())
 
     def code_in(self, redirect: str) -> str:
-        """The code that a redirect brings: its URL, or the query of it.
+        """The code in a redirect, given as URL or query.
 
         Raises `ForeignRedirectError`, `UnacceptableError` for another issuer or without a code, and `DeniedError`.
         """
@@ -102,7 +102,7 @@ def begun(
     scopes: Sequence[str],
     random: tuple[bytes, bytes],
 ) -> Attempt:
-    """An authorization with new secrets, made of two times `SECRET_BYTES` of `random`."""
+    """A new authorization, whose secrets are made of two times `SECRET_BYTES` of `random`."""
     state, verifier = map(base64url, random)
     return Attempt(server, client_id, redirect_uri, resource, tuple(scopes), state, verifier)
 
@@ -113,7 +113,7 @@ def base64url(data: bytes) -> str:
 
 
 def _fields(redirect: str) -> dict[str, str]:
-    """The parameters of the query; a repeated one makes all of it worthless."""
+    """The parameters of the query; empty if one is repeated."""
     text = redirect.strip()
     if len(text) > MAX_REDIRECT_CHARS:
         return {}

@@ -1,4 +1,4 @@
-"""What a channel knows of authorization: which headers a request needs, and whether to repeat one that was refused."""
+"""The interface of authorization for a channel: the headers of a request, and whether to repeat a rejected one."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ if TYPE_CHECKING:
 class Authorizer(Protocol):
     """The authorization of requests to one server. Used from several threads at once.
 
-    Both methods raise `AuthorizationError` where the user has to act, and `DeadlineError`.
+    `headers` and `challenged` raise `AuthorizationError` if the user has to act, and `DeadlineError`.
     """
 
     def headers(self, method: str, url: str, deadline: Deadline) -> Mapping[str, str]:
-        """The headers that authorize one request, made anew for each: none without a token, or for a `url` of another
-        origin than the server's.
+        """The headers that authorize one request, computed for each: none without a token, or for a `url` with another
+        origin than the server.
         """
 
     def challenged(self, response: Response, deadline: Deadline) -> bool:
-        """A request was refused with 401 or 403, and so did not run. Whether to send it once more, with new `headers`.
+        """A request was rejected with 401 or 403, so it did not run. Returns whether to send it again, with new
+        `headers`.
 
-        Limits the repetitions by itself. False for a 403 that asks for no other scope.
+        Limits the repetitions itself. False for a 403 that requires no other scope.
         """
 
     def secrets(self) -> Sequence[str]:
-        """What was sent to the server and no error or log may repeat. Returns at once."""
+        """The secrets that were sent to the server and that no error or log may contain. Returns at once."""
 
 
 class NoAuthorizer:
-    """Authorizes nothing: for a server whose entry turns OAuth off, or has an `Authorization` header of its own, which
-    `has_header` tells.
+    """Authorizes nothing: for a server whose entry turns OAuth off, or has its own `Authorization` header, as
+    `has_header` states.
     """
 
     def __init__(self, server: str, *, has_header: bool = False) -> None:
@@ -43,7 +44,7 @@ class NoAuthorizer:
         self._has_header = has_header
 
     def headers(self, method: str, url: str, deadline: Deadline) -> Mapping[str, str]:  # noqa: ARG002 (the protocol)
-        """None."""
+        """No headers."""
         return {}
 
     def challenged(self, response: Response, deadline: Deadline) -> bool:  # noqa: ARG002
@@ -55,5 +56,5 @@ class NoAuthorizer:
         raise AuthorizationError(self._server, "requires authorization, which its entry turns off", case="oauth-off")
 
     def secrets(self) -> Sequence[str]:
-        """None of its own."""
+        """No secrets."""
         return ()

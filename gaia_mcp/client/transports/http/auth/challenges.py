@@ -20,14 +20,14 @@ _SCHEMES = ("bearer", "dpop")
 
 
 class Challenge(NamedTuple):
-    """What a response asks for. `scheme` is in lower case, empty if there is no challenge about OAuth."""
+    """The challenge of a response. `scheme` is in lower case, empty if there is no challenge about OAuth."""
 
     scheme: str = ""
     parameters: Mapping[str, str] = MappingProxyType({})
 
     @property
     def error(self) -> str:
-        """Why the request was refused, as a code."""
+        """The error code."""
         return self.parameters.get("error", "")
 
     @property
@@ -49,7 +49,7 @@ def challenge_in(headers: Iterable[str]) -> Challenge:
 
 
 def challenges_in(header: str) -> list[Challenge]:
-    """All challenges of one value of the header. What is malformed is left out."""
+    """All challenges in one header value. Malformed ones are skipped."""
     found: list[tuple[str, dict[str, str]]] = []
     for part in _PART.finditer(header[:MAX_HEADER_CHARS]):
         if part["scheme"] is not None:
@@ -62,6 +62,6 @@ def challenges_in(header: str) -> list[Challenge]:
 
 
 def scopes_in(value: object) -> tuple[str, ...]:
-    """The scopes in a text, without repetitions and what is no scope."""
+    """The valid scopes in a text, without repetitions."""
     words = value.split() if isinstance(value, str) else []
     return tuple(dict.fromkeys(word for word in words if _SCOPE.fullmatch(word)))

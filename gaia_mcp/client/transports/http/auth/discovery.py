@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 OF_RESOURCE = "the metadata of the resource"
 OF_SERVER = "the metadata of the authorization server"
-# What is answered where there is no server of MCP, of whichever era.
+# The statuses at a URL without an MCP server, of any era.
 _NOTHING_THERE = (404, 405, 410, *range(500, 600))
-# Of a URL that is named in an error because it is none.
+# The longest excerpt of an invalid URL in an error.
 MAX_SHOWN_CHARS = 200
 
 
 class Found(NamedTuple):
-    """A resource, and the authorization server that grants access to it. `wants_dpop` is about its tokens."""
+    """A resource, and the authorization server that grants access to it. `wants_dpop`: it requires DPoP tokens."""
 
     resource: ProtectedResource
     server: AuthorizationServer
@@ -45,7 +45,7 @@ def find(
     deadline: Deadline,
     status: int = 401,
 ) -> Found:
-    """The authorization server of the server at `url`, which has answered a request without a token with `status`.
+    """The authorization server of the server at `url`, which responded to a request without a token with `status`.
 
     Raises `AuthorizationError` and `DeadlineError`.
     """

@@ -1,4 +1,4 @@
-"""The token endpoint: one request, as the identity of the client and the binding of the tokens require."""
+"""The token endpoint: one request, with the authentication of the client and, for bound tokens, a DPoP proof."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNIQUE_BYTES = 16
 
 
 class Sources(NamedTuple):
-    """What the rules do not take by themselves: the time in seconds since 1970, and random bytes."""
+    """The sources of values that the rules take as arguments: the time in seconds since 1970, and random bytes."""
 
     now: Callable[[], float] = time.time
     random: Callable[[int], bytes] = os.urandom
@@ -47,7 +47,7 @@ def request_tokens(
     """
     nonce = ""
     while True:
-        # Each request has an assertion and a proof of its own: servers refuse one that they have seen.
+        # Each request has an assertion and a proof of its own: servers reject one that they have seen.
         try:
             assertion = ""
             if identity.method == "private_key_jwt":
@@ -82,7 +82,7 @@ def _secrets_in(fields: Mapping[str, str], headers: Mapping[str, str]) -> list[s
 
 
 def unsignable(fetcher: Fetcher, cause: UnsignableError) -> AuthorizationError:
-    """The error about a JWT that cannot be signed."""
+    """The error for a JWT that cannot be signed."""
     error = fetcher.error(f"cannot be used: its authorization {cause}")
     if cause.is_missing:
         error.case = "pyjwt-missing"

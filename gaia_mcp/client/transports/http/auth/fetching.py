@@ -1,7 +1,7 @@
 """Fetching for authorization: documents and tokens, with a limit on the size, the time and the redirects of each.
 
-What is fetched was named by others. No request goes to plain http, nor nearer to this machine than the MCP server is;
-none of a token follows a redirect.
+The URLs come from servers. No request uses plain http, or goes to a network closer to this machine than the MCP server;
+token requests follow no redirect.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 # Of any document: metadata has a few hundred bytes, tokens have some thousand.
 MAX_BYTES = 1 << 20
-# A document that takes longer does not come.
+# A document that takes longer will not arrive.
 FETCH_SECONDS = 15.0
 # Between `/path` and `/path/`, for instance.
 MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
-# Compressed, a small answer could be a huge one.
+# A compressed response could expand to a huge one.
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "MCP-Protocol-Version": STATELESS_VERSIONS[0]}
 
 
 class Reply(NamedTuple):
-    """What an endpoint answered. `document` is empty if it was no JSON object; `nonce` is that for DPoP."""
+    """The response of an endpoint. `document` is empty if the body is not a JSON object; `nonce` is that for DPoP."""
 
     status: int
     document: Mapping[str, Any]
@@ -50,14 +50,14 @@ class Reply(NamedTuple):
 
     @property
     def is_success(self) -> bool:
-        """Whether it did what was asked."""
+        """Whether the request succeeded."""
         return 200 <= self.status < 300
 
 
 class Fetcher:
-    """Fetches what the authorization of one server needs; `server` is its name, for errors. To be closed.
+    """Sends the requests for the authorization of one server; `server` is its name, for errors. Must be closed.
 
-    It `is_trusted` where the user has named the authorization server: that may be anywhere.
+    With `is_trusted` the user has configured the authorization server: it may be on any network.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class Fetcher:
 
     @property
     def nearest(self) -> Reach:
-        """How near what is fetched may be: as near as the server."""
+        """The closest network that requests may go to: that of the server."""
         if self._nearest is None:
             self._nearest = self._reach(urlsplit(self._url).hostname or "")
         return self._nearest
 
     def document(self, url: str, about: str, deadline: Deadline) -> dict[str, Any] | None:
-        """The JSON object at `url`; None if there is none, as a 404 or an HTML page tells.
+        """The JSON object at `url`; None if there is none, for example a 404 or an HTML page.
 
         `about` names it in errors. Raises `AuthorizationError` and `DeadlineError`.
         """
@@ -125,16 +125,16 @@ class Fetcher:
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a form, or a JSON `body`, to an endpoint. Raises `AuthorizationError` and `DeadlineError`, not for an
-        error that the endpoint answers with.
+        """Send a form, or a JSON `body`, to an endpoint. Raises `AuthorizationError` and `DeadlineError`, but returns
+        an error response.
         """
         content: dict[str, Any] = {"data": dict(form)} if form is not None else {"json": body}
         status, answered, data = self._exchange("POST", url, about, deadline, headers=headers, **content)
         return Reply(status, _parsed(data) or {}, answered.get("dpop-nonce", ""))
 
     def refusal(self, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> tuple[int, list[str]]:
-        """Send a request to the server itself. Its status, and the challenges that came with it; nothing else of the
-        response is read. Raises `AuthorizationError` and `DeadlineError`.
+        """Send a request to the server itself. Returns the status and the challenges; the rest of the response is not
+        read. Raises `AuthorizationError` and `DeadlineError`.
         """
         import httpx2
 
@@ -149,11 +149,11 @@ class Fetcher:
             raise self.error(f"cannot be reached: {cause}") from cause
 
     def error(self, problem: str, *, hint: str = "") -> AuthorizationError:
-        """The error about the server."""
+        """An `AuthorizationError` for the server."""
         return AuthorizationError(self.server, problem, hint=hint)
 
     def unusable(self, reason: str) -> AuthorizationError:
-        """The error about a server whose authorization breaks a rule, which its owner alone can change."""
+        """The error for a server whose authorization violates a specification, which only its owner can fix."""
         return AuthorizationError(self.server, f"cannot be used: {reason}", case="authorization-invalid")
 
     def _exchange(
@@ -172,7 +172,7 @@ class Fetcher:
                     size += len(piece)
                     if size > MAX_BYTES:
                         raise self.unusable(f"{about} at {url} is larger than {MAX_BYTES >> 20} MB")
-                # A body of no known length ends with its connection, also where that is because of the time.
+                # A body without a length ends with its connection, even when the time limit closed it.
                 if part.expired:
                     raise self._late(url, about, deadline)
                 return response.status_code, response.headers, b"".join(pieces)
@@ -205,7 +205,7 @@ class Fetcher:
 
     def _reach(self, host: str) -> Reach:
         reach = reach_of(host)
-        # A proxy looks the name up by itself, in a network of its own.
+        # A proxy resolves the name itself, in its own network.
         if reach is not Reach.INTERNET or is_proxied(host):
             return reach
         return nearest(self._resolve(host))
@@ -222,14 +222,14 @@ class Fetcher:
 
 
 def is_proxied(host: str) -> bool:
-    """Whether the environment has requests to `host` sent through a proxy."""
+    """Whether requests to `host` go through a proxy, according to the environment."""
     from urllib.request import getproxies, proxy_bypass
 
     return bool({"http", "https", "all"} & set(getproxies())) and not proxy_bypass(host)
 
 
 def addresses_of(host: str) -> list[str]:
-    """The addresses of a host; none if it cannot be looked up, which the connection will report."""
+    """The addresses of a host; none if it cannot be resolved, which the connection will report."""
     try:
         return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):

@@ -1,6 +1,6 @@
-"""Grants: what an authorization server has granted for a resource, and to which identity of the client.
+"""Grants: the tokens that an authorization server has issued for a resource, and the client's identity.
 
-They are kept by issuer and resource, found by the URL of a server, and changed by one process at a time.
+They are stored by issuer and resource, found by the URL of a server, and changed by one process at a time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FOLDER = "tokens"
 
 
 class Grant(NamedTuple):
-    """A grant. `tokens` is None once they were refused: then only the identity is left, for the next login.
+    """A grant. `tokens` is None once they were rejected: then only the identity is left, for the next login.
 
-    `requested` are the scopes that were asked for. `dpop_key` is the private key that the tokens are bound to, as PEM.
-    `unreadable` tells why tokens that there are cannot be read; nothing that is secret is known then.
+    `requested` are the requested scopes. `dpop_key` is the private key that the tokens are bound to, as PEM.
+    `unreadable` is the reason why the stored tokens cannot be read; the grant has no secrets then.
     """
 
     resource: str
@@ -53,10 +53,10 @@ def granted(
     dpop_key: str,
     now: float,
 ) -> Grant:
-    """What `server` has granted to `identity` with the response `document` of its token endpoint, where these `scopes`
-    were asked for. `dpop_key` is what tokens are bound to, if they are.
+    """The grant of `server` to `identity`, from the response `document` of its token endpoint to a request for
+    `scopes`. `dpop_key` is the key that DPoP tokens are bound to.
 
-    Raises `UnacceptableError` for a document without a token that can be used.
+    Raises `UnacceptableError` for a document without a usable token.
     """
     tokens = read_tokens(document, now, scopes)
     return Grant(
@@ -73,14 +73,14 @@ def granted(
 
 
 class Grants:
-    """The grants that are kept under the folder of the configuration."""
+    """The grants that are stored in the configuration folder."""
 
     def __init__(self, config_folder: Path) -> None:
         self._store = CredentialStore(config_folder / FOLDER)
 
     def find(self, url: str, client_id: str = "") -> Grant | None:
-        """The grant for the server at `url`: of several that which is closest to it, then the newest. With a
-        `client_id` only one of that client.
+        """The grant for the server at `url`: of several, the one with the most specific resource, then the newest. With
+        a `client_id` only a grant of that client.
 
         Raises `ConfigFileError` for a file that cannot be read.
         """
@@ -92,17 +92,17 @@ class Grants:
         return self._read(name_of(issuer, resource))
 
     def all(self) -> list[Grant]:
-        """All grants, in no order."""
+        """All grants, in no particular order."""
         return [grant for name in self._store.names() if (grant := self._read(name)) is not None]
 
     @contextmanager
     def locked(self, issuer: str, resource: str, deadline: Deadline) -> Iterator[None]:
-        """Hold the lock of one grant, against all processes. Raises `ConfigFileError` if it is not free in time."""
+        """Hold the inter-process lock of one grant. Raises `ConfigFileError` if it is not free in time."""
         with self._store.locked(name_of(issuer, resource), deadline.remaining()):
             yield
 
     def keep(self, grant: Grant) -> None:
-        """Keep a grant, in the place of the one before. The caller holds its lock. Raises `ConfigFileError`."""
+        """Store a grant, in place of an earlier one. The caller holds its lock. Raises `ConfigFileError`."""
         tokens = grant.tokens
         document: dict[str, Any] = {
             "resource": grant.resource,
@@ -123,7 +123,7 @@ class Grants:
         self._store.write(name_of(grant.issuer, grant.resource), document, secret)
 
     def forget(self, grant: Grant) -> None:
-        """Drop a grant. The caller holds its lock. Raises `ConfigFileError`."""
+        """Delete a grant. The caller holds its lock. Raises `ConfigFileError`."""
         self._store.forget(name_of(grant.issuer, grant.resource))
 
     def _of_origin(self, url: str) -> Iterator[Grant]:
@@ -165,14 +165,14 @@ class Grants:
                 float(document["granted_at"]),
                 unreadable,
             )
-            # A file that was moved, or edited, is for no other server than its name says.
+            # A moved or edited file must not be used for another server than its name states.
             return grant if name == name_of(grant.issuer, grant.resource) else None
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
 
 def unreadable_login(server: str, grant: Grant) -> AuthorizationError:
-    """Why the tokens of a grant for `server` cannot be used, nor ended, although there are some."""
+    """The error for tokens of `server` that exist but cannot be read, and so neither used nor revoked."""
     problem = f"has a login in the system's keyring, which cannot be read: {grant.unreadable}"
     if grant.unreadable == NO_PACKAGE:
         return AuthorizationError(server, problem, case="keyring-missing")
@@ -180,7 +180,7 @@ def unreadable_login(server: str, grant: Grant) -> AuthorizationError:
 
 
 def name_of(issuer: str, resource: str) -> str:
-    """What a grant is filed under. It tells neither. Raises `UnacceptableError`."""
+    """The file name of a grant, which reveals neither argument. Raises `UnacceptableError`."""
     return f"{_prefix(resource)}{_digest(issuer, canonical(resource))}"
 
 

@@ -1,6 +1,6 @@
-"""The identity of the client at an authorization server: which there are, which to use, and how it proves itself.
+"""The identity of the client at an authorization server: its kinds, and how it authenticates.
 
-An identity belongs to the issuer that gave it, and is shown to no other.
+An identity belongs to the issuer that gave it, and is sent to no other.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 
 CLIENT_NAME = "gaia-mcp"
-# Longer than any real one; it is kept, and sent with every request for a token.
+# Longer than any real one; it is stored, and sent with every token request.
 MAX_CHARS = 4096
 Method = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
-# In the order in which they are chosen for a client with a secret.
+# In order of preference for a client with a secret.
 _WITH_SECRET: tuple[Method, ...] = ("client_secret_basic", "client_secret_post")
 _METHODS: tuple[Method, ...] = ("none", *_WITH_SECRET)
 
 
 class Identity(NamedTuple):
-    """A client as an authorization server knows it. `redirect_uri` is the one that was registered, if any was."""
+    """A client as registered at an authorization server. `redirect_uri` is the registered one, if any."""
 
     client_id: str
     method: Method = "none"
@@ -32,7 +32,7 @@ class Identity(NamedTuple):
 
 
 def configured_identity(client_id: str, secret: str, server: AuthorizationServer) -> Identity:
-    """A client that was registered beforehand. Raises `UnacceptableError` if its secret cannot be shown."""
+    """A client that was registered beforehand. Raises `UnacceptableError` if the server accepts no secret."""
     if not secret:
         return Identity(client_id)
     methods = server.token_methods
@@ -50,7 +50,7 @@ def document_identity(url: str) -> Identity:
 def registration(redirect_uri: str, scopes: Sequence[str], server: AuthorizationServer) -> dict[str, Any]:
     """The request that registers this program (RFC 7591)."""
     methods = server.token_methods
-    # A program on a person's machine cannot keep a secret from that person.
+    # A program on a user's machine cannot keep a secret from that user.
     method = next((each for each in _METHODS if methods is None or each in methods), "none")
     request: dict[str, Any] = {
         "client_name": CLIENT_NAME,

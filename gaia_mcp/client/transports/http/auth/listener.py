@@ -1,7 +1,7 @@
-"""The loopback listener that the browser brings the answer of a login to.
+"""The loopback listener for the redirect of a login.
 
-It is bound before the browser opens, so that no other program can take its place; it takes the one redirect that
-belongs to the login, answers with a plain page, and is closed whatever happens.
+It is bound before the browser opens, so that no other program can take its port; it accepts the one redirect that
+belongs to the login, responds with a plain page, and is always closed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from socketserver import TCPServer
 
 PATH = "/callback"
-# A browser that opens a connection and sends nothing is let go.
+# A browser that opens a connection and sends nothing is disconnected.
 REQUEST_SECONDS = 5
 _POLL_SECONDS = 0.05
 _PAGE = (
@@ -32,10 +32,10 @@ class PortTakenError(Exception):
 
 
 class Listener:
-    """Listens on this machine from its making until `close`. Port 0 stands for any that is free.
+    """Listens on this machine from its creation until `close`. Port 0 selects any free port.
 
-    With `is_localhost` the redirect URI names `localhost`, as clients are registered by hand, and both addresses of
-    that name are listened on. Raises `PortTakenError`.
+    With `is_localhost` the redirect URI names `localhost`, as in manual registrations, and it listens on both addresses
+    of that name. Raises `PortTakenError`.
     """
 
     def __init__(self, port: int = 0, *, is_localhost: bool = False) -> None:
@@ -59,11 +59,11 @@ class Listener:
         self.close()
 
     def expect(self, is_ours: Callable[[str], bool]) -> None:
-        """Take a redirect from now on whose URL `is_ours`."""
+        """From now on accept a redirect whose URL satisfies `is_ours`."""
         self._is_ours = is_ours
 
     def take(self, seconds: float) -> str | None:
-        """The path and query of the redirect, once; None if it does not come within `seconds`."""
+        """The path and query of the redirect, once; None if it does not arrive within `seconds`."""
         try:
             return self._redirects.get(timeout=seconds)
         except Empty:
@@ -84,12 +84,12 @@ class Listener:
                 raise PortTakenError from cause
             if host == "127.0.0.1":
                 raise
-            return  # This machine has no such address, so no browser goes there.
+            return  # This machine has no such address, so no browser uses it.
         self._servers.append(server)
         threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="gaia-mcp login", daemon=True).start()
 
     def _answer(self, path: str) -> tuple[int, str]:
-        """The status and the words for a request."""
+        """The status and the text for a request."""
         if path.partition("?")[0] != PATH:
             return 404, REFUSED
         if not self._is_ours(path):
@@ -102,7 +102,7 @@ class Listener:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    # A connection that was closed a moment ago does not keep the port; on Windows this would let two programs have it.
+    # A recently closed connection must not block the port; on Windows this would let two programs share it.
     allow_reuse_address = os.name != "nt"
 
     def __init__(self, host: str, port: int, answer: Callable[[str], tuple[int, str]]) -> None:
@@ -111,11 +111,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        # The one of HTTPServer looks up the name of this machine, which may take long.
+        # HTTPServer would look up the name of this machine, which may take long.
         TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that has gone is no error of ours."""
+        """Ignore the error: the browser has disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Answer with a page without a script, a link, or anything of the request."""
+        """Respond with a page without a script, a link, or anything from the request."""
         status, words = self.server.answer(self.path)
         page = _PAGE.format(words).encode()
         self.send_response(status)
@@ -137,8 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(page)
 
     def version_string(self) -> str:
-        """Nothing about versions."""
+        """Reveal no versions."""
         return "gaia-mcp"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (of the base class)
-        """Nothing: the path holds the code."""
+        """Log nothing: the path contains the code."""

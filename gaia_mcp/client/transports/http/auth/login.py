@@ -1,4 +1,4 @@
-"""A login: a person grants access in a browser, or pastes the URL that their browser was sent to."""
+"""A login: the user grants access in a browser, or pastes the URL that the browser was redirected to."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.settings import Settings
     from gaia_mcp.deadline import Deadline
 
-# How often it is asked whether a redirect was pasted meanwhile.
+# How often to check whether a redirect was pasted.
 SLICE_SECONDS = 0.1
 
 
 class Login(NamedTuple):
-    """One login: everything that its steps share."""
+    """One login: the values that its steps share."""
 
     found: Found
     settings: Settings
@@ -55,9 +55,10 @@ class Login(NamedTuple):
     deadline: Deadline
 
     def grant(self, scopes: tuple[str, ...], *, is_again: bool = False) -> Grant:
-        """What the person grants of these scopes; it is not kept yet. With `is_again` the client is registered anew.
+        """Let the user grant these scopes. Returns the grant, not yet stored. With `is_again` the client is registered
+        again.
 
-        Raises `AuthorizationError`, and `DeadlineError` if no answer comes.
+        Raises `AuthorizationError`, and `DeadlineError` if no redirect arrives.
         """
         try:
             return self._granted(scopes, is_again=is_again)
@@ -114,7 +115,7 @@ class Login(NamedTuple):
         raise DeadlineError(server, "to its login in the browser", self.deadline.allowed, case="login")
 
     def _listener(self, before: Identity | None) -> Listener:
-        """Where the browser is sent to: to the port that was registered, as far as one was."""
+        """The listener for the redirect, on the registered port if there is one."""
         port = self.settings.callback_port
         try:
             if self.settings.client_id and port:
@@ -146,10 +147,10 @@ class Login(NamedTuple):
         return read_registration(reply.document, asked)
 
     def _registered(self) -> Identity | None:
-        """The identity that the same issuer gave before."""
+        """The identity from an earlier registration at the same issuer."""
         if self.settings.client_id or (self.settings.client_document and self.found.server.takes_documents):
             return None
         kept = self.grants.read(self.found.server.issuer, self.found.resource.identifier)
-        # The secret of one that cannot be read is not known.
+        # The secret of an unreadable one is unknown.
         is_usable = kept is not None and kept.identity.redirect_uri and not kept.unreadable
         return kept.identity if kept is not None and is_usable else None

@@ -1,6 +1,6 @@
-"""Tokens without a person: client credentials, the identity of a workload, and that of a company's employee.
+"""Tokens without a login: with client credentials, a workload identity, or an employee's identity token.
 
-A request that is refused is neither repeated nor replaced by another kind: what was configured is wrong then.
+A rejected request is neither repeated nor replaced by another grant type: then the configuration is wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def obtained(
     sources: Sources,
     deadline: Deadline,
 ) -> Grant:
-    """What the authorization server grants to this program; it is not kept yet.
+    """The grant of the authorization server to this program, not yet stored.
 
     Raises `AuthorizationError` and `DeadlineError`.
     """
@@ -90,7 +90,7 @@ def _identity(found: Found, settings: Settings) -> Identity:
 
 
 def _exchanged(document: Mapping[str, Any]) -> str:
-    """The grant that the provider of identities gave (RFC 8693): it has no type that a token would have."""
+    """The assertion that the identity provider issued (RFC 8693). It is not an access token: `token_type` is unused."""
     token = document.get("access_token")
     if not isinstance(token, str) or document.get("issued_token_type") != ID_JAG:
         raise UnacceptableError("got no identity assertion from the provider of identities")

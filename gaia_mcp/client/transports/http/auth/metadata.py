@@ -1,4 +1,4 @@
-"""Metadata: where a resource and an authorization server describe themselves, and what of that is believed."""
+"""Metadata of a resource and of an authorization server: where to find it, and how it is validated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gaia_mcp.client.transports.http.auth.challenges import scopes_in
 OF_RESOURCE = "/.well-known/oauth-protected-resource"
 OF_SERVER = "/.well-known/oauth-authorization-server"
 OF_OPENID = "/.well-known/openid-configuration"
-# Of a list in a document; more would only be printed and sent back.
+# The items of a list in a document; more would only be printed and sent back.
 MAX_ITEMS = 200
-# The one method of PKCE that is used.
+# The only PKCE method that is used.
 S256 = "S256"
 
 
 class ProtectedResource(NamedTuple):
-    """The metadata of a resource (RFC 9728), as far as it is used. `identifier` is as the server published it."""
+    """The metadata of a resource (RFC 9728), as far as used. `identifier` is as the server published it."""
 
     identifier: str
     issuers: tuple[str, ...]
@@ -34,7 +34,7 @@ class ProtectedResource(NamedTuple):
 
 
 class AuthorizationServer(NamedTuple):
-    """The metadata of an authorization server (RFC 8414), as far as it is used; None for what it does not have."""
+    """The metadata of an authorization server (RFC 8414), as far as used; None for missing members."""
 
     issuer: str
     token_endpoint: str
@@ -43,22 +43,22 @@ class AuthorizationServer(NamedTuple):
     revocation_endpoint: str | None = None
     scopes: tuple[str, ...] = ()
     challenge_methods: tuple[str, ...] = ()
-    # None where it does not tell.
+    # None if not stated.
     token_methods: tuple[str, ...] | None = None
     takes_documents: bool = False
     sends_issuer: bool = False
 
 
 def resource_places(url: str, named: str) -> list[str]:
-    """Where the metadata of the server at `url` may be, in order: at the URL that its challenge `named`, else at the
-    well-known ones. Raises `UnacceptableError` for a `url` that is none of HTTP.
+    """The possible URLs of the metadata of the server at `url`, in order: the URL that its challenge `named`, else the
+    well-known ones. Raises `UnacceptableError` for a `url` that is not an HTTP URL.
     """
     origin, path = origin_of(url), path_of(url)
     return list(dict.fromkeys([*([named] if named else []), f"{origin}{OF_RESOURCE}{path}", f"{origin}{OF_RESOURCE}"]))
 
 
 def server_places(issuer: str) -> list[str]:
-    """Where the metadata of an authorization server may be, in order. Raises `UnacceptableError`."""
+    """The possible URLs of the metadata of an authorization server, in order. Raises `UnacceptableError`."""
     origin, path = origin_of(issuer), path_of(issuer)
     if not path:
         return [f"{origin}{OF_SERVER}", f"{origin}{OF_OPENID}"]
@@ -66,7 +66,7 @@ def server_places(issuer: str) -> list[str]:
 
 
 def read_resource(document: Mapping[str, Any], url: str) -> ProtectedResource:
-    """The metadata of the server at `url`. Raises `UnacceptableError` if it is that of another resource."""
+    """The metadata of the server at `url`. Raises `UnacceptableError` if it describes another resource."""
     identifier = document.get("resource")
     if not isinstance(identifier, str) or not covers(identifier, url):
         raise UnacceptableError("it is about another resource")
@@ -78,13 +78,13 @@ def read_resource(document: Mapping[str, Any], url: str) -> ProtectedResource:
 
 
 def read_server(document: Mapping[str, Any], issuer: str | None, nearest: Reach) -> AuthorizationServer:
-    """The metadata of the authorization server `issuer`, or with None of whichever the document names. Its endpoints
-    must not be nearer than `nearest`.
+    """The metadata of the authorization server `issuer`, or with None of the one that the document names. Its endpoints
+    must not be closer to this machine than `nearest`.
 
     Raises `UnacceptableError` for another issuer, and for an endpoint that must not be used.
     """
     named = check_url(document.get("issuer"), "its issuer", nearest)
-    # Some publish a slash that stands for the empty path, and leave it out elsewhere.
+    # Some servers publish the empty path as a slash, and leave the slash out elsewhere.
     if issuer is not None and named != issuer and (path_of(issuer) or named.rstrip("/") != issuer.rstrip("/")):
         raise UnacceptableError("it is about another issuer")
 
@@ -107,7 +107,7 @@ def read_server(document: Mapping[str, Any], issuer: str | None, nearest: Reach)
 
 
 def usual_server(url: str) -> AuthorizationServer:
-    """The authorization server of an MCP server of 2025-03-26 without any metadata: the usual paths of its origin.
+    """The authorization server of an MCP server of 2025-03-26 without metadata: the default paths of its origin.
 
     Raises `UnacceptableError`, also if that is not https.
     """

@@ -1,6 +1,6 @@
-"""OAuth as a channel uses it: the token of each request, and what follows when a server refuses one.
+"""OAuth for a channel: the token of each request, and the reaction to a rejected request.
 
-Loads nothing until a grant is kept or a server has asked for one.
+Loads nothing until there is a stored grant or a server has required authorization.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.deadline import Deadline
 
-# As the official SDKs: a server that refuses so many tokens in a row will refuse the next.
+# As in the official SDKs: a server that rejects so many tokens in a row will reject the next.
 MAX_AUTHORIZATIONS = 3
-# A server that rejects its own nonces, or a token that was renewed just now. Several threads may meet the same refusal.
+# For a server that rejects its own nonces, or a token that was just renewed. Several threads may get the same response.
 MAX_REPETITIONS = 10
 WINDOW_SECONDS = 60.0
 NONCE_WANTED = "use_dpop_nonce"
@@ -37,10 +37,10 @@ INSUFFICIENT = "insufficient_scope"
 
 
 class OAuth:
-    """The authorization of requests to the server at `url`, whose grants are kept under `config_folder`.
+    """The authorization of requests to the server at `url`, whose grants are stored in `config_folder`.
 
-    Without a `person` there is no login: an error tells that one is due. `context` makes what TLS connections to the
-    authorization server are made with, if that is not the system's. Used from several threads at once.
+    Without a `person` there is no login: an error reports that one is required. `context` returns the TLS context for
+    the authorization server, if it is not the system's. Used from several threads at once.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class OAuth:
         self._grant: Grant | None = None
         self._has_looked = False
         self._nonce = ""
-        # When tokens were asked for, and when requests were repeated without that.
+        # The times at which tokens were requested, and at which requests were repeated without a new token.
         self._authorizations: deque[float] = deque(maxlen=MAX_AUTHORIZATIONS)
         self._repetitions: deque[float] = deque(maxlen=MAX_REPETITIONS)
 
@@ -109,8 +109,8 @@ class OAuth:
         return () if tokens is None else [secret for secret in (tokens.access, tokens.refresh) if secret]
 
     def log_in(self, headers: Mapping[str, str], scopes: tuple[str, ...], deadline: Deadline) -> Grant:
-        """A new grant, whatever there is already, with these `scopes` and those that were asked for before. `headers`
-        are what every request to the server has. Raises as `challenged` does.
+        """A new grant, even if there is one, with these `scopes` and those requested before. `headers` are those of
+        every request to the server. Raises as `challenged` does.
         """
         from gaia_mcp.client.transports.http.auth.challenges import challenge_in
         from gaia_mcp.client.transports.http.auth.probing import PROBE, PROBE_HEADERS
@@ -147,7 +147,7 @@ class OAuth:
 
     @contextmanager
     def _locked(self, deadline: Deadline) -> Iterator[None]:
-        # Another thread may be waiting for a person.
+        # Another thread may be waiting for the user.
         if not self._lock.acquire(timeout=deadline.remaining()):
             raise DeadlineError(self._server, "while it was authorized", deadline.allowed)
         try:
@@ -172,7 +172,7 @@ class OAuth:
         return self._grants.find(self._url, self._settings.client_id)
 
     def _current(self, deadline: Deadline) -> Grant | None:
-        """The grant as it is known, renewed if it is about to expire."""
+        """The known grant, renewed if it is about to expire."""
         if not self._has_looked:
             self._grant = self._look()
         tokens = self._grant.tokens if self._grant is not None else None
@@ -181,7 +181,7 @@ class OAuth:
         return self._grant
 
     def _has_other(self, used: str | None) -> bool:
-        """Whether there is another token than the one that was refused: another thread or process has seen to it."""
+        """Whether the token differs from the rejected one: another thread or process has replaced it."""
         if self._grant is None or self._grant.tokens is None or self._grant.tokens.header() == used:
             self._grant = self._look()
         return self._grant is not None and self._grant.tokens is not None and self._grant.tokens.header() != used
@@ -198,7 +198,7 @@ class OAuth:
         return self._grant is not None
 
     def _missing_scopes(self, challenge: Challenge) -> tuple[str, ...]:
-        """What was asked for and what the challenge asks for. Raises `AuthorizationError` if that is nothing new."""
+        """The scopes requested before and those of the challenge. Raises `AuthorizationError` if none are new."""
         from gaia_mcp.client.transports.http.auth.scopes import is_more, union
 
         requested = self._grant.requested if self._grant is not None else ()
@@ -235,12 +235,12 @@ class OAuth:
             return obtained(found, self._settings, scopes, fetcher, self._sources, deadline)
         from gaia_mcp.client.transports.http.auth.login import Login
 
-        assert self._person is not None  # noqa: S101 (or nobody would have been asked)
+        assert self._person is not None  # noqa: S101 (checked before a login)
         login = Login(found, self._settings, self._grants, fetcher, self._person, self._sources, deadline)
         return login.grant(scopes)
 
     def _keep(self, grant: Grant, deadline: Deadline) -> None:
-        """Keep the grant, and none of another issuer for the same resource: the server has moved on."""
+        """Store the grant, and delete those of other issuers for the resource: the server has changed its issuer."""
         grants = self._grants
         for kept in grants.all():
             if kept.resource == grant.resource and kept.issuer != grant.issuer:
@@ -251,7 +251,7 @@ class OAuth:
         self._grant, self._has_looked = grant, True
 
     def _check_issuer(self, found: Found) -> None:
-        """A secret of the entry goes to the first authorization server that the server names, and then to no other."""
+        """Raise if the server names another authorization server than before, which must not get the entry's secrets."""
         settings = self._settings
         if not (settings.client_secret or settings.private_key or settings.assertion) or settings.issuer:
             return
@@ -292,7 +292,7 @@ class OAuth:
         return self._is_allowed(self._repetitions)
 
     def _is_allowed(self, before: deque[float]) -> bool:
-        """Whether less than the limit has happened in the last minute; it happens now."""
+        """Whether fewer events than the limit were recorded in the last minute; records one now."""
         now = self._sources.now()
         if len(before) == before.maxlen and now - before[0] < WINDOW_SECONDS:
             return False

@@ -1,4 +1,4 @@
-"""The person who grants access, as a program shows them a URL."""
+"""The user who grants access: the interface through which a program shows them a URL."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Protocol
 
 
 class Person(Protocol):
-    """Who is asked to grant access. A program that has a person derives a class from this one, with a `show` of its
-    own. It is called on a thread of the client, while a request waits: within the time of that request.
+    """The user who is asked to grant access. An interactive program subclasses it and implements `show`, which is
+    called on a thread of the client while a request waits, within the deadline of that request.
     """
 
     def show(self, url: str) -> None:
-        """Have the person open `url` in a browser, which then comes back to this machine. Returns at once."""
+        """Ask the user to open `url` in a browser, which is then redirected to this machine. Returns at once."""
 
     def pasted(self) -> str | None:
-        """The URL that the person has pasted since the last time: that at which a browser on another machine has
-        ended. None without one. Asked again and again, so it returns at once.
+        """The URL that the user has pasted since the last call, to which a browser on another machine was redirected.
+        None without one. Polled, so it returns at once.
         """
         return None

@@ -1,6 +1,6 @@
-"""The request that shows a server's challenge: `server/discover`, which runs no tool, as the stateless era sends it.
+"""The request that elicits a server's challenge: `server/discover` of the stateless era, which runs no tool.
 
-A server of the handshake era refuses it for another reason, but not before it has asked for a token.
+A server of the handshake era rejects it for another reason, but only after it has checked the token.
 """
 
 from __future__ import annotations

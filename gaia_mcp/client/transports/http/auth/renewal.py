@@ -1,6 +1,6 @@
 """Renewal: an access token that has expired is replaced with the refresh token, by one process at a time.
 
-A server that rotates refresh tokens takes each once, and may end the grant when it sees one twice.
+A server that rotates refresh tokens accepts each once, and may revoke the grant if one is used twice.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 def renewed(
     grant: Grant, grants: Grants, settings: Settings, fetcher: Fetcher, sources: Sources, deadline: Deadline
 ) -> Grant | None:
-    """The grant with tokens that take the place of those in `grant`, as they are kept now. None if there are none: they
-    were refused for good, or another process has logged out.
+    """The stored grant, with new tokens in place of those in `grant`. None if there are none: the refresh token was
+    rejected for good, or another process has logged out.
 
-    Raises `AuthorizationError` and `DeadlineError`, with everything as it was, and `ConfigFileError`.
+    Raises `AuthorizationError` and `DeadlineError`, without changing anything, and `ConfigFileError`.
     """
     with grants.locked(grant.issuer, grant.resource, deadline):
         kept = grants.read(grant.issuer, grant.resource)
         if kept is None or kept.tokens is None:
             return None
         if grant.tokens is None or kept.tokens.access != grant.tokens.access:
-            return kept  # Another process was quicker.
+            return kept  # Another process has renewed it.
         if not kept.tokens.refresh:
             return None
         try:

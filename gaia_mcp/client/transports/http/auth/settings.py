@@ -1,11 +1,11 @@
-"""What an entry says about the authorization of its server, ready for use: variables expanded, secrets fetched."""
+"""The authorization settings of an entry, ready for use: variables expanded, secrets read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-# How a program gets a token without a person, by the word in an entry.
+# The grant types without a user, as written in an entry.
 CLIENT_CREDENTIALS = "client_credentials"
 JWT_BEARER = "jwt_bearer"
 ENTERPRISE = "enterprise"
@@ -13,12 +13,12 @@ GRANTS = (CLIENT_CREDENTIALS, JWT_BEARER, ENTERPRISE)
 
 
 class Settings(NamedTuple):
-    """The settings; empty for what the entry does not name.
+    """The settings; empty if the entry does not set them.
 
-    `grant` is one of `GRANTS`, or empty where a person logs in. `issuer` pins the authorization server, and
-    `metadata_url` the place of its metadata. `client_document` is the URL of a document that describes this program.
-    `private_key` is PEM, for `algorithm`. `assertion` is the JWT of a workload, or the ID token of a person at the
-    identity provider of their company, whose token endpoint is `provider` and where this program is `provider_client`.
+    `grant` is one of `GRANTS`, or empty if a user logs in. `issuer` pins the authorization server, and `metadata_url`
+    the URL of its metadata. `client_document` is the URL of a document that describes this program. `private_key` is
+    PEM, for `algorithm`. `assertion` is the JWT of a workload, or a user's ID token from their company's identity
+    provider, whose token endpoint is `provider` and where this program's client id is `provider_client`.
     """
 
     client_id: str = ""
@@ -37,10 +37,10 @@ class Settings(NamedTuple):
 
     @property
     def is_for_programs(self) -> bool:
-        """Whether a token is had without a person."""
+        """Whether a token is obtained without a user."""
         return self.grant != ""
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """The settings of an entry's members, whose names are the fields. Those that are not there have their defaults."""
+    """The settings in an entry's members, whose names are the fields. Missing ones have their defaults."""
     return Settings(**{**values, "scopes": tuple(values.get("scopes", ()))})

@@ -1,6 +1,6 @@
 """Signed JWTs: the assertion of a client, and the proofs that bind a token to a key (DPoP, RFC 9449).
 
-PyJWT signs, which is an optional extra, and `cryptography` makes the keys.
+PyJWT, an optional extra, signs, and `cryptography` generates the keys.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from gaia_mcp.client.transports.http.auth.authorization import base64url
 if TYPE_CHECKING:
     from types import ModuleType
 
-# As the official SDKs: long enough for a slow network and clocks that differ.
+# As in the official SDKs: long enough for a slow network and clock skew.
 ASSERTION_SECONDS = 300
-# What servers accept for the assertion of a client, and what is used for proofs.
+# The algorithms that servers accept for a client assertion, and the one for proofs.
 ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA")
 PROOF_ALGORITHM = "ES256"
 
 
 class UnsignableError(Exception):
-    """No JWT can be signed: without PyJWT (`is_missing`), or with that key."""
+    """A JWT cannot be signed: PyJWT is not installed (`is_missing`), or the key is unusable."""
 
     def __init__(self, problem: str, *, is_missing: bool = False) -> None:
         super().__init__(problem)
@@ -31,7 +31,7 @@ class UnsignableError(Exception):
 
 
 def client_assertion(client_id: str, key: str, algorithm: str, audience: str, now: float, unique: bytes) -> str:
-    """The JWT by which a client proves itself (RFC 7523, §2.2). `key` is PEM. Raises `UnsignableError`."""
+    """The JWT with which a client authenticates (RFC 7523, §2.2). `key` is PEM. Raises `UnsignableError`."""
     issued = int(now)
     claims = {
         "iss": client_id,
@@ -47,7 +47,7 @@ def client_assertion(client_id: str, key: str, algorithm: str, audience: str, no
 
 
 def check_signing() -> None:
-    """Raise `UnsignableError` if no JWT can be signed here: before anything is asked of a person."""
+    """Raise `UnsignableError` if PyJWT is missing: to be called before the user is asked anything."""
     _pyjwt()
 
 
@@ -103,7 +103,7 @@ def _signed(claims: dict[str, Any], key: str, algorithm: str, headers: dict[str,
     try:
         return str(jwt.encode(claims, key, algorithm=algorithm, headers=headers))
     except (jwt.PyJWTError, ValueError, TypeError) as cause:
-        # The key is in no message: what went wrong may quote it.
+        # The cause is not part of the message: it may quote the key.
         raise UnsignableError(f"cannot be signed with its private key and {algorithm}") from cause
 
 

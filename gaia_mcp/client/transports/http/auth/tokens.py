@@ -1,4 +1,4 @@
-"""Tokens: the requests for them, the responses, and how long they are good."""
+"""Tokens: the token requests, the responses, and their expiry."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.authorization import Attempt
     from gaia_mcp.client.transports.http.auth.identity import Identity
 
-# A token that ends while a request is under way is refused, so it is renewed a little earlier.
+# A token that expires during a request is rejected, so it is renewed a little earlier.
 EARLY_SECONDS = 30.0
-# A century: what is said to last longer has no end, and must not overflow.
+# A century: a longer lifetime counts as unlimited, and must not overflow.
 LONGEST_SECONDS = 3.2e9
 # Larger ones do not fit into the headers that servers accept.
 MAX_TOKEN_CHARS = 32768
@@ -29,13 +29,13 @@ JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 SECRET_FIELDS = (
     "assertion", "client_assertion", "client_secret", "code", "code_verifier", "refresh_token", "subject_token",
 )  # fmt: skip
-# Whether a refused request was about the tokens, or about the client itself.
+# The error codes that concern the token or code, and the client.
 GRANT_REFUSED = "invalid_grant"
 CLIENT_REFUSED = ("invalid_client", "unauthorized_client")
 
 
 class TokenRefusedError(Exception):
-    """The token endpoint has refused. `code` is that of RFC 6749, empty without one."""
+    """The token endpoint has rejected the request. `code` is that of RFC 6749, empty without one."""
 
     def __init__(self, code: str, description: str) -> None:
         super().__init__(f"{code}: {description}" if description else code)
@@ -43,8 +43,8 @@ class TokenRefusedError(Exception):
 
 
 class Tokens(NamedTuple):
-    """What was granted. `kind` is the scheme of the header; `expires_at` is in seconds since 1970, None if unknown, and
-    `early` the seconds before it at which they are renewed.
+    """The granted tokens. `kind` is the scheme of the header; `expires_at` is in seconds since 1970, None if unknown;
+    they are renewed `early` seconds before.
     """
 
     access: str
@@ -64,7 +64,7 @@ class Tokens(NamedTuple):
 
 
 def code_form(attempt: Attempt, code: str) -> dict[str, str]:
-    """The request that exchanges a code."""
+    """The form of the request that exchanges an authorization code."""
     return {
         "grant_type": "authorization_code",
         "code": code,
@@ -75,17 +75,19 @@ def code_form(attempt: Attempt, code: str) -> dict[str, str]:
 
 
 def refresh_form(refresh: str, resource: str) -> dict[str, str]:
-    """The request that renews tokens."""
+    """The form of the request that renews tokens."""
     return {"grant_type": "refresh_token", "refresh_token": refresh, "resource": resource}
 
 
 def authenticated(
     form: Mapping[str, str], identity: Identity, assertion: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The form and the headers of a request for tokens as this client makes it. `assertion` is its signed JWT."""
+    """The form and the headers of a token request with the authentication of this client. `assertion` is its signed
+    JWT.
+    """
     if identity.method == "client_secret_basic":
         both = f"{quote_plus(identity.client_id)}:{quote_plus(identity.secret)}"
-        # Named twice, for the authorization server of the official SDK looks for it in the form.
+        # In the form too, since the authorization server of the official SDK reads it there.
         named = {**form, "client_id": identity.client_id}
         return named, {"Authorization": f"Basic {base64.b64encode(both.encode()).decode('ascii')}"}
     more = {"client_id": identity.client_id}
@@ -97,7 +99,7 @@ def authenticated(
 
 
 def read_tokens(document: Mapping[str, Any], now: float, asked: Sequence[str], before: Tokens | None = None) -> Tokens:
-    """The tokens of a response. What it leaves out is as it was `before`, or as it was `asked`.
+    """The tokens in a response. A missing refresh token is taken from `before`, missing scopes from there or `asked`.
 
     Raises `UnacceptableError`.
     """
@@ -113,13 +115,13 @@ def read_tokens(document: Mapping[str, Any], now: float, asked: Sequence[str], b
     seconds = _seconds(document.get("expires_in"))
     if seconds is None:
         return Tokens(access, scheme, None, refresh, granted)
-    # One that lasts a minute must not be renewed at every other request.
+    # A token with a lifetime of a minute must not be renewed at every other request.
     early = min(EARLY_SECONDS, seconds / 10)
     return Tokens(access, scheme, now + seconds, refresh, granted, early)
 
 
 def refusal(document: Mapping[str, Any], secrets: Iterable[str] = ()) -> TokenRefusedError:
-    """The error in a response that refuses, without the `secrets` of the request, which some servers send back."""
+    """The error in an error response, without the `secrets` of the request, which some servers echo."""
     code, description = document.get("error"), document.get("error_description")
     masker = Masker(secrets)
     return TokenRefusedError(*(masker.text(text) if isinstance(text, str) else "" for text in (code, description)))
@@ -127,7 +129,7 @@ def refusal(document: Mapping[str, Any], secrets: Iterable[str] = ()) -> TokenRe
 
 def _seconds(value: object) -> float | None:
     if isinstance(value, str) and value.isdecimal():
-        value = int(value[:20])  # Some write it so.
+        value = int(value[:20])  # Some servers send a string.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
         return None
     return min(value, LONGEST_SECONDS)
