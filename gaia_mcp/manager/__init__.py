@@ -1,7 +1,7 @@
 """Many servers, or many handlers, behind one object; one that fails does not delay the others.
 
 An `MCPManager` connects handlers when they are first needed, and finds the owner of a tool. An `MCPClientManager` does
-so for servers, each of which is a handler then, and can connect all of them at once.
+the same for servers, wrapping each as a handler, and can connect all of them at once.
 
 >>> from gaia_mcp import MCPClientManager, MCPConfig
 >>> config = MCPConfig("servers.json")
@@ -30,5 +30,5 @@ if TYPE_CHECKING:
 
 __all__ = ["MCPClientManager"]
 
-# A handler is served without the client.
+# Serving a handler does not need the client.
 __getattr__ = lazily(__name__, {"gaia_mcp.manager.client_manager": ("MCPClientManager",)})

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass
 class FullDefinition(MCPToolDefinition):
-    """A tool with its whole `definition`: title, output schema, annotations and what else MCP knows."""
+    """A tool with its whole `definition`: title, output schema, annotations and all other members of MCP."""
 
     definition: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 class ClientHandler(MCPHandler):
-    """A remote MCP server: the tools of `client`, which is connected when they are first used.
+    """A remote MCP server as a handler: the tools of `client`, which is connected when they are first used.
 
-    A call has the `timeout` of `config`, which progress extends. `max_retries` is not used: a call that may have
-    reached the server is never sent again.
+    A call has the `timeout` of `config`, which progress extends. `max_retries` is ignored: a call that may have reached
+    the server is never sent again.
     """
 
     def __init__(self, client: MCPClient, config: MCPHandlerConfig, **options: Any) -> None:
         super().__init__(config, **options)
         self.client = client
         # Called, on the thread that reads and without an argument, when the server announces that its tools have
-        # changed. Only where nothing else listens to the client: an agent that does registers the tools anew itself.
+        # changed. Only if the client has no other listener: an agent that listens registers the tools itself.
         self.on_tools_changed: Callable[[], None] | None = None
 
     @property
@@ -56,12 +56,12 @@ class ClientHandler(MCPHandler):
         self._connected = True
 
     def list_tools(self) -> list[MCPToolDefinition]:
-        """The tools; none if the server does not know of any. Raises as `MCPClient.open` does."""
+        """The tools; none if the server does not support tools. Raises as `MCPClient.open` does."""
         try:
             tools = self.client.fetch_tools(Deadline(self.config.timeout))
         except PeerError as error:
             if error.code == METHOD_NOT_FOUND:
-                return []  # It has prompts or resources alone.
+                return []  # It has only prompts or resources.
             raise
         return [
             FullDefinition(tool.name, tool.description, tool.input_schema, self.name, tool.definition) for tool in tools
@@ -70,14 +70,14 @@ class ClientHandler(MCPHandler):
     def call_tool(self, name: str, arguments: dict[str, Any]) -> MCPToolResult:
         """Call a tool; a failure of the server or of the connection is a result too.
 
-        Raises `CallCancelledError` if the current call is cancelled, as the server then is told, and
+        Raises `CallCancelledError` if the current call is cancelled, after cancelling the request, and
         `NotConnectedError`.
         """
         call = current_call()
         deadline = Deadline(self.config.timeout, ceiling=LONGEST_REQUEST_SECONDS)
 
         def on_progress(report: Progressed) -> None:
-            with suppress(CallCancelledError):  # The deadline knows.
+            with suppress(CallCancelledError):  # The deadline is cancelled too.
                 call.progress(report.progress, report.total, report.text)
 
         forget = call.on_cancel(deadline.cancel)
@@ -91,7 +91,7 @@ class ClientHandler(MCPHandler):
         return failed(result["error"])
 
     def disconnect(self) -> None:
-        """Disconnect from the server, also while it is being connected."""
+        """Disconnect from the server, also while connecting."""
         self._connected = False
         self.client.disconnect()
 
@@ -105,9 +105,9 @@ class ClientHandler(MCPHandler):
 
 
 class AgentHandler(MCPHandler):
-    """An agent: the tools of `agent`, an `MCPAgent` or any object with the two methods that are served.
+    """An agent as a handler: the tools of `agent`, an `MCPAgent` or any object with its two required methods.
 
-    Arguments are checked against the tools' schemas, and `async def` tools run, as where the agent is served.
+    As when the agent is served, arguments are validated against the tools' schemas, and `async def` tools are run.
     """
 
     def __init__(self, agent: Any, config: MCPHandlerConfig, **options: Any) -> None:
@@ -120,7 +120,7 @@ class AgentHandler(MCPHandler):
         self.on_tools_changed: Callable[[], None] | None = None
 
     def connect(self) -> None:
-        """Read the agent's tools, and open it. Raises what the agent does."""
+        """Read the agent's tools, and open it. Raises what the agent raises."""
         from gaia_mcp.server.agent import AgentProvider
 
         self._provider = AgentProvider(self._agent, report=self._bubble_warning)
@@ -130,7 +130,7 @@ class AgentHandler(MCPHandler):
         self._connected = True
 
     def list_tools(self) -> list[MCPToolDefinition]:
-        """The tools. Raises what the agent does."""
+        """The tools. Raises what the agent raises."""
         return [
             FullDefinition(tool["name"], tool["description"], tool["inputSchema"], self.name, tool)
             for tool in self._answer("tools/list", {})["tools"]

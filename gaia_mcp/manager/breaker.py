@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-# The document of handlers has this number.
+# As specified in the document of handlers.
 MAX_CONSECUTIVE_ERRORS = 3
 
 
 class Admission(Enum):
-    """Whether a call may be made, and as what."""
+    """Whether a call is admitted, and in which role."""
 
     REFUSED = auto()
     ADMITTED = auto()
-    # The one call that finds out whether the handler can be used again.
+    # The single call that tests whether the handler can be used again.
     TRIAL = auto()
 
 
 class CircuitBreaker:
     """Opens at the third consecutive error, and then refuses every call.
 
-    With `cool_down_seconds` it admits one trial that long after it has opened: a success closes it, an error starts
-    the cool-down again. Without, it stays open. What was admitted before it opened does not change it any more.
-    `errors` is how many consecutive errors there were.
+    With `cool_down_seconds` it admits one trial that long after it has opened: a success closes it, an error restarts
+    the cool-down. Without, it stays open. The outcome of a call that was admitted before it opened is ignored. `errors`
+    is the number of consecutive errors.
     """
 
     def __init__(self, cool_down_seconds: float | None = None) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CappedProvider:
-    """Shows `provider` with the text of each tool's result cut to `max_bytes` bytes. What is not text stays whole."""
+    """Wraps `provider`, truncating the text of each tool result to `max_bytes` bytes. Other content is unchanged."""
 
     def __init__(self, provider: Provider, max_bytes: int) -> None:
         self._provider = provider

@@ -1,6 +1,6 @@
-"""Many servers at once: which are connected, which failed and why, and the tools of all of them.
+"""Many servers at once: the connected ones, the failed ones with reasons, and the tools of all of them.
 
-`MCPClientManager`, as GAIA's documents describe it. An `MCPManager`, for which servers are handlers, routes the tools.
+`MCPClientManager`, as GAIA's documents describe it. An `MCPManager`, with the servers as handlers, routes the tools.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class MCPClientManager:
     As in GAIA's documents (MCPClientManager), and beyond them: all methods may be called from several threads, and
     `host` returns, by a server's name, the host that responds to that server. The tools of all servers can be listed
     and called by name; a configured server is then connected when it is first needed. `stages` and `agents` of an entry
-    restrict who may use them. As a context manager it disconnects from
-    all servers at the end; also when it is garbage-collected, and when the program ends. In a forked process it has no
-    servers: they belong to the parent.
+    restrict who may use them. As a context manager it disconnects from all servers at the end; also when it is
+    garbage-collected, and when the program ends. In a forked process it has no servers: they belong to the parent.
 
     Raises `ConfigFileError` if the configuration cannot be read.
     """
@@ -52,12 +51,12 @@ class MCPClientManager:
         self._host = host
         self._handlers = ServerHandlers()
         self._connections = ServerConnections(self._handlers)
-        # As in GAIA, whose programs and tests look at it.
+        # As in GAIA, whose programs and tests read them.
         self._clients, self._failed = self._connections.clients, self._connections.failures
         self._tools = MCPManager(self._handlers, qualified_names=True)
         # Held to change the file.
         self._saving = threading.Lock()
-        # Held to make handlers of what the file holds, so that each server gets one.
+        # Held to create handlers from the file, so that each server gets one.
         self._reading = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -75,7 +74,7 @@ class MCPClientManager:
 
         Raises `ServerExistsError` and `EntryError` (`ValueError`s), `VariableUnsetError`, `ConnectError` (a
         `RuntimeError`) with the reason, also if it is removed meanwhile, and `ConfigFileError` if the entry cannot be
-        saved. Then nothing was saved, and nothing is left running.
+        saved. After an error nothing is saved, and nothing is left running.
         """
         check_server_name(name)
         check_type(read_entry(name, config))
@@ -88,7 +87,7 @@ class MCPClientManager:
         return handler.client
 
     def remove_server(self, name: str) -> None:
-        """Disconnect from a server and remove its entry, also while it is being connected or after that has failed.
+        """Disconnect from a server and remove its entry, also while connecting or after a failure to connect.
 
         For any other name a warning is logged. Raises `ConfigFileError` if the file cannot be changed, after
         disconnecting.
@@ -117,9 +116,9 @@ class MCPClientManager:
     def load_from_config(self) -> None:
         """Connect to all servers in the file that are neither connected nor disabled, in parallel.
 
-        The timeout of each entry is for connecting and listing the tools together. A server that fails does not delay
+        The timeout of each entry covers connecting and listing the tools together. A server that fails does not delay
         the others, and is in `get_status_report()` with the reason. Nothing is raised, as GAIA's documents promise: a
-        file that can no longer be read is logged. Ctrl-C gives up the servers that are not connected yet.
+        file that can no longer be read is logged. Ctrl-C cancels connecting to the remaining servers.
         """
         try:
             entries = self.config.get_servers()
@@ -145,9 +144,9 @@ class MCPClientManager:
             raise
 
     def disconnect_all(self) -> None:
-        """Disconnect from all servers, in parallel, and give up those that are being connected.
+        """Disconnect from all servers, in parallel, and cancel pending connections.
 
-        The failures are forgotten too; the file is not changed.
+        The failures are cleared too; the file is not changed.
         """
         self._connections.disconnect_all()
         self._tools.shutdown_all()
@@ -161,8 +160,8 @@ class MCPClientManager:
         self.load_from_config()
 
     def get_tools_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
-        """The tools, named `SERVER.TOOL`, of all servers that `agent` may use at `stage`; None for what the caller does
-        not name. Connects to the configured servers among them, in parallel.
+        """The tools, named `SERVER.TOOL`, of all servers that `agent` may use at `stage`; None if the caller has no
+        agent or stage. Connects to the configured servers among them, in parallel.
 
         A server that fails is left out, with the reason in `get_status_report()`.
         """
@@ -177,7 +176,7 @@ class MCPClientManager:
     def find_tool(
         self, tool_name: str, *, stage: str | None = None, agent: str | None = None
     ) -> MCPToolDefinition | None:
-        """The tool that `call_tool` would call, None if there is none that the caller may use."""
+        """The tool that `call_tool` would call; None if no such tool is in the caller's scope."""
         known = self._handlers.state()
         found = self._tools.find_tool(tool_name, stage=stage, agent=agent)
         if found is None and self._read_config() is not known:
@@ -187,9 +186,9 @@ class MCPClientManager:
     def call_tool(
         self, tool_name: str, arguments: dict[str, Any], *, stage: str | None = None, agent: str | None = None
     ) -> MCPToolResult:
-        """Call a tool: `SERVER.TOOL`, or as in GAIA `mcp_SERVER_TOOL`. That server alone is connected, if it is not.
+        """Call a tool: `SERVER.TOOL`, or as in GAIA `mcp_SERVER_TOOL`. Connects only to that server, if necessary.
 
-        Failures of every kind are results with `is_error`. A server that fails three times in a row is left alone for
+        Failures of every kind are results with `is_error`. After three consecutive failures a server is not called for
         a while. Raises `CallCancelledError` if it is called by a served tool whose own call is cancelled.
         """
         known = self._handlers.state()
@@ -201,7 +200,7 @@ class MCPClientManager:
     def get_status_report(self) -> list[dict[str, Any]]:
         """A dict for each connected or failed server: `name`, `connected`, `tool_count`, `error` (None without one).
 
-        As in newer releases of GAIA. Counts the tools that are already known; sends no request.
+        As in newer releases of GAIA. Counts the tools that are already known, without a request.
         """
         return self._connections.report()
 
@@ -217,7 +216,7 @@ class MCPClientManager:
                 try:
                     handler.client.fetch_tools(deadline)
                 except PeerError as error:
-                    # A server that has prompts alone may respond with an error, and is useful all the same.
+                    # A server that has only prompts may respond with an error, but is still usable.
                     logger.warning("%s", str(error))
                 self._connections.keep(handler)
         except (ServerExistsError, RemovedError):
@@ -226,8 +225,8 @@ class MCPClientManager:
             logger.warning("%s", self._connections.fail(name, error))
 
     def _read_config(self) -> object:
-        """Make handlers of the servers in the file that are not connected, and forget those that are no longer there.
-        Returns the state of the handlers.
+        """Create handlers for the servers in the file that are not connected, and remove those of servers that are no
+        longer in it. Returns the state of the handlers.
         """
         try:
             entries = self.config.get_servers()
@@ -253,12 +252,12 @@ class MCPClientManager:
         """A server that is not connected yet. Raises as `MCPClient.from_config` does, and what `host` does."""
         source = _source_of(self.config, name)
         read = read_entry(name, entry, source)
-        # As the documents have it, whose tests look at this call: what need not be said is left out.
+        # As in the documents, whose tests check this call: default arguments are left out.
         options: dict[str, Any] = {} if self._host is None else {"host": self._host(name)}
         if source is not None and read.transport != "stdio":
             options["source"] = source
         client = MCPClient.from_config(name, entry, debug=self.debug, **options)
-        # Weakly: the clients, which are kept until the program ends, know their handlers.
+        # A weak reference: the clients, which live until the program ends, refer to their handlers.
         obtain = weakref.WeakMethod(self._obtain)
 
         def connect(handler: ServerHandler) -> None:
@@ -287,8 +286,6 @@ class MCPClientManager:
 
 
 def _source_of(config: MCPConfig, name: str) -> Path | None:
-    """The file that an entry is taken from; None where a program has put something of its own in the configuration's
-    place.
-    """
+    """The file that contains an entry; None if a program has replaced the configuration object."""
     source = config.source_of(name) if isinstance(config, MCPConfig) else getattr(config, "config_file", None)
     return source if isinstance(source, Path) else None

@@ -1,6 +1,6 @@
-"""Chat completions in OpenAI's format, read with distrust: the model, or the server that it runs on, may be broken.
+"""Chat completions in OpenAI's format, read defensively: the model, or the server that runs it, may be broken.
 
-Pure. Knows nothing of tools, nor of how a completion is asked for.
+Pure. Does not know the tools, nor how a completion is requested.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from gaia_mcp.errors import CompletionError
 from gaia_mcp.jsontext import parse_json
 from gaia_mcp.safetext import encodable, one_line
 
-# Several times what any model writes in one answer. Each further request would carry it again.
+# Several times the longest answer of any model. Each further request would repeat it.
 MAX_ARGUMENTS_CHARS = 4_000_000
 # OpenAI's rule for the name of a function, which it also applies to the names that a conversation repeats.
 MAX_NAME_CHARS = 64
-# No tool that can be offered has a longer name.
+# Names of tools are not longer.
 MAX_TOOL_CHARS = 256
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True)
 class CalledTool:
-    """A call that the model asks for. `arguments` are None if they cannot be used, and `problem` is why.
+    """A tool call of the model. `arguments` are None if they are invalid, and `problem` is the reason.
 
-    `wire` is the call as a conversation repeats it.
+    `wire` is the call as it is repeated in the conversation.
     """
 
     id: str
@@ -40,7 +40,7 @@ class CalledTool:
 
 @dataclass(frozen=True)
 class Completion:
-    """What the model answered: its text, or the tools that it wants to be called, or both."""
+    """The model's answer: a text, tool calls, or both."""
 
     content: str
     calls: list[CalledTool] = field(default_factory=list)
@@ -49,10 +49,10 @@ class Completion:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The model's message, as a conversation repeats it."""
+        """The model's message, as it is repeated in the conversation."""
         if not self.calls:
             return {"role": "assistant", "content": self.content}
-        # Some servers refuse an empty text beside calls, and all accept null.
+        # Some servers reject an empty text beside calls; all accept null.
         return {"role": "assistant", "content": self.content or None, "tool_calls": [call.wire for call in self.calls]}
 
 
@@ -66,7 +66,7 @@ def read_completion(completion: Any) -> Completion:
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(message, Mapping):
         raise CompletionError("has a choice without a message")
-    # A model that refuses puts its words in another place.
+    # The text of a refusal is in another member.
     content = next((message[key] for key in ("content", "refusal") if message.get(key) is not None), "")
     if not isinstance(content, str):
         raise CompletionError(f"has a content that is not a string, but {type(content).__name__}")
@@ -88,13 +88,13 @@ def _as_mapping(completion: Any) -> Mapping[str, Any]:
     dump = getattr(completion, "model_dump", None)
     if dump is None:
         raise CompletionError(f"is {type(completion).__name__}, neither a ChatCompletion nor a dict")
-    # As it came from the server, also where that is not what the package declares.
+    # As sent by the server, even where it differs from the package's types.
     dumped = dump(mode="json", exclude_unset=True, warnings=False)
     return dumped if isinstance(dumped, Mapping) else {}
 
 
 def _reason(held: Mapping[str, Any]) -> str:
-    """What a server that answers an error as if it were a completion tells about it."""
+    """The message of a server that returns an error in the form of a completion."""
     error = held.get("error")
     message = error.get("message") if isinstance(error, Mapping) else error
     return f": {one_line(message)}" if isinstance(message, str) and message else ""
@@ -106,7 +106,7 @@ def _read_calls(calls: list[Any]) -> list[CalledTool]:
 
 
 def _read_call(call: Any, taken: set[str]) -> CalledTool:
-    """One call. Its id is another one if an earlier call of the same answer has `taken` it."""
+    """One call. It gets a new id if an earlier call of the same answer has `taken` its id."""
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise CompletionError("has a tool call without a function")
@@ -121,9 +121,9 @@ def _read_call(call: Any, taken: set[str]) -> CalledTool:
         arguments, problem = None, f"no tool has a name of {len(name)} characters"
     identifier = _free(encodable(identifier), taken)
     taken.add(identifier)
-    # A name that is not allowed would be refused with the next request, where only the answer to it matters.
+    # The next request would be rejected if it repeated an invalid name, which no longer matters there.
     shown = _NOT_IN_A_NAME.sub("_", name[:MAX_NAME_CHARS]) or "_"
-    # What a server adds to a call, such as a signature of the thoughts behind it, it may want to have back.
+    # A server may expect its own members back, such as a signature of the reasoning behind a call.
     wire = {
         **call,
         "id": identifier,
@@ -134,7 +134,7 @@ def _read_call(call: Any, taken: set[str]) -> CalledTool:
 
 
 def _free(identifier: str, taken: set[str]) -> str:
-    """`identifier`, with a number if it is taken or empty: each answer has to find its own call."""
+    """`identifier`, with a number if it is taken or empty: each tool result must match its own call."""
     number, free = 1, identifier
     while not free or free in taken:
         number += 1
@@ -143,7 +143,7 @@ def _free(identifier: str, taken: set[str]) -> str:
 
 
 def _read_arguments(given: Any) -> tuple[str, dict[str, Any] | None, str]:
-    """The arguments as text, as an object, and why they are none. Some servers send the object itself."""
+    """The arguments as text, as an object, and the problem if they are invalid. Some servers send the object itself."""
     if isinstance(given, Mapping):
         given = json.dumps(given)
     if not isinstance(given, str):

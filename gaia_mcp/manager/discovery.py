@@ -1,4 +1,4 @@
-"""Several handlers connected, and their tools listed, at the same time: a slow one holds back no other."""
+"""Connecting several handlers and listing their tools in parallel: a slow one does not delay the others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gaia_mcp.manager.managed_handler import ManagedHandler
 
-# Once a handler has the tool that is looked for, those before it, which have precedence, get so long to be connected.
+# Once a handler has the requested tool, those before it, which take precedence, have this long to connect.
 PRECEDENCE_SECONDS = 0.25
 
 
 def discover(handlers: Sequence[ManagedHandler], has_it: Callable[[ManagedHandler], bool] | None = None) -> None:
-    """Have all of them list their tools, and wait until they have.
+    """List the tools of all handlers, and wait for that.
 
-    With `has_it`, wait no longer than until one is found that has what is looked for, and it is known, or
-    `PRECEDENCE_SECONDS` later, whether one before it has it as well. The others go on.
+    With `has_it`, wait only until a handler is found for which it is true, and until those before it have been checked
+    too, `PRECEDENCE_SECONDS` at most. The others continue in the background.
     """
     if len(handlers) == 1:
         handlers[0].discover()

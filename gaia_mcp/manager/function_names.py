@@ -1,6 +1,6 @@
-"""Functions for the APIs of language models, which allow fewer names than MCP does, and back.
+"""Function names for the APIs of language models, which allow fewer names than MCP, and their tools.
 
-Pure, but for remembering which names were given out: a model may use one long after it was given.
+Pure, except that it stores the assigned names: a model may use one long after.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any
 MAX_LENGTH = 64
 _ALLOWED = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-# Enough that two names of a program do not meet; if they do, another digest is taken.
+# Long enough that collisions are unlikely; on a collision another digest is used.
 _DIGEST_DIGITS = 8
 
 
 class FunctionNames:
-    """A function's name for each tool: the tool's own where that is allowed and free.
+    """A function name for each tool: the tool's own name if that is allowed and free.
 
-    Otherwise characters that are not allowed become `_`; a name that is too long, taken, or without a letter or digit
-    gets a digest of the tool's own. A name that was given once stays, unless a tool is met whose own name it is.
+    Otherwise invalid characters become `_`; a name that is too long, taken, or without a letter or digit gets a digest
+    of the tool's name. An assigned name stays, unless a tool is added whose own name it is.
     """
 
     def __init__(self) -> None:
         self._functions: dict[str, str] = {}
         self._tools: dict[str, str] = {}
-        # The functions that are named as was wanted.
+        # The functions that have the wanted name.
         self._rightful: set[str] = set()
 
     def add(self, tools: Iterable[tuple[str, str]]) -> None:
-        """Name functions for `tools`: the tool's name, and the name that its function is to have if possible."""
+        """Assign function names to `tools`, pairs of the tool's name and the preferred function name."""
         new = [(tool, wanted) for tool, wanted in tools if tool not in self._functions]
         # Own names first, so that no other tool takes one of them.
         for tool, wanted in new:
@@ -67,12 +67,12 @@ class FunctionNames:
 
 
 def allowed_characters(name: str) -> str:
-    """`name` with `_` in place of every character that is not allowed."""
+    """`name` with `_` in place of every invalid character."""
     return _NOT_IN_A_NAME.sub("_", name)
 
 
 def function_name(wanted: str, source: str | None = None) -> str:
-    """`wanted` as a function may be named; with `source`, it ends with a digest of that in any case."""
+    """`wanted` as a valid function name; with `source`, it always ends with a digest of that."""
     readable = allowed_characters(wanted)
     if source is None:
         if len(readable) <= MAX_LENGTH and re.search("[A-Za-z0-9]", readable):
@@ -84,9 +84,7 @@ def function_name(wanted: str, source: str | None = None) -> str:
 
 
 def openai_function(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """The function of this name as one of the `tools` of a chat completion, with the members that OpenAI requires of
-    its schema.
-    """
+    """A function as an item of the `tools` of a chat completion, with the schema members that OpenAI requires."""
     has_all = "type" in schema and "properties" in schema
     parameters = schema if has_all else {"type": "object", "properties": {}, **schema}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

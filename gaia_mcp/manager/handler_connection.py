@@ -1,7 +1,6 @@
-"""The connection of one handler: made at most once, and ended also if it is made too late.
+"""The connection of one handler: established at most once, and closed even if it succeeds too late.
 
-Knows nothing of tools. Whatever the handler's code does is run by the function `run`, which comes back from code that
-hangs.
+Knows no tools. The handler's code is run by the function `run`, which returns even if the code hangs.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# The most that a handler may take to disconnect, and that is waited for one that is still being connected.
+# The limit for a handler to disconnect, and for waiting for one that is still connecting.
 DISCONNECT_SECONDS = 5.0
 
-# Runs code of the handler, for so many seconds at most, or for its own timeout. Raises what the code does.
+# Runs code of the handler, for so many seconds at most, or for its own timeout. Raises what the code raises.
 Run = Callable[[Callable[[], object], float | None], object]
 
 
@@ -31,15 +30,15 @@ class _Attempt:
     def __init__(self) -> None:
         self.over = threading.Event()
         self.is_up = False
-        # Nothing waits for it any more: if it succeeds after all, it is to be ended.
+        # It was cancelled: if it succeeds after all, the connection must be closed.
         self.is_given_up = False
 
 
 class HandlerConnection:
-    """The connection of `handler`. Safe to use from several threads.
+    """The connection of `handler`. May be used from several threads.
 
-    `is_abortable` is whether `disconnect()` may be called during `connect()`, and gives that up. `on_failure` is
-    called with the reason when it could not be connected.
+    `is_abortable` is whether `disconnect()` may be called during `connect()`, and cancels it. `on_failure` is called
+    with the reason when connecting failed.
     """
 
     def __init__(
@@ -49,22 +48,22 @@ class HandlerConnection:
         self._run = run
         self._on_failure = on_failure
         self._is_abortable = is_abortable
-        # Held to touch what follows; never while the handler's code runs. A signal handler that shuts down may enter
-        # again in the same thread.
+        # Guards the attributes below; never held while the handler's code runs. Reentrant: a signal handler may shut
+        # down in the same thread.
         self._lock = threading.RLock()
         self._attempt: _Attempt | None = None
-        # Not set while an earlier connection is being ended.
+        # Not set while an earlier connection is being closed.
         self._is_free = threading.Event()
         self._is_free.set()
 
     @property
     def has_failed(self) -> bool:
-        """Whether the attempt to connect has failed. There is no other before `end`."""
+        """Whether the attempt to connect has failed. It is not repeated before `detach`."""
         attempt = self._attempt
         return attempt is not None and attempt.over.is_set() and not attempt.is_up
 
     def establish(self) -> bool:
-        """Whether it is connected, which the first caller attempts while the others wait."""
+        """Connect, unless that was attempted: the first caller does, others wait. Returns whether it is connected."""
         attempt = self._attempt
         if attempt is not None and attempt.is_up:
             return True
@@ -76,7 +75,9 @@ class HandlerConnection:
         return attempt.is_up
 
     def detach(self) -> Callable[[], None]:
-        """Begin to end it: the next `establish` attempts anew, after the returned function has ended this one."""
+        """Detach the connection, and return the function that closes it. The next `establish` connects again after
+        that.
+        """
         with self._lock:
             attempt, self._attempt = self._attempt, None
             if attempt is None:
@@ -86,11 +87,11 @@ class HandlerConnection:
         return lambda: self._end(attempt)
 
     def _wait_until_free(self) -> None:
-        # Not for ever: a signal handler may have interrupted the very thread that ends it.
+        # With a limit: a signal handler may have interrupted the thread that closes it.
         self._is_free.wait(DISCONNECT_SECONDS)
 
     def _take_attempt(self) -> tuple[_Attempt, bool]:
-        """The attempt, and whether it is this thread that is to make it."""
+        """The attempt, and whether this thread must make it."""
         while True:
             self._is_free.wait()
             with self._lock:
@@ -104,7 +105,7 @@ class HandlerConnection:
         def connect() -> None:
             self._handler.connect()
             with self._lock:
-                # What gives it up from here on also ends it.
+                # A cancellation from here on also closes it.
                 is_late = attempt.is_given_up
                 attempt.is_up = bool(self._handler._connected) and not is_late
             if is_late:
@@ -128,7 +129,7 @@ class HandlerConnection:
             if attempt.is_up:
                 self._disconnect(logging.WARNING)
             elif self._is_abortable or attempt.over.wait(DISCONNECT_SECONDS):
-                self._disconnect(logging.DEBUG)  # It may have got halfway.
+                self._disconnect(logging.DEBUG)  # It may be partly connected.
             else:
                 logger.warning("MCP handler %r is still being connected; it is left behind", self._handler.name)
         finally:

@@ -1,4 +1,4 @@
-"""What a handler did instead of what it should have done, as exceptions and in words."""
+"""Failures of a handler's code, as exceptions and as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gaia_mcp.errors import MCPError
 
 
 class HandlerFailure(Exception):  # noqa: N818 (the base class of the errors below)
-    """A failure whose text needs nothing added."""
+    """A failure whose text is complete."""
 
 
 class HandlerHungError(HandlerFailure):
@@ -20,7 +20,7 @@ class HandlerHungError(HandlerFailure):
 
 
 class TooManyHungError(HandlerFailure):
-    """Nothing was run: `limit` threads of the handler are left behind."""
+    """The code was not run: `limit` threads of the handler are left behind."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} of its calls have not returned yet")
@@ -34,7 +34,7 @@ class HandlerExitError(HandlerFailure):
 
 
 def described(error: Exception) -> str:
-    """What went wrong, in a few words."""
+    """A short description of the failure."""
     text = str(error)
     if text and isinstance(error, (MCPError, HandlerFailure)):
         return text
@@ -42,7 +42,7 @@ def described(error: Exception) -> str:
 
 
 def scrubbed(text: str, settings: Any) -> str:
-    """The words of a handler without the secrets among its settings: HTTP clients repeat URLs with keys in them."""
+    """A text from a handler without the secrets in its settings: HTTP clients quote URLs that contain keys."""
     if not settings or not text:
         return text
     from gaia_mcp.redaction.given import secrets_in
@@ -51,5 +51,5 @@ def scrubbed(text: str, settings: Any) -> str:
     try:
         document = json.dumps(settings, default=str, skipkeys=True)
     except (ValueError, RecursionError):
-        return text  # They contain themselves, so no configuration file is where they come from.
+        return text  # They contain themselves, so they do not come from a configuration file.
     return Masker(secrets_in({"settings": document}, ())).text(text)

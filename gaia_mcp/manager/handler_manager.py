@@ -22,13 +22,14 @@ class MCPManager:
     """Uses the handlers of `registry`: each is connected when it is first needed, and no longer used after three
     consecutive errors.
 
-    All methods may be called from several threads. `stage` and `agent` are the caller's, None if it does not name
-    them: tools of handlers that are restricted to others are neither listed nor called. What a handler does wrong is a
-    result with `is_error`, or a warning on `console`, which is any object with `print_warning` or `print`; without one,
-    warnings are logged. As a context manager it disconnects all handlers at the end.
+    All methods may be called from several threads. `stage` and `agent` are the caller's, None if it has none: tools of
+    handlers that are restricted to others are neither listed nor called. A failure of a handler is a result with
+    `is_error`, or a warning on `console`, which is any object with `print_warning` or `print`; without one, warnings
+    are logged. As a context manager it disconnects all handlers at the end.
 
-    A tool that several handlers have is that of the first one in scope, and of the next when that has failed. With
-    `qualified_names`, tools are named `HANDLER.TOOL` instead, and all can be used. `clock` returns the time in seconds.
+    If several handlers have a tool of the same name, the first one in scope is used, or the next one if that has
+    failed. With `qualified_names`, tools are named `HANDLER.TOOL` instead, and all can be used. `clock` returns the
+    time in seconds.
     """
 
     def __init__(
@@ -52,13 +53,13 @@ class MCPManager:
         return f"<MCPManager {[handler.name for handler in self._router.handlers()]}>"
 
     def get_tools_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
-        """The tools of the handlers in scope that can be used, which connects and lists them, all at the same time."""
+        """The tools of the usable handlers in scope. Connects the handlers and lists their tools, in parallel."""
         return self._router.tools(stage, agent)
 
     def get_tools_as_openai_schema(self, stage: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
         """The tools in scope as `tools` of a chat completion.
 
-        A tool whose name OpenAI does not allow gets another one, by which it can be called here.
+        A tool whose name is invalid for OpenAI gets another one, by which it can be called here.
         """
         tools = self.get_tools_for_scope(stage, agent)
         return [
@@ -69,14 +70,14 @@ class MCPManager:
     def find_tool(
         self, tool_name: str, *, stage: str | None = None, agent: str | None = None
     ) -> MCPToolDefinition | None:
-        """The tool that `call_tool` would call, None if there is none in scope or its handler cannot be used."""
+        """The tool that `call_tool` would call; None if there is none in scope or its handler cannot be used."""
         owner = self._router.route(tool_name, stage, agent)
         return None if isinstance(owner, Refusal) else owner.handler.tools.get(owner.tool)
 
     def call_tool(
         self, tool_name: str, arguments: dict[str, Any], *, stage: str | None = None, agent: str | None = None
     ) -> MCPToolResult:
-        """Call a tool by its name, by that of its function, or as `HANDLER.TOOL` or `mcp_HANDLER_TOOL`.
+        """Call a tool by its name, its function name, or as `HANDLER.TOOL` or `mcp_HANDLER_TOOL`.
 
         Failures of every kind are results. Raises `CallCancelledError` if it is called by a served tool whose own call
         is cancelled.
@@ -89,34 +90,34 @@ class MCPManager:
         return owner.handler.call(owner.tool, dict(arguments))
 
     def shutdown_all(self) -> None:
-        """Disconnect all handlers, and forget errors and failures; the next use begins anew. Never raises."""
+        """Disconnect all handlers, and clear errors and failures; the next use connects again. Never raises."""
         self._router.shut_down()
 
-    # For those that show the tools to others.
+    # For providers that serve the tools.
 
     def known_tools(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
-        """As `get_tools_for_scope`, of what has been listed already: no handler is used."""
+        """As `get_tools_for_scope`, but only the tools listed already, without using a handler."""
         return self._router.known_tools(stage, agent)
 
     def shared_tools(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
-        """The tools of `known_tools` and others, where several handlers have one of the same name: each of these is
-        named `HANDLER.TOOL`, by which it can be called.
+        """The known tools whose name several handlers share, including those not in `known_tools`: each is named
+        `HANDLER.TOOL`, by which it can be called.
         """
         return self._router.shared_tools(stage, agent)
 
     def instructions(self, stage: str | None = None, agent: str | None = None) -> str:
-        """What the handlers in scope say about their use: the instructions of a connected server or agent, else the
-        handler's description.
+        """The instructions of the handlers in scope: those of a connected server or agent, else the handler's
+        description.
         """
         return self._router.instructions(stage, agent)
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener`, from any thread, when `known_tools` may have changed, and with "tools" in its lists when a
-        server has announced new ones, which are not listed yet. Returns a function that ends this.
+        """Call `listener`, from any thread, when `known_tools` may have changed, with "tools" in its lists if a server
+        has announced changed tools that are not listed yet. Returns a function that removes the listener.
         """
         return self._router.listeners.add(listener)
 
-    # As the tests of existing handlers look at them.
+    # For the tests of existing handlers.
 
     @property
     def _tool_map(self) -> Mapping[str, str]:
@@ -130,10 +131,10 @@ class MCPManager:
 
     @property
     def _failed_handlers(self) -> frozenset[str]:
-        """The handlers that could not be connected, or fail."""
+        """The handlers that could not be connected, or whose circuit breaker is open."""
         return frozenset(one.name for one in self._router.used_handlers() if one.has_failed)
 
     @property
     def _error_counts(self) -> Mapping[str, int]:
-        """The consecutive errors of each handler."""
+        """The number of consecutive errors of each handler."""
         return MappingProxyType({one.name: one.errors for one in self._router.used_handlers()})

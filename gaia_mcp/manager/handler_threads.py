@@ -1,8 +1,8 @@
-"""The threads that the code of one handler runs in, so that code which hangs is left behind and not waited for.
+"""The threads that run the code of one handler, so that code which hangs does not block its caller.
 
-A thread cannot be stopped from outside. One that is left behind ends when its code returns; all are daemons, so that
-they never keep the process from ending. As long as a handler does one thing at a time it is always in the same thread,
-as it was in programs that called it themselves: some libraries bind what they open to a thread.
+A thread cannot be stopped from outside. An abandoned thread ends when its code returns; all are daemons, so that they
+never keep the process from exiting. As long as a handler runs one call at a time, it always runs in the same thread, as
+in programs that call it directly: some libraries bind connections to a thread.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from gaia_mcp.toolcall import Call, enter_call
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
-# Of each handler. A handler that hangs more often than that is not run again before one of them returns.
+# The abandoned threads of each handler. A handler with more is not run again before one of them returns.
 MAX_LEFT_BEHIND = 8
-# Of each handler: threads that wait for more to do. Beyond, a thread ends with what it did.
+# The idle threads of each handler. Further threads end after their job.
 MAX_IDLE = 4
-# Code that keeps to the same timeout reports in its own words what it waited for, if it is given a moment to do so.
+# Code that enforces the same timeout itself can report what it waited for, if it has a moment to do so.
 GRACE_SECONDS = 0.5
 
 
 class _Job:
-    """Something to run, and what has come of it."""
+    """A function to run, and its outcome."""
 
     __slots__ = ("context", "error", "function", "is_left", "is_over", "over", "value")
 
@@ -38,9 +38,9 @@ class _Job:
         self.value: Any = None
         self.error: BaseException | None = None
         self.is_over = False
-        # The caller has gone.
+        # The caller no longer waits.
         self.is_left = False
-        # Held until it is over, or left. Quicker than an event.
+        # Held until it is over, or left. Faster than an event.
         self.over = threading.Lock()
         self.over.acquire()
 
@@ -57,12 +57,11 @@ class _Worker:
 
 
 class HandlerThreads:
-    """Runs code of the handler `name`. Safe to use from several threads."""
+    """Runs code of the handler `name`. May be used from several threads."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        # Held to decide whether a job is over or left. A signal handler that shuts down may enter again in the same
-        # thread.
+        # Held to decide whether a job is over or left. Reentrant: a signal handler may shut down in the same thread.
         self._lock = threading.RLock()
         self._left_behind = 0
         self._idle: list[_Worker] = []
@@ -70,12 +69,12 @@ class HandlerThreads:
         self._process = os.getpid()
 
     def run(self, function: Callable[[], Any], deadline: Deadline, caller: Call | None = None) -> Any:
-        """What `function` returns, or raises. It runs with the context variables of this thread, for a call of its own
-        whose progress extends the deadline and is passed on to `caller`.
+        """Run `function`; returns and raises what it does. It runs with the context variables of this thread, and with
+        its own current call, whose progress extends the deadline and is passed on to `caller`.
 
-        Raises `HandlerExitError` for what is no ordinary exception, `HandlerHungError` when `deadline` has passed by
-        `GRACE_SECONDS`, `CallCancelledError` as soon as `caller` is cancelled, and `TooManyHungError`. Code that is
-        left behind finds its own call cancelled.
+        Raises `HandlerExitError` for an exception that is not an `Exception`, `HandlerHungError` when `deadline` has
+        passed by `GRACE_SECONDS`, `CallCancelledError` as soon as `caller` is cancelled, and `TooManyHungError`. The
+        current call of abandoned code is cancelled.
         """
 
         def on_progress(done: float, total: float | None, text: str) -> None:
@@ -110,7 +109,7 @@ class HandlerThreads:
         return job.value
 
     def close(self) -> None:
-        """End the idle threads, and the others when they have done what they do. They begin anew with the next run."""
+        """End the idle threads now, and the others after their job. The next run starts new ones."""
         self._is_closed = True
         self._end_idle()
 
@@ -119,7 +118,7 @@ class HandlerThreads:
             worker.start.release()
 
     def _take_idle(self) -> _Worker | None:
-        # In one step, which takes no lock: a thread that a signal handler has interrupted here holds up no other.
+        # Atomic and without a lock: a thread that a signal handler interrupts here blocks no other.
         try:
             return self._idle.pop()
         except IndexError:
@@ -127,7 +126,7 @@ class HandlerThreads:
 
     def _start(self, job: _Job) -> None:
         if self._process != os.getpid():
-            # The threads are those of the process that this one is a fork of.
+            # This process is a fork: the threads belong to its parent.
             self._process, self._idle, self._left_behind = os.getpid(), [], 0
         if self._left_behind >= MAX_LEFT_BEHIND:
             raise TooManyHungError(MAX_LEFT_BEHIND)
@@ -143,7 +142,7 @@ class HandlerThreads:
         threading.Thread(target=self._work, args=(worker,), name=f"MCP handler {self._name}", daemon=True).start()
 
     def _leave(self, job: _Job) -> None:
-        """Wait for it no longer, unless it is over."""
+        """Abandon the job, unless it is over."""
         with self._lock:
             if job.is_over or job.is_left:
                 return
@@ -165,12 +164,12 @@ class HandlerThreads:
                 job.is_over = not job.is_left
                 if job.is_left:
                     self._left_behind -= 1
-                # Before the caller goes on: what it does next is done in this thread.
+                # Before the caller continues: its next job must run in this thread.
                 stays = len(self._idle) < MAX_IDLE
                 if stays:
                     self._idle.append(worker)
             if self._is_closed:
-                self._end_idle()  # This one, if it has become idle after they were ended.
+                self._end_idle()  # Includes this one, if it became idle after `close`.
             if job.is_over:
                 job.over.release()
             del job

@@ -1,4 +1,4 @@
-"""What a handler listed, as tools that can be relied on: of the right types, each name once."""
+"""The tools that a handler listed, validated: with the right types, each name once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MAX_TOOLS = 100_000
 
 
 def as_listed(tools: Iterable[Any]) -> list[Any]:
-    """What `list_tools` returned, which may be a generator. Raises `TypeError` for what is not iterable."""
+    """The result of `list_tools`, which may be a generator. Raises `TypeError` if it is not iterable."""
     return list(islice(tools, MAX_TOOLS))
 
 
 def read_tools(
     listed: list[Any], handler: str, *, qualified: bool = False
 ) -> tuple[dict[str, MCPToolDefinition], list[str]]:
-    """The tools of the handler `handler` by their names there, and what was wrong with others, in words.
+    """The tools of the handler `handler` by their names there, and messages about invalid ones.
 
     With `qualified`, their own names are `HANDLER.TOOL`.
     """

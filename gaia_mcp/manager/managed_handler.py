@@ -1,6 +1,6 @@
-"""One handler as its manager uses it: connected once, listed, called, and no longer called when it fails.
+"""One handler of a manager: connected once, listed, called, and no longer called after it has failed.
 
-Knows no other handler, and not how tools are routed.
+Knows no other handlers, and not how tools are routed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# So long a remote server is left alone after it has failed repeatedly: it may have been restarted meanwhile.
+# The cool-down of a remote server after repeated failures: it may have been restarted by then.
 COOL_DOWN_SECONDS = 30.0
 
 
 class ManagedHandler:
-    """Uses `handler`. Safe to use from several threads.
+    """Uses `handler`. May be used from several threads.
 
     `show` gets warnings for the user; `on_change` is called when the known tools may have changed, with "tools" when
     they must be listed to know; `clock` returns the time in seconds for the circuit breaker. With `qualified`, its
@@ -50,7 +50,7 @@ class ManagedHandler:
     ) -> None:
         self.handler = handler
         self.name = handler.name
-        # By the names that the handler knows them by. Replaced as a whole.
+        # By their names in the handler. Replaced as a whole.
         self.tools: dict[str, MCPToolDefinition] = {}
         # Whether the tools have been listed since it was connected.
         self.is_discovered = False
@@ -58,7 +58,7 @@ class ManagedHandler:
         self._on_change = on_change
         self._clock = clock
         self._qualified = qualified
-        # A client keeps to its timeout itself, and stops the clock while a person answers the server.
+        # A client enforces its timeout itself, and pauses it while the user answers the server.
         self._is_client = isinstance(handler, ClientHandler)
         if isinstance(handler, ClientHandler | AgentHandler):
             handler.on_tools_changed = self._forget_tools
@@ -69,13 +69,13 @@ class ManagedHandler:
             self._report_unreachable,
             is_abortable=self._is_client,
         )
-        # Held to touch what follows; never while the handler's code runs. A signal handler that shuts down may enter
-        # again in the same thread.
+        # Guards the attributes below; never held while the handler's code runs. Reentrant: a signal handler may shut
+        # down in the same thread.
         self._lock = threading.RLock()
         self._breaker = self._new_breaker()
-        # What has been shown about its definitions.
+        # The problems of its definitions that have been shown.
         self._shown: set[str] = set()
-        # The listing that is under way.
+        # Set when the current listing is over; None without one.
         self._listing: threading.Event | None = None
 
     def __repr__(self) -> str:
@@ -88,17 +88,17 @@ class ManagedHandler:
 
     @property
     def errors(self) -> int:
-        """How many of its calls failed, one after the other, up to now."""
+        """The number of consecutive errors up to now."""
         return self._breaker.errors
 
     def is_available(self) -> bool:
-        """Whether it may be used: it is not known that it cannot be connected, and its circuit breaker admits calls."""
+        """Whether it may be used: it has not failed to connect, and its circuit breaker admits calls."""
         return not self._breaker.refuses(self._clock()) and not self._connection.has_failed
 
     def discover(self) -> None:
-        """Connect it, unless that has been tried, and list its tools. While another thread does so, wait for that.
+        """Connect it, unless that has been tried, and list its tools. If another thread is doing so, wait for that.
 
-        Never raises what the handler does: that is a warning, and counts as an error once it is connected.
+        An exception of the handler is not raised: it is a warning, and counts as an error once it is connected.
         """
         breaker = self._breaker
         if not self._connection.establish():
@@ -119,7 +119,7 @@ class ManagedHandler:
             listing.set()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> MCPToolResult:
-        """Call a tool. Whatever goes wrong is a result with `is_error`, and counts as an error.
+        """Call a tool. Every failure is a result with `is_error`, and counts as an error.
 
         Raises `CallCancelledError` if the current call is cancelled.
         """
@@ -147,7 +147,7 @@ class ManagedHandler:
         return failed(f"Handler '{self.name}' is unavailable")
 
     def shut_down(self) -> None:
-        """Disconnect it and forget what is known of it; the next use begins anew. What the handler raises is logged."""
+        """Disconnect it and clear its state; the next use connects again. Exceptions of the handler are logged."""
         end = self._connection.detach()
         with self._lock:
             self._breaker = self._new_breaker()
@@ -157,7 +157,7 @@ class ManagedHandler:
         self._threads.close()
 
     def release_threads(self) -> None:
-        """End the threads that have nothing to do."""
+        """End the idle threads."""
         self._threads.close()
 
     def _list_tools(self, breaker: CircuitBreaker) -> None:
@@ -178,7 +178,7 @@ class ManagedHandler:
             self._show(f"MCP handler '{self.name}': {problem}")
         if tools != earlier:
             self._on_change()
-        # Last: a thread that finds it discovered does not wait for it, and needs an index with its tools.
+        # Last: a thread that sees `is_discovered` does not wait, and needs an index that contains the tools.
         with self._lock:
             if self._breaker is breaker:
                 self.is_discovered = True

@@ -1,6 +1,6 @@
-"""`ManagerProvider`: the tools of a manager, for an MCP server to show.
+"""`ManagerProvider`: the tools of a manager as a provider, for an MCP server.
 
-Checks the arguments of calls where the handler does not: a remote server and an agent do so themselves.
+Validates the arguments of calls if the handler does not: a remote server and an agent do so themselves.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Wire = dict[str, Any]
 
 
 class ManagerProvider:
-    """Shows the tools of `manager` that `agent` may use at `stage`, as a server named `name`. A name that several
-    handlers have is that of the first one's tool; all of them are also shown as `HANDLER.TOOL`.
+    """Provides the tools of `manager` that `agent` may use at `stage`, as a server named `name`. If several handlers
+    share a tool name, it means the tool of the first one; all of them are also listed as `HANDLER.TOOL`.
 
-    `report` is called with every problem of a tool's definition, once. `instructions` are those of the handlers where
-    none are given. Whatever a handler does wrong is a result, and `close` disconnects the handlers.
+    `report` is called once with each problem of a tool's definition. `instructions` default to those of the handlers. A
+    failure of a handler is a result, and `close` disconnects the handlers.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ManagerProvider:
         self._report = report
         self._reported: set[str] = set()
         self._listeners = Listeners()
-        # The tools that were listed last, None before.
+        # The tools listed last; None before the first list.
         self._listed: list[MCPToolDefinition] | None = None
         self._announcer = Announcer(self._announce, self._listeners)
         self._stop_listening = manager.on_change(self._announcer.announce)
@@ -77,7 +77,7 @@ class ManagerProvider:
         return Description(self._info, {"tools": {"listChanged": True}, "logging": {}}, instructions)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """The result of `tools/list` or `tools/call`, for which handlers run with `call` as the call that they are for.
+        """The result of `tools/list` or `tools/call`. Handlers run with `call` as their current call.
 
         Raises `RequestError`, and `CallCancelledError`.
         """
@@ -92,7 +92,7 @@ class ManagerProvider:
         raise method_not_found(method)
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """Call `listener` when the tools have changed since they were listed. Returns a function that ends this."""
+        """Call `listener` when the tools have changed since they were listed. Returns a function that removes it."""
         return self._listeners.add(listener, wanted)
 
     def close(self) -> None:
@@ -133,12 +133,12 @@ class ManagerProvider:
         if not result.metadata and output is None:
             return wire
         try:
-            return checked_result(wire, partial(self._misfits, name, output) if output is not None else None)
+            return checked_result(wire, partial(self._validation_errors, name, output) if output is not None else None)
         except ResultError as invalid:
             return wire_result(failed(f"tool {name!r} returned {invalid}"))
 
-    def _misfits(self, name: str, output: Any, value: Any) -> Sequence[object]:
-        """What is wrong with the structured content of a tool; nothing if its output schema cannot be used."""
+    def _validation_errors(self, name: str, output: Any, value: Any) -> Sequence[object]:
+        """The validation errors of a tool's structured content; none if its output schema cannot be used."""
         try:
             return validation_errors(output, value)
         except SchemaError as unusable:
@@ -156,7 +156,7 @@ class ManagerProvider:
         return None
 
     def _problem_of_arguments(self, tool: MCPToolDefinition, arguments: Wire) -> str:
-        """What is wrong with the arguments of a call; empty if nothing is, or if the tool checks them itself."""
+        """The problem of a call's arguments; empty if they are valid, or if the tool validates them itself."""
         if isinstance(tool, FullDefinition):
             return ""
         schema = tool_definition({"inputSchema": tool.input_schema})["inputSchema"]
@@ -164,7 +164,7 @@ class ManagerProvider:
             problems = [str(error) for error in Checker(schema).validation_errors(arguments)]
         except SchemaError as unusable:
             self._report_once(f"the input schema of {tool.name!r} cannot be used: {unusable}")
-            # The tool counts on the check, which such arguments may be meant to prevent.
+            # The tool relies on the validation, which such arguments may be crafted to prevent.
             problems = [f"not checked: {unusable}"] if isinstance(unusable, SchemaCostError) else []
         return explain(tool.name, [f"- {problem}" for problem in problems], schema, arguments) if problems else ""
 
@@ -174,7 +174,7 @@ class ManagerProvider:
             self._report(problem)
 
     def _announce(self, change: Change) -> None:
-        """The manager's tools may have changed; what is announced is a difference to the last list."""
+        """The manager's tools may have changed: announce it if they differ from the last list."""
         known = self._known_tools() if self._listed is not None else None
         is_new = known is not None and ("tools" in change.lists or known != self._listed)
         if is_new:

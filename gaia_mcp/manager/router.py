@@ -1,7 +1,6 @@
-"""Finds the handler of a tool among those of a registry, and connects handlers when that is needed.
+"""Finds the handler of a tool among those of a registry, connecting handlers when needed.
 
-A tool belongs to the first handler, in the order of the registry, that has it, is in the caller's scope and can be
-used.
+A tool belongs to the first handler, in the order of the registry, that has it, is in the caller's scope and is usable.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ logger = logging.getLogger("gaia_mcp")
 
 
 class Handlers(Protocol):
-    """What is needed of an `MCPRegistry`."""
+    """The methods of `MCPRegistry` that the router needs."""
 
     def get(self, name: str) -> MCPHandler | None:
         """The handler of this name."""
@@ -57,7 +56,7 @@ class Refusal(MCPToolResult):
 
 
 class Router:
-    """Routes to the handlers of `registry`. Safe to use from several threads.
+    """Routes to the handlers of `registry`. May be used from several threads.
 
     `console`, which may be None, shows warnings; `clock` returns the time in seconds. With `qualified`, tools are named
     `HANDLER.TOOL`.
@@ -71,11 +70,11 @@ class Router:
         self._console = console
         self._clock = clock
         self._qualified = qualified
-        # Held to touch what follows. A signal handler that shuts down may enter again in the same thread.
+        # Guards the attributes below. Reentrant: a signal handler may shut down in the same thread.
         self._lock = threading.RLock()
         self._functions = FunctionNames()
         self._managed: dict[str, ManagedHandler] = {}
-        # Those that another handler has replaced in the registry.
+        # Handlers that another one has replaced in the registry.
         self._replaced: list[ManagedHandler] = []
         self._index: ToolIndex | None = None
         self._shown: set[str] = set()
@@ -87,15 +86,15 @@ class Router:
         return self._first_of_each(handlers)
 
     def known_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
-        """As `tools`, of what has been listed already."""
+        """As `tools`, but only those listed already."""
         return self._first_of_each(self.handlers(stage, agent))
 
     def shared_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
-        """Those of the tools in scope that share their names, as far as they are known; see `tool_index`."""
+        """The known tools in scope that share their names; see `tool_index`."""
         return shared_tools([one for one in self.handlers(stage, agent) if one.is_available()])
 
     def route(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal:
-        """The handler of the tool that `name` stands for, found among those that have been discovered if possible."""
+        """The handler of the tool that `name` means; undiscovered handlers are connected only if necessary."""
         if not isinstance(name, str):
             return _unknown(name)
         found = self._known(name, stage, agent)
@@ -106,7 +105,7 @@ class Router:
         for candidates in (chosen, in_scope):
             if new := [one for one in candidates if not one.is_discovered and one.is_available()]:
                 discover(new, lambda handler: name in handler.tools)
-            # Also if another thread has discovered them since the last look.
+            # Even if another thread has discovered them since the last check.
             found = self._known(name, stage, agent)
             if isinstance(found, Owner):
                 return found
@@ -121,14 +120,14 @@ class Router:
         return [self._manage(handler) for handler in self._registry.get_for_scope(stage, agent)]
 
     def function_names(self, tools: Sequence[MCPToolDefinition]) -> list[str]:
-        """The names of the functions that stand for `tools`."""
-        self.index()  # Tools that are not among them have a right to their names too.
+        """The names of the functions for `tools`."""
+        self.index()  # Other known tools also reserve their names.
         with self._lock:
             self._functions.add((tool.name, wanted_function(tool, qualified=self._qualified)) for tool in tools)
             return [self._functions.function_of(tool.name) for tool in tools]
 
     def instructions(self, stage: str | None, agent: str | None) -> str:
-        """What the handlers in scope say about their use, as far as it is known."""
+        """The known instructions of the handlers in scope."""
         texts = []
         for one in self.handlers(stage, agent):
             text = getattr(one.handler, "instructions", "") or one.handler.description
@@ -139,12 +138,12 @@ class Router:
         return "\n\n".join(f"{name}: {text}" for name, text in texts)
 
     def used_handlers(self) -> list[ManagedHandler]:
-        """The handlers that have been used, or could have been."""
+        """The handlers that may have been used."""
         with self._lock:
             return list(self._managed.values())
 
     def index(self) -> ToolIndex:
-        """What has been discovered."""
+        """The index of the discovered tools."""
         if (index := self._index) is not None:
             return index
         with self._lock:
@@ -155,7 +154,7 @@ class Router:
             return index
 
     def shut_down(self) -> None:
-        """Disconnect all handlers, all at once, and forget what has been discovered. Never raises what they do."""
+        """Disconnect all handlers, in parallel, and clear the discovered tools. Does not raise their exceptions."""
         with self._lock:
             handlers = [*self._managed.values(), *self._replaced]
             self._replaced.clear()
@@ -166,7 +165,7 @@ class Router:
             try:
                 thread.start()
             except RuntimeError:
-                one.shut_down()  # The interpreter is ending, and starts no more threads.
+                one.shut_down()  # The interpreter is shutting down, and starts no more threads.
             else:
                 threads.append(thread)
         for one in handlers[:1]:
@@ -176,12 +175,12 @@ class Router:
         self._change()
 
     def release_threads(self) -> None:
-        """End the threads that have nothing to do."""
+        """End the idle threads."""
         for one in self.used_handlers():
             one.release_threads()
 
     def show(self, warning: str) -> None:
-        """Show a warning to the user; it is logged if no console can."""
+        """Show a warning to the user; log it without a usable console."""
         if not was_shown(self._console, "print_warning", warning):
             logger.warning("%s", warning)
 

@@ -1,4 +1,4 @@
-"""Which servers are connected, which are being connected, and why the others failed.
+"""The servers that are connected or connecting, and the reasons why others failed.
 
 A name belongs to one client at a time, from before its server is started. Knows no configuration.
 """
@@ -37,7 +37,7 @@ class RemovedError(ConnectError):
 
 
 class FailedToConnectError(ConnectError):
-    """A client has failed to connect, for a `reason` in words."""
+    """A client has failed to connect; `reason` is a text."""
 
     def __init__(self, name: str, reason: str | None) -> None:
         super().__init__(f"Failed to connect to MCP server {name!r}: {reason}", server=name)
@@ -47,18 +47,18 @@ class FailedToConnectError(ConnectError):
 class ServerConnections:
     """The clients of a manager, by the names of their servers. May be used from several threads.
 
-    A server that is connected is in `handlers`. When this is garbage-collected, and when the program ends, all clients
-    are disconnected; in a forked process they are left alone, for they belong to the parent. The garbage collector does
-    not wait for that, the end of the program does.
+    The connected servers are in `handlers`. When this object is garbage-collected, and when the program ends, all
+    clients are disconnected; not in a forked process, since they belong to the parent. The garbage collector does not
+    wait for that, but the exit of the program does.
     """
 
     def __init__(self, handlers: ServerHandlers) -> None:
         self.clients: dict[str, MCPClient] = {}
         self._handlers = handlers
         self.failures: dict[str, str] = {}
-        # Removing one from here gives the attempt up.
+        # Removing one from here cancels the attempt.
         self._connecting: dict[str, MCPClient] = {}
-        # Held for moments. A signal handler may enter again in the same thread.
+        # Held for moments. Reentrant: a signal handler may need it in the same thread.
         self._lock = threading.RLock()
         self._process = os.getpid()
         weakref.finalize(self, _let_go, weakref.ref(self), self._process, self.clients, self._connecting)
@@ -75,9 +75,9 @@ class ServerConnections:
 
     @contextmanager
     def attempt(self, handler: ServerHandler) -> Iterator[None]:
-        """Reserve the name before the server is started. If the attempt fails, end the server.
+        """Reserve the name before the server is started. If the attempt fails, stop the server.
 
-        Raises `ServerExistsError` for a name that is taken, and `RemovedError` for an attempt that was given up.
+        Raises `ServerExistsError` for a name that is taken, and `RemovedError` for a cancelled attempt.
         """
         name, client = handler.name, handler.client
         with self._lock:
@@ -94,7 +94,7 @@ class ServerConnections:
             raise
 
     def keep(self, handler: ServerHandler) -> None:
-        """Add the server of an attempt that has succeeded. Raises `RemovedError` if the attempt was given up."""
+        """Add the server of a successful attempt. Raises `RemovedError` if the attempt was cancelled."""
         name = handler.name
         with self._lock:
             if self._connecting.get(name) is not handler.client:
@@ -104,7 +104,7 @@ class ServerConnections:
             self._handlers.put(handler)
 
     def fail(self, name: str, error: Exception) -> str:
-        """Keep why a server failed. The text alone: the exception would keep the frames of all callers alive."""
+        """Store why a server failed: only the text, since the exception would keep the frames of all callers alive."""
         if isinstance(error, FailedToConnectError):
             reason = error.reason
         else:
@@ -114,13 +114,13 @@ class ServerConnections:
         return reason
 
     def take(self, name: str) -> tuple[MCPClient | None, bool]:
-        """Forget a server: its client, which is to be disconnected, and whether connecting to it had failed."""
+        """Remove a server. Returns its client, which the caller disconnects, and whether connecting had failed."""
         with self._lock:
             client = self._connecting.pop(name, None) or self.clients.pop(name, None)
             return client, self.failures.pop(name, None) is not None
 
     def give_up(self, handlers: Iterable[ServerHandler]) -> None:
-        """End the attempts with these servers that are not over."""
+        """Cancel the pending attempts with these servers."""
         with self._lock:
             given_up = {one.name: one.client for one in handlers if self._connecting.get(one.name) is one.client}
             for name in given_up:
@@ -128,7 +128,7 @@ class ServerConnections:
         _disconnect(self._process, given_up)
 
     def disconnect_all(self) -> None:
-        """Disconnect from all servers, in parallel, give up those that are being connected, and forget the failures."""
+        """Disconnect from all servers, in parallel, cancel pending attempts, and clear the failures."""
         with self._lock:
             clients, connecting = dict(self.clients), dict(self._connecting)
             self.clients.clear()
@@ -138,7 +138,7 @@ class ServerConnections:
         _disconnect(self._process, clients, connecting)
 
     def report(self) -> list[dict[str, Any]]:
-        """What `MCPClientManager.get_status_report` returns."""
+        """The result of `MCPClientManager.get_status_report`."""
         with self._lock:
             clients, failures = dict(self.clients), dict(self.failures)
         report: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ class ServerConnections:
         return report
 
     def _withdraw(self, handler: ServerHandler) -> bool:
-        """Forget a server; returns whether it was known until now."""
+        """Remove a server. Returns whether it was known."""
         with self._lock:
             for known in (self._connecting, self.clients):
                 if known.get(handler.name) is handler.client:
@@ -166,7 +166,7 @@ class ServerConnections:
         return False
 
 
-# Of what was garbage-collected, until its clients are disconnected: its process, and an event that is set then.
+# For each garbage-collected object whose clients are being disconnected: its process, and an event for the end of that.
 _collected: list[tuple[int, threading.Event]] = []
 
 
@@ -178,7 +178,7 @@ def _wait_for_collected() -> None:
 
 
 def _let_go(owner: weakref.ref[ServerConnections], process: int, *known: dict[str, MCPClient]) -> None:
-    """Disconnect from all clients in `known`: `owner` is garbage-collected, or it still exists and the program ends."""
+    """Disconnect from all clients in `known`: `owner` was garbage-collected, or it exists and the program ends."""
     if owner() is not None:
         _disconnect(process, *known)
     elif process == os.getpid() and any(known):
@@ -186,8 +186,8 @@ def _let_go(owner: weakref.ref[ServerConnections], process: int, *known: dict[st
 
 
 def _disconnect_elsewhere(process: int, *known: dict[str, MCPClient]) -> None:
-    """Disconnect, in another thread. Waits for nothing and takes no lock, not even those of `threading`: the garbage
-    collector runs in the middle of anything, so this thread may hold whatever disconnecting needs.
+    """Disconnect in another thread. Waits for nothing and takes no lock, not even those of `threading`: the garbage
+    collector may run at any point, so this thread may hold the locks that disconnecting needs.
     """
     pending = (process, threading.Event())
     _collected.append(pending)
@@ -200,16 +200,16 @@ def _disconnect_elsewhere(process: int, *known: dict[str, MCPClient]) -> None:
             pending[1].set()
 
     def begin() -> None:
-        # What waits for threads should be one that `threading` has started: of others it keeps a record for good.
+        # A thread that waits for others should be started by `threading`, which never frees records of foreign threads.
         try:
             threading.Thread(target=disconnect, name="disconnect collected", daemon=True).start()
         except RuntimeError:
-            disconnect()  # The interpreter is ending, and starts no more threads.
+            disconnect()  # The interpreter is shutting down, and starts no more threads.
 
     try:
         _thread.start_new_thread(begin, ())
     except RuntimeError:
-        disconnect()  # There can be no more threads.
+        disconnect()  # No more threads can be started.
 
 
 def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
@@ -217,14 +217,14 @@ def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
     taken = [by_name.pop(name, None) for by_name in known for name in list(by_name)]
     clients = [client for client in taken if client is not None]
     if os.getpid() != process:
-        return  # A fork of the process that started them, which goes on using them.
+        return  # A fork of the process that started them, which still uses them.
     threads = []
     for client in clients:
         thread = threading.Thread(target=_end, args=(client,), name=f"{client.name} disconnect", daemon=True)
         try:
             thread.start()
         except RuntimeError:
-            _end(client)  # The interpreter is ending, and starts no more threads.
+            _end(client)  # The interpreter is shutting down, and starts no more threads.
         else:
             threads.append(thread)
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The servers of an `MCPClientManager` as handlers: those that are connected, and those that are configured."""
+"""The servers of an `MCPClientManager` as handlers: the connected and the configured ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class ServerHandler(ClientHandler):
-    """The server that `read` describes, connected by `connect`, which also makes it one of the manager's own. `entry`
-    is as it was given.
+    """The server that `read` describes. `connect` connects it and adds it to the manager. `entry` is the original
+    entry.
     """
 
     def __init__(self, client: MCPClient, read: ServerEntry, connect: Callable[[ServerHandler], None]) -> None:
@@ -26,18 +26,18 @@ class ServerHandler(ClientHandler):
         self._connect_server = connect
 
     def connect(self) -> None:
-        """Connect. Raises as `connect` does."""
+        """Connect. Raises what the function `connect` raises."""
         self._connect_server(self)
         super().connect()
 
 
 class ServerHandlers:
-    """The handlers of servers, by the names of those. May be used from several threads."""
+    """The handlers of servers, by server name. May be used from several threads."""
 
     def __init__(self) -> None:
-        # Held to change them. A signal handler may enter again in the same thread.
+        # Held to change them. Reentrant: a signal handler may do so in the same thread.
         self._lock = threading.RLock()
-        # Replaced as a whole, so that no thread meets a change halfway.
+        # Replaced as a whole, so that no thread sees a partial change.
         self._handlers: dict[str, ServerHandler] = {}
 
     def get(self, name: str) -> ServerHandler | None:
@@ -49,16 +49,16 @@ class ServerHandlers:
         return list(self._handlers.values())
 
     def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
-        """The handlers of the servers that `agent` may use at `stage`; None for what the caller does not name."""
+        """The handlers of the servers that `agent` may use at `stage`; None if the caller has no agent or stage."""
         return [handler for handler in self._handlers.values() if handler.matches_scope(stage, agent)]
 
     def put(self, handler: ServerHandler) -> None:
-        """Add a handler, or replace that of the same server."""
+        """Add a handler, or replace the one of the same server."""
         with self._lock:
             self._handlers = {**self._handlers, handler.name: handler}
 
     def state(self) -> object:
-        """Another object after each change."""
+        """An object that is replaced by each change."""
         return self._handlers
 
     def names(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""Which handlers have a tool of a given name: an index of what has been discovered.
+"""An index of the discovered tools: which handlers have a tool of a given name.
 
-A name is that of a tool, of the function that stands for it, or `HANDLER.TOOL` and `mcp_HANDLER_TOOL`, which choose
-the handler as well. Knows nothing of scopes and circuit breakers; handlers keep the order in which they come.
+A name is that of a tool, of its function, or `HANDLER.TOOL` and `mcp_HANDLER_TOOL`, which also select the handler.
+Knows no scopes or circuit breakers; handlers keep their order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ToolIndex:
     def __init__(self, handlers: Sequence[ManagedHandler], functions: FunctionNames, *, qualified: bool) -> None:
         self._handlers = handlers
         self._functions = functions
-        # By the names that the handlers know them by.
+        # By their names in the handlers.
         self.owners: dict[str, list[Owner]] = {}
         for handler in handlers:
             for tool in handler.tools:
@@ -45,7 +45,7 @@ class ToolIndex:
         )
 
     def find(self, name: str) -> Iterator[Owner]:
-        """The owners of what `name` may mean, the likeliest meaning first."""
+        """The owners of the tools that `name` may mean, the most likely one first."""
         yield from self.owners.get(name, ())
         if (tool := self._functions.tool_of(name)) is not None and tool != name:
             yield from self.owners.get(tool, ())
@@ -55,11 +55,11 @@ class ToolIndex:
 
     @cached_property
     def _with_handlers(self) -> dict[str, Owner]:
-        """The tools by the names that choose a handler as well; the longest name of a handler comes first."""
+        """The tools by the names that also select a handler; handlers with longer names take precedence."""
         found: dict[str, Owner] = {}
         handlers = sorted(self._handlers, key=lambda handler: len(handler.name), reverse=True)
         named = [(handler.name, handler) for handler in handlers]
-        # After all own names: a handler may have one that is another spelling of another's.
+        # After all own names: the name of one handler may be an alternative spelling of another's.
         named += [(name, handler) for handler in handlers for name in _spellings(handler.name)[1:]]
         for name, handler in named:
             for tool in handler.tools:
@@ -72,9 +72,7 @@ class ToolIndex:
 
 
 def shared_tools(handlers: Iterable[ManagedHandler]) -> list[MCPToolDefinition]:
-    """The tools of which several handlers have one of the same name: each named `HANDLER.TOOL`, unless that is the name
-    of a tool.
-    """
+    """The tools whose name several handlers share: each named `HANDLER.TOOL`, unless that is the name of a tool."""
     tools = [tool for handler in handlers for tool in handler.tools.values()]
     count = Counter(tool.name for tool in tools)
     shared = [replace(tool, name=f"{tool.handler_name}.{tool.name}") for tool in tools if count[tool.name] > 1]
@@ -82,7 +80,7 @@ def shared_tools(handlers: Iterable[ManagedHandler]) -> list[MCPToolDefinition]:
 
 
 def wanted_function(tool: MCPToolDefinition, *, qualified: bool) -> str:
-    """The name that the function of a tool is to have, if it can."""
+    """The preferred function name of a tool."""
     if not qualified:
         return tool.name
     return gaia_name(tool.handler_name, tool.name.removeprefix(f"{tool.handler_name}."))
@@ -94,7 +92,7 @@ def gaia_name(handler: str, tool: str) -> str:
 
 
 def chosen_by(name: str, handlers: Iterable[ManagedHandler]) -> list[ManagedHandler]:
-    """Those of `handlers` that `name` may choose: it begins with one of them, as `HANDLER.` or `mcp_HANDLER_`."""
+    """The `handlers` that `name` may select: it begins with their name, as `HANDLER.` or `mcp_HANDLER_`."""
     return [
         handler
         for handler in handlers
@@ -103,5 +101,5 @@ def chosen_by(name: str, handlers: Iterable[ManagedHandler]) -> list[ManagedHand
 
 
 def _spellings(handler: str) -> list[str]:
-    """The names that mean this handler, its own first."""
+    """The spellings of a handler's name, its own first."""
     return list(dict.fromkeys((handler, handler_key(handler), allowed_characters(handler))))

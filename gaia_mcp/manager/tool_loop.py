@@ -1,6 +1,6 @@
-"""The tool loop: a model is asked, the tools that it calls are called, and it is asked again, until it calls none.
+"""The tool loop: request a completion, run its tool calls, and repeat, until the model calls no tool.
 
-How the model is asked is the caller's business, so that any client of any server can be used.
+The caller makes the requests, so any client of any API can be used.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 Ask = Callable[[list[Message], list[dict[str, Any]] | None], Any]
 
-# A model that has called tools ten times without an answer is usually going round in circles.
+# A model that has called tools ten times without an answer is usually in a loop.
 MAX_ITERATIONS = 10
 
 
 class ToolManager(Protocol):
-    """What the loop needs of an `MCPManager`, and of an `MCPClientManager` as well."""
+    """The methods of an `MCPManager` or `MCPClientManager` that the loop needs."""
 
     def get_tools_as_openai_schema(self, stage: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
         """The tools of this scope, as functions of OpenAI's API."""
@@ -38,11 +38,11 @@ class ToolManager(Protocol):
 
 @dataclass(frozen=True)
 class ToolLoopResult:
-    """How a loop ended.
+    """The result of a loop.
 
-    `content` is the last text of the model. `messages` is the whole conversation, to which more can be added. `usage`
-    is the sum over all requests. `iterations` is how often tools were called. `tool_calls` is empty, unless the limit
-    was reached: then it holds the calls that the model asked for last, which were not made, and are not in `messages`.
+    `content` is the last text of the model. `messages` is the whole conversation, which can be continued. `usage` is
+    the sum over all requests. `iterations` is how often tools were called. `tool_calls` is empty, unless the limit was
+    reached: then it has the model's last calls, which were not run, and are not in `messages`.
     """
 
     content: str
@@ -54,7 +54,7 @@ class ToolLoopResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model came to an end by itself."""
+        """Whether the model finished before the limit."""
         return not self.tool_calls
 
 
@@ -67,12 +67,11 @@ def run_tool_loop(
     agent: str | None = None,
     max_iterations: int = MAX_ITERATIONS,
 ) -> ToolLoopResult:
-    """Ask a model, and call the tools that it wants, up to `max_iterations` times; `messages` stays as it is.
+    """Query a model and run its tool calls, up to `max_iterations` times; `messages` is not modified.
 
     `ask(messages, tools)` returns a chat completion: the object of the package `openai`, or the same as a dict. `tools`
-    are the functions of this `stage` and `agent`, None if there are none. The calls of one answer are made in their
-    order. A tool that fails, and arguments that are not a JSON object, with which no tool is called, are answered with
-    `Error: …`.
+    are the functions of this `stage` and `agent`, None if there are none. The calls of one answer are run in order. The
+    result of a failed tool is `Error: …`, as for arguments that are not a JSON object: then the tool is not called.
 
     Raises `CompletionError` for an invalid completion, `ValueError` for a negative `max_iterations`, and what `ask`
     raises.
@@ -83,7 +82,7 @@ def run_tool_loop(
     usage: dict[str, Any] = {}
     iterations = 0
     while True:
-        # Asked anew: the circuit of a handler may have opened since.
+        # Each time: the circuit breaker of a handler may have opened since.
         tools = manager.get_tools_as_openai_schema(stage=stage, agent=agent)
         completion = read_completion(ask(list(conversation), tools or None))
         _add(usage, completion.usage)
@@ -110,7 +109,7 @@ def _answer(call: CalledTool, manager: ToolManager, stage: str | None, agent: st
 
 
 def _add(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
-    """Add the counts of one request, also those in groups such as `prompt_tokens_details`."""
+    """Add the counts of one request, including nested ones such as `prompt_tokens_details`."""
     for name, count in usage.items():
         held = total.get(name)
         if isinstance(count, Mapping) and isinstance(held, dict | None):

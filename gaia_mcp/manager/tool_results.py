@@ -1,7 +1,7 @@
-"""The results of tools, between the contract of handlers and MCP: `MCPToolResult`, and the result of `tools/call`.
+"""Converts tool results between the contract of handlers, `MCPToolResult`, and MCP, the result of `tools/call`.
 
-A handler's result is one text. What MCP knows beyond that is in its `metadata`, under MCP's own names: `content` where
-the content is more than a text, `structuredContent`, and `_meta`.
+A handler's result is one text. The other members of MCP are in its `metadata`, under MCP's own names: `content` if the
+content is more than a text, `structuredContent`, and `_meta`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gaia_mcp.manager.truncation import truncated
 
 Wire = dict[str, Any]
 
-# The members of MCP's result that a handler's result has no place for.
+# The members of MCP's result that a handler's result has no field for.
 _CARRIED = ("structuredContent", "_meta")
-# Begins the names in `_meta` that are about the connection which a result came over.
+# The prefix of names in `_meta` that concern the connection of a result.
 _OF_THE_CONNECTION = "io.modelcontextprotocol/"
 
 
@@ -28,9 +28,7 @@ def failed(problem: str) -> MCPToolResult:
 
 
 def checked(value: Any, called: Callable[[], str]) -> MCPToolResult:
-    """What a handler returned, if it is a result whose members have their types; else the result of a failure, which
-    names `called()`.
-    """
+    """The value that a handler returned if it is a valid result, else the result of a failure that names `called()`."""
     if not isinstance(value, MCPToolResult):
         return failed(f"{called()} returned {type(value).__name__}, not an MCPToolResult")
     if not isinstance(value.content, str):
@@ -43,7 +41,7 @@ def checked(value: Any, called: Callable[[], str]) -> MCPToolResult:
 
 
 def tool_result(wire: Wire) -> MCPToolResult:
-    """A result of `tools/call` as a handler's."""
+    """A result of `tools/call` as a handler's result."""
     content = wire.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     text = "\n".join(filter(None, map(_text_of, blocks)))
@@ -63,7 +61,7 @@ def tool_result(wire: Wire) -> MCPToolResult:
 
 
 def wire_result(result: MCPToolResult) -> Wire:
-    """A handler's result as that of `tools/call`."""
+    """A handler's result as a result of `tools/call`."""
     blocks = _blocks(result.metadata)
     if blocks is None:
         texts = [result.content, result.error_message] if result.is_error else [result.content]
@@ -74,7 +72,7 @@ def wire_result(result: MCPToolResult) -> Wire:
 
 
 def capped(result: MCPToolResult, max_bytes: int) -> MCPToolResult:
-    """`result` with no more text than `max_bytes` bytes. What is not text stays whole: half of it is worth nothing."""
+    """`result` with its text truncated to `max_bytes` bytes. Other content is unchanged: a part of it is useless."""
     content, message = truncated(result.content, max_bytes), truncated(result.error_message, max_bytes)
     blocks = _blocks(result.metadata)
     if blocks is not None and (cut := _cut(blocks, max_bytes)) != blocks:
@@ -85,7 +83,7 @@ def capped(result: MCPToolResult, max_bytes: int) -> MCPToolResult:
 
 
 def _blocks(metadata: dict[str, Any]) -> list[Wire] | None:
-    """The content blocks in `metadata`, None if there are none: a handler may use the name for something else."""
+    """The content blocks in `metadata`, None without valid ones: a handler may use the name for something else."""
     blocks = metadata.get("content")
     if not isinstance(blocks, list) or not blocks:
         return None
@@ -94,7 +92,7 @@ def _blocks(metadata: dict[str, Any]) -> list[Wire] | None:
 
 
 def _cut(blocks: list[Wire], max_bytes: int) -> list[Wire]:
-    """The blocks with `max_bytes` bytes of text in all; a text after that many is left out."""
+    """The blocks with `max_bytes` bytes of text in total; later texts are left out."""
     left, kept = max_bytes, []
     for block in blocks:
         text = block.get("text")

@@ -1,4 +1,4 @@
-"""The servers' tools as an agent's own: `MCPClientMixin`.
+"""`MCPClientMixin`: registers the tools of MCP servers as an agent's own.
 
     >>> from gaia_mcp import Agent, MCPClientMixin
     >>> class MyAgent(Agent, MCPClientMixin):
@@ -14,10 +14,10 @@
     I have greeted Ada.
     'I have greeted Ada.'
 
-The first of the two lines is what the agent's console prints. No language model is included: `model` is any function
+The first of the two lines is printed by the agent's console. No language model is included: `model` is any function
 from messages to a reply, and without one the result of `run` is an error.
 
-The mixin also works with the `Agent` of AMD's GAIA, and registers the tools in the registry of that.
+The mixin also works with the `Agent` of AMD's GAIA, and registers the tools in its registry.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ logger = logging.getLogger("gaia_mcp")
 class MCPClientMixin:
     """Add MCP servers to an agent: `class MyAgent(Agent, MCPClientMixin)`, in either order, or alone.
 
-    As in GAIA's documents (MCPClientMixin). Constructors pass on what they do not know. With `auto_load_config` the
-    servers of the configuration file are connected at once, with `config_file` those of that file. GAIA's own `Agent`
-    does not call this constructor: the first use then does the same. Raises `ConfigFileError` for an unreadable file.
+    As in GAIA's documents (MCPClientMixin). Constructors pass on unknown arguments. With `auto_load_config` the servers
+    of the configuration file are connected at once, with `config_file` those of that file. GAIA's own `Agent` does not
+    call this constructor: then the first use has the same effect. Raises `ConfigFileError` for an unreadable file.
 
     `_mcp_manager` may be set before, also to one that several agents share. When an agent is garbage-collected, tools
-    that no other agent uses are unregistered; the servers are ended with their manager.
+    that no other agent uses are unregistered; the servers are stopped with their manager.
     """
 
-    # Class attributes: they are there before the constructor, and without it.
+    # Class attributes: they exist before the constructor runs, and without it.
     _mcp_manager: MCPClientManager | None = None
-    # The manager that was made without a file.
+    # The manager that was created without a file.
     _mcp_default: MCPClientManager | None = None
 
     def __init__(
@@ -67,7 +67,7 @@ class MCPClientMixin:
     ) -> None:
         debug = bool(kwargs.get("debug", False))
         if config_file is not None and self._mcp_manager is self._mcp_default and not self._has_servers():
-            # Also if the agent's own constructor made a manager without a file before.
+            # Even if the agent's own constructor has created a manager without a file.
             self._mcp_manager = MCPClientManager(MCPConfig(config_file), debug or bool(getattr(self, "debug", False)))
         self._servers(debug=debug)
         _construct_the_others(self, args, kwargs)
@@ -77,8 +77,8 @@ class MCPClientMixin:
     def connect_mcp_server(self, name: str, config: dict[str, Any]) -> bool:
         """Connect to a server, save its entry, register its tools, and rebuild the prompt.
 
-        Returns False if that failed, for whatever reason; it is printed on the console. Raises `EntryError` (a
-        `ValueError`) for an invalid name or entry, and for a server that is not reached over stdio.
+        Returns False on any failure; the reason is printed on the console. Raises `EntryError` (a `ValueError`) for an
+        invalid name or entry, and for a server that is not reached over stdio.
         """
         check_server_name(name)
         check_type(read_entry(name, config))
@@ -95,7 +95,7 @@ class MCPClientMixin:
     def load_mcp_servers_from_config(self) -> int:
         """Connect to the servers of the configuration file, register their tools, and rebuild the prompt once.
 
-        Returns how many servers are connected; those that failed are printed on the console. They are connected in
+        Returns the number of connected servers; failures are printed on the console. The servers are connected in
         parallel, each with the timeout of its entry.
         """
         manager = self._servers()
@@ -112,8 +112,8 @@ class MCPClientMixin:
     def disconnect_mcp_server(self, name: str) -> None:
         """Unregister a server's tools, disconnect from it, remove its entry, and rebuild the prompt.
 
-        Also for a server that failed to connect. An unknown name, or a file that cannot be changed, is reported on the
-        console; nothing is raised.
+        Also works for a server that failed to connect. An unknown name, or a file that cannot be changed, is reported
+        on the console; nothing is raised.
         """
         manager = self._servers()
         client = manager.get_client(name)
@@ -127,7 +127,7 @@ class MCPClientMixin:
         except MCPError as error:
             self._tell("print_error", str(error))
         if client is not None:
-            self._unregister_mcp_tools(client)  # Again, since they may have been registered anew meanwhile.
+            self._unregister_mcp_tools(client)  # Again, since they may have been registered again meanwhile.
             self._rebuild_prompt()
         self._tell("print_info", f"Disconnected from MCP server '{name}'")
 
@@ -146,7 +146,7 @@ class MCPClientMixin:
     # What subclasses may override.
 
     def _print_mcp_load_summary(self) -> None:
-        """Print on the console which servers of the file are not connected, and why."""
+        """Print the servers of the file that are not connected, with the reasons, on the console."""
         for name, reason in _failures(self._servers()).items():
             self._tell("print_warning", f"MCP server '{name}' is not connected: {reason}")
 
@@ -179,11 +179,11 @@ class MCPClientMixin:
     def _adopt(self, client: MCPClient) -> None:
         follower = follower_of(client)
         with follower.changing:
-            follower.add(self)  # First, so that no change falls in between.
+            follower.add(self)  # First, so that no change is missed in between.
             self._register_mcp_tools(client)
 
     def _refresh(self, client: MCPClient) -> None:
-        """Register a server's tools anew, since they have changed."""
+        """Register a server's tools again, since they have changed."""
         if not self._is_connected_by(client):
             return
         self._unregister_mcp_tools(client)
@@ -212,14 +212,14 @@ _LEVELS = {"print_info": logging.INFO, "print_warning": logging.WARNING, "print_
 
 
 def _failures(manager: MCPClientManager) -> dict[str, Any]:
-    """Why servers are not connected, by their names."""
+    """The reasons why servers are not connected, by server name."""
     lines = _listed(manager.get_status_report())
     return {line["name"]: line["error"] for line in lines if not line["connected"]}
 
 
 def _listed(found: Any) -> list[Any]:
-    """A list as it is; none for what stands in its place where a program's tests replace a manager or a client by an
-    object that has every member, and no values.
+    """A list unchanged; an empty one for any other value, since programs' tests replace managers and clients by mock
+    objects.
     """
     return found if isinstance(found, list) else []
 
@@ -228,7 +228,7 @@ def _construct_the_others(mixin: MCPClientMixin, args: tuple[Any, ...], kwargs: 
     """Call the constructors that come after ours, unless they have been called already."""
     order = type(mixin).__mro__
     others = [base for base in order[order.index(MCPClientMixin) + 1 : -1] if "__init__" in vars(base)]
-    # What an agent has once it is constructed, in GAIA too. A console alone may be the class's own.
+    # The attributes of a constructed agent, in GAIA too. A console alone may be a class attribute.
     if others and all(getattr(mixin, name, None) is not None for name in ("console", "error_history")):
         return
     if not others:

@@ -1,4 +1,4 @@
-"""Keep an agent's tools as its servers announce them: what a server adds, changes or removes is registered anew."""
+"""Keeps an agent's tools up to date: when a server announces changed tools, they are registered again."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# A server that announces a change after every list would be asked without end: with a pause that costs little.
+# A server that announces a change after every list would be polled without end: with this pause that costs little.
 PAUSE_SECONDS = 0.1
 
 
 class Follower:
     """Refreshes the agents of a server when its tools have changed; unregisters the tools after the last agent.
 
-    In a thread of its own: the announcement comes from the thread that reads responses, and a refresh needs those.
-    There is at most one such thread, however often a server announces changes.
+    Runs in its own thread: the notification arrives on the thread that reads responses, which a refresh needs. There is
+    at most one such thread, however often a server announces changes.
     """
 
     def __init__(self, client: MCPClient) -> None:
-        # Held while tools are listed and registered, so that an older list is not registered last.
+        # Held while tools are listed and registered, so that a stale list is not registered last.
         self.changing = threading.RLock()
         self._client = client
         self._agents: list[weakref.WeakMethod[Any]] = []
@@ -36,7 +36,7 @@ class Follower:
         self._is_looking = False
 
     def add(self, agent: Any) -> None:
-        """Refresh `agent`, a mixin, too, for as long as it exists."""
+        """Also refresh `agent`, a mixin, as long as it exists."""
         registry = registry_of(agent)
 
         def gone(_: object) -> None:
@@ -79,7 +79,7 @@ class Follower:
             threading.Event().wait(PAUSE_SECONDS)
 
 
-# Held to give a client its one follower.
+# Held to assign a client its only follower.
 _following = threading.Lock()
 
 

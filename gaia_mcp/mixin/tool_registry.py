@@ -22,7 +22,7 @@ Registry: TypeAlias = dict[str, dict[str, Any]]
 
 # Characters that the APIs of models do not allow in the name of a function.
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-# The words of GAIA's documents, "GAIA Response Wrapping", that the prompts of agents are written for.
+# The text of GAIA's documents, "GAIA Response Wrapping", on which the prompts of agents rely.
 INSTRUCTION = (
     "Parse this JSON data and provide a human-readable summary. "
     "Your answer must be a plain text string, not a JSON object."
@@ -33,9 +33,9 @@ _changing = threading.RLock()
 
 
 class RegisteredTool:
-    """The `function` of an entry: calls the tool and wraps what it returns.
+    """The `function` of an entry: calls the tool of `client` and wraps the result.
 
-    GAIA's documents, "GAIA Response Wrapping". `client` is whose tool it is.
+    GAIA's documents, "GAIA Response Wrapping".
     """
 
     def __init__(self, client: MCPClient, tool: MCPTool) -> None:
@@ -73,7 +73,7 @@ def wrapped(tool_name: str, result: Any) -> Any:
 
 
 def registry_of(agent: object) -> Registry:
-    """The registry that an agent's own base class reads: ours, or GAIA's if it is derived from the `Agent` there."""
+    """The registry that an agent's base class reads: ours, or GAIA's if it is derived from GAIA's `Agent`."""
     for base in type(agent).__mro__:
         module = sys.modules.get(base.__module__)
         registry = getattr(module, "_TOOL_REGISTRY", None)
@@ -83,13 +83,13 @@ def registry_of(agent: object) -> Registry:
 
 
 def registries_of(agent: object) -> list[Registry]:
-    """Where an agent looks up its tools: `registry_of`, and the copy of it that GAIA's newer agents may have made."""
+    """The registries of an agent: `registry_of`, and the copy of it that newer agents of GAIA may have."""
     own = getattr(agent, "_instance_tools", None)
     return [registry_of(agent), own] if isinstance(own, dict) else [registry_of(agent)]
 
 
 def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> None:
-    """Register `tools` of `client`, in place of those that were registered before.
+    """Register `tools` of `client`, replacing those registered before.
 
     GAIA's documents, "Tool Registration Pattern".
     """
@@ -105,7 +105,7 @@ def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> Non
 
 
 def unregister(registry: Registry, client: MCPClient) -> int:
-    """Remove all entries of `client`, whoever registered them; returns how many there were."""
+    """Remove all entries of `client`, whichever agent registered them. Returns their number."""
     with _changing:
         taken = 0
         for name, entry in list(registry.items()):
@@ -122,14 +122,14 @@ def unregister(registry: Registry, client: MCPClient) -> int:
 
 
 def prefix_of(client: MCPClient) -> str:
-    """What stands for the server in the names of its tools."""
+    """The prefix for the server in the names of its tools."""
     # In the tests of programs for GAIA a client is any object with the members that GAIA used at the time.
     prefix = getattr(client, "prefix", None)
     return prefix if isinstance(prefix, str) else client.name
 
 
 def _named(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> list[tuple[str, MCPTool]]:
-    """`tools` with unique names: where one is taken, a number is added to the server's name."""
+    """`tools` with unique names: if one is taken, a number is added to the server's name."""
     prefix = _NOT_IN_A_NAME.sub("_", prefix_of(client))
     number = 1
     while True:
@@ -145,7 +145,7 @@ def _may_be_covered(entry: Any, server: str) -> bool:
 
 
 def _of_one_type(parameters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """GAIA's own agents expect one word as a type, and fail at a list of several."""
+    """The parameters with one type each: GAIA's own agents fail at a list of types."""
     found = {}
     for name, described in parameters.items():
         kinds = described["type"]

@@ -251,7 +251,7 @@ class OAuth:
         self._grant, self._has_looked = grant, True
 
     def _check_issuer(self, found: Found) -> None:
-        """Raise if the server names another authorization server than before, which must not get the entry's secrets."""
+        """Raise if the server names another authorization server than before: it must not get the entry's secrets."""
         settings = self._settings
         if not (settings.client_secret or settings.private_key or settings.assertion) or settings.issuer:
             return
