@@ -1,4 +1,4 @@
-"""What a tool returns that is not JSON: an image, a sound, a file. Each becomes a content block of the result."""
+"""Tool results that are not JSON: images, audio, files. Each becomes a content block of the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Wire = dict[str, Any]
 # A response is one line of JSON, and no client takes one as long as this in base64.
 MAX_BYTES = 256 << 20
 UNKNOWN = "application/octet-stream"
-# How files of these types begin; `*` stands for four bytes of any value.
+# The first bytes of files of these types; `*` stands for any four bytes.
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -30,15 +30,16 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
     (b"PK\x03\x04", "application/zip"),
 )
-# Where the platform's table has another name, or none.
+# For names that the platform's table lacks or maps differently.
 _FORMATS = {"jpg": "jpeg", "mp3": "mpeg", "svg": "svg+xml", "m4a": "mp4"}
 
 
 class Image:
-    """An image: of a file, or of bytes. `format` is a short name such as "png", or a whole MIME type; without it the
-    type is that of the file's name, or what the bytes begin with.
+    """An image, from a file or from bytes. `format` is a short name such as "png", or a whole MIME type; without it the
+    type is derived from the file's name, or from the first bytes.
 
-    Raises `TypeError` unless exactly one of `path` and `data` is given, `ValueError` if the type of bytes is not known.
+    Raises `TypeError` unless exactly one of `path` and `data` is given, `ValueError` if the type of the bytes is
+    unknown.
     """
 
     family: ClassVar[str] = "image"
@@ -77,15 +78,15 @@ class Image:
 
 
 class Audio(Image):
-    """A sound; otherwise as `Image`."""
+    """Audio; otherwise as `Image`."""
 
     family = "audio"
 
 
 class File(Image):
-    """A file of any type, which becomes an embedded resource: its text if it is one, else its bytes. `name` is the name
-    that it is saved by, without a folder; by default that of `path`. `uri` is for what is a resource of the server.
-    Otherwise as `Image`; the type may be unknown.
+    """A file of any type, which becomes an embedded resource, as text if possible, else as bytes. `name` is the file
+    name to save it under, without a folder; by default that of `path`. `uri` is for a resource of the server. Otherwise
+    as `Image`; the type may be unknown.
     """
 
     family = "application"
@@ -120,8 +121,8 @@ class File(Image):
 
 
 def content_blocks(value: Any) -> list[Wire] | None:
-    """The content of a result that is an `Image`, `Audio`, `File` or bytes, or a list with such items; None for every
-    other value. What else such a list holds becomes text, and its content blocks are passed on.
+    """The content of a result that is an `Image`, `Audio`, `File` or bytes, or a list with such items; None for any
+    other value. Other items of such a list become text, except content blocks, which are unchanged.
 
     Raises `OSError` if a file cannot be read, and `NotJSONError`.
     """
@@ -135,7 +136,7 @@ def content_blocks(value: Any) -> list[Wire] | None:
 
 
 def type_of_bytes(data: bytes) -> str:
-    """The MIME type that `data` begins like."""
+    """The MIME type of `data`, by its first bytes."""
     for beginning, mime_type in _BEGINNINGS:
         lead, _, rest = beginning.partition(b"*")
         if data.startswith(lead) and data[len(lead) + 4 :].startswith(rest):

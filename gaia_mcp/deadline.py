@@ -1,6 +1,6 @@
-"""Deadlines: the one moment by which all the steps of a request must be done.
+"""Deadlines: the time by which all the steps of a request must be done.
 
-A deadline is made once, where the request begins, and passed down. It may be extended by progress up to a ceiling,
+A deadline is created once, where the request begins, and passed down. It may be extended by progress up to a ceiling,
 and held while a person is typing an answer.
 """
 
@@ -10,30 +10,29 @@ import threading
 import time
 from collections.abc import Callable
 
-# A waiter looks at its deadline this often: it may be held or extended meanwhile, a hold may have ended, and on Windows
-# a Ctrl-C is noticed only between two waits.
+# A waiter checks its deadline this often: it may be held or extended meanwhile, a hold may have ended, and on Windows a
+# Ctrl-C is noticed only between two waits.
 WAIT_SLICE_SECONDS = 0.25
-# Longer than anybody waits, and within what every system's locks can wait for.
+# Longer than any wait in practice, and within the limit of every system's locks.
 LONGEST_SECONDS = 7 * 24 * 3600.0
-# The time for connecting, and for each request, where nothing else is said.
+# The default timeout for connecting, and for each request.
 DEFAULT_TIMEOUT_SECONDS = 30
 # GAIA's own limit for the timeout of a server's entry.
 MAX_ENTRY_TIMEOUT_SECONDS = 600
 # However often progress is reported, a request does not last longer than this, in seconds.
 LONGEST_REQUEST_SECONDS = 3600.0
-# The wait for a server's exit where nothing more is expected of it: it has failed, or ends together with many others.
+# The wait for the exit of a server that has failed, or that is stopped together with many others.
 IMPATIENT_GRACE_SECONDS = 0.3
 
-# Each question of a server is answered in a thread of its own, and each may hold the same deadline. One lock for all of
-# them: a deadline is made for every request, and this is held for a moment.
+# Each server request is answered in a thread of its own, and each may hold the same deadline. One lock for all
+# deadlines: one is created for every request, and the lock is held for a moment only.
 _lock = threading.Lock()
 
 
 class Deadline:
     """A moment `seconds` from now, on a monotonic clock; a week at most.
 
-    `ceiling` is the most that `extend()` may ever stretch it to, in seconds from its making; without one it cannot
-    be extended.
+    `ceiling` is the limit for `extend()`, in seconds from its creation; without one it cannot be extended.
     """
 
     __slots__ = (
@@ -43,7 +42,7 @@ class Deadline:
     def __init__(
         self, seconds: float, *, ceiling: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        # In this order, so that what is no number at all is the longest too.
+        # In this order, so that NaN also becomes the longest.
         self.seconds = seconds = seconds if seconds < LONGEST_SECONDS else LONGEST_SECONDS
         self.is_cancelled = False
         self._clock = clock
@@ -52,31 +51,31 @@ class Deadline:
         self._last = now + ceiling if ceiling is not None and ceiling > seconds else self._end
         self._holds = 0
         self._held_since = 0.0
-        # Called when it is cancelled; among them those that `sooner` has made of it.
+        # Called when it is cancelled; includes the deadlines that `sooner` derived from it.
         self._listeners: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
 
     def cancel(self) -> None:
-        """Let it pass now, from any thread; all who wait for it are woken."""
+        """Make it expire now, from any thread; all waiting threads are woken."""
         self.is_cancelled = True
         for listener in tuple(self._listeners):
             listener()
 
     def on_cancel(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called, on the thread that cancels; at once if that has been. It must not block or raise."""
+        """Call `listener` on the thread that cancels it; at once if it is cancelled. It must not block or raise."""
         self._listeners.append(listener)
-        # After it is in the list: whichever of the two threads comes second sees what the other has done.
+        # After it is in the list: whichever of the two threads comes second sees the change of the other.
         if self.is_cancelled:
             listener()
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Call `listener` no more."""
+        """Remove `listener`."""
         try:  # noqa: SIM105 (`suppress` would cost more than the rest of this)
             self._listeners.remove(listener)
         except ValueError:
-            pass  # Forgotten already.
+            pass  # Removed already.
 
     def sleep(self, seconds: float) -> None:
         """Wait `seconds`, or until it is cancelled."""
@@ -88,7 +87,7 @@ class Deadline:
             self.forget(cancelled.set)
 
     def remaining(self) -> float:
-        """Seconds left, never negative; while held, a short slice after which to ask again."""
+        """Seconds left, never negative; while held, a short slice after which to check again."""
         if self.is_cancelled:
             return 0.0
         if self._holds:
@@ -102,11 +101,11 @@ class Deadline:
 
     @property
     def allowed(self) -> float:
-        """Seconds from its making to its moment: `seconds`, and what progress and people have added."""
+        """Seconds from its creation to its end: `seconds`, plus the time added by progress and holds."""
         return self.seconds if self._end == self._began + self.seconds else round(self._end - self._began, 1)
 
     def sooner(self, seconds: float) -> Deadline:
-        """A deadline `seconds` from now, or at this one's moment if that comes first."""
+        """A deadline `seconds` from now, or at the end of this one if that comes first."""
         part = Deadline(min(seconds, self.remaining()), clock=self._clock)
         self.on_cancel(part.cancel)
         return part
@@ -125,10 +124,10 @@ class Deadline:
             self._holds += 1
 
     def release(self) -> None:
-        """Let the clock run on; the time held does not count."""
+        """Restart the clock; the time held does not count."""
         with _lock:
             if self._holds == 1:
-                # Before it is let go of: another thread that looks at this very moment must not find it expired.
+                # Before the hold ends: another thread that checks at this very moment must not find it expired.
                 held = self._clock() - self._held_since
                 self._end += held
                 self._last += held

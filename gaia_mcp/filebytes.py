@@ -1,9 +1,9 @@
-"""Files that are read for a person: without waiting, regular ones alone, and never more than a limit.
+"""Reading files: without blocking, regular files only, and never more than a limit.
 
-What lies in a folder may come from anywhere: a pipe keeps its reader waiting, a device never ends, a huge file fills
-the memory. No other module opens a file to read it. Knows no kind of file: each caller has a limit for its own.
+A folder may contain anything: a pipe blocks its reader, a device never ends, a huge file exhausts memory. No other
+module opens a file to read it. Knows no file types: each caller passes its own limit.
 
-Whatever is wrong is an `OSError`, whose `strerror` completes "FILE cannot be read: …".
+Every failure is an `OSError`, whose `strerror` completes "FILE cannot be read: …".
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-# As much as a pipe holds.
+# The capacity of a pipe.
 _PIECE_BYTES = 64 * 1024
-# Windows has text files and no others, unless it is told; and no way to wait while a file is opened.
+# Windows opens files in text mode by default; opening one never blocks there.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -37,8 +37,8 @@ def read_file(path: Path | str, most: int) -> bytes:
 
 
 def read_typed(path: Path | str, most: int) -> bytes:
-    """As `read_file`, of a file that was named for this one use: it may be a pipe too, as `<(command)` and /dev/stdin
-    are, which is waited for, or a device.
+    """As `read_file`, for a file that the user named for this one use: it may also be a device, or a pipe, such as
+    `<(command)` or /dev/stdin, whose data is waited for.
     """
     with _opened(path, _READ) as file:
         if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
@@ -47,11 +47,11 @@ def read_typed(path: Path | str, most: int) -> bytes:
 
 
 def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
-    """A regular file, open for reading, unbuffered. Raises `OSError` at once for everything else. With the descriptor
-    of an open folder `path` is a name in it, and that of a link is an error too.
+    """A regular file, open for reading, unbuffered. Raises `OSError` at once for anything else. With the descriptor of
+    an open folder, `path` is a name in it, and a symlink is an error too.
     """
     file = _opened(path, _READ | _AT_ONCE | (_NO_LINK if folder is not None else 0), folder)
-    # Of what has been opened: the name may stand for something else a moment later.
+    # Checked on the open file: the name may refer to another one a moment later.
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode):
         file.close()
@@ -60,17 +60,17 @@ def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
 
 
 def read_rest(file: BinaryIO, most: int) -> bytes:
-    """What is left in an open file or pipe, unbuffered or not. Raises `OSError` for more than `most` bytes: of a file
-    that is too large nothing is read, and of one that grows meanwhile no more than that.
+    """The rest of an open file or pipe, unbuffered or not. Raises `OSError` for more than `most` bytes: a file that is
+    too large is not read at all, and one that grows meanwhile only up to the limit.
     """
-    # One read of a buffered file would go on until the end, which on a terminal would have to be typed twice.
+    # `read` of a buffered file continues until the end, which a user would have to type twice on a terminal.
     read: Callable[[int], bytes] = getattr(file, "read1", file.read)
     status = os.fstat(file.fileno())
     size = status.st_size if stat.S_ISREG(status.st_mode) else 0
     pieces: list[bytes] = []
     held = 0
     while size <= most:
-        # One more than is expected and allowed, so that the end, or too much, is seen.
+        # One byte more than expected and allowed, so that the end, or an excess, is detected.
         piece = read(min(max(size - held, _PIECE_BYTES), most - held) + 1)
         if not piece:
             return b"".join(pieces)
@@ -82,7 +82,7 @@ def read_rest(file: BinaryIO, most: int) -> bytes:
 
 
 def irregular(mode: int, path: Path | str) -> OSError:
-    """The error about a file of this mode, which is not a regular one."""
+    """The error for a file of this mode, which is not a regular file."""
     kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "device")
     return OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
 
@@ -96,5 +96,5 @@ def _opened(path: Path | str, flags: int, folder: int | None = None) -> BinaryIO
         if isinstance(problem, IsADirectoryError):
             raise irregular(stat.S_IFDIR, path) from problem
         raise
-    except ValueError as problem:  # A zero byte, or half of a surrogate pair, in an entry or a form.
+    except ValueError as problem:  # A null byte, or a lone surrogate, in an entry or a form.
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from problem

@@ -1,6 +1,6 @@
-"""The parts of Python's own insides that this package relies on, each with what to do where Python lacks it.
+"""The internals of Python that this package relies on, each with a fallback for Python versions that lack it.
 
-A test of this module fails when one of them has moved or does something else.
+A test of this module fails when one of them has moved or changed its behaviour.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def compact_writer(*, sort_keys: bool = False) -> Callable[[Any], str]:
-    """What writes a value as `json.dumps(value, separators=(",", ":"), allow_nan=False)` does, and raises the same;
-    `sort_keys` is its option of that name.
+    """A function that encodes a value as `json.dumps(value, separators=(",", ":"), allow_nan=False)` does, and raises
+    the same; `sort_keys` is its option of that name.
 
-    It is made once: `json` makes its encoder anew for each value, which takes longer than writing a small one. Unlike
-    `json` it looks for no cycles: one raises `RecursionError`.
+    It is created once: `json` creates an encoder for each value, which takes longer than encoding a small one. Unlike
+    `json` it does not check for cycles: one raises `RecursionError`.
     """
     import json.encoder
 
@@ -32,8 +32,8 @@ def compact_writer(*, sort_keys: bool = False) -> Callable[[Any], str]:
 
 
 def run_exit_functions(then: Callable[[], object] = lambda: None) -> None:
-    """Call what was registered with `atexit`, and forget it, and call `then`; only that where Python has no such
-    function.
+    """Run the functions registered with `atexit`, and clear them, then call `then`; only `then` if Python has no
+    function for that.
     """
     run = getattr(atexit, "_run_exitfuncs", None)
     try:
@@ -44,7 +44,7 @@ def run_exit_functions(then: Callable[[], object] = lambda: None) -> None:
 
 
 def bare_signal() -> Any:
-    """What `signal` is made of: the same functions and numbers, without the enumerations, which take a millisecond."""
+    """The module under `signal`: the same functions and numbers, without the enumerations, which take a millisecond."""
     try:
         import _signal as bare  # type: ignore[import-not-found]
     except ImportError:

@@ -1,6 +1,6 @@
-"""Strict JSON: reading with the place of each mistake, one canonical form, and text that only differs in its escapes.
+"""Strict JSON: parsing with the position of each error, a canonical form, and escaping of JSON text.
 
-For files and for what is typed. Messages are read by `protocol.jsonrpc`, which tolerates what peers send.
+For files and command-line input. `protocol.jsonrpc` parses messages, and tolerates what peers send.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import re
 
-# What half of a surrogate pair looks like in JSON text in ASCII. Where a backslash precedes a pair, that does too.
+# A lone surrogate in ASCII JSON text. Also matches a pair that follows a backslash.
 _UNPAIRED = r"\\ud(?:[89ab]..(?!\\ud[c-f])|[c-f](?<![^\\]\\ud[89ab]..\\ud[c-f]))"
-# Such text as far as every surrogate is one of a pair: a high one, then a low one.
+# The beginning of such text in which every surrogate is part of a pair: a high one, then a low one.
 _PAIRED = r"[^\\]*+(?:\\(?:ud[89ab]..\\ud[c-f]..|(?!ud).)[^\\]*+)*+"
 _ESCAPE_CHARS = len(r"\ud800")
 
@@ -21,8 +21,8 @@ _KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a numb
 
 
 class JSONTextError(ValueError):
-    """Text that is not JSON. `at` counts characters from 0; `line` and `column` count from 1, and are 0 where the place
-    is not known.
+    """Text that is not JSON. `at` counts characters from 0; `line` and `column` count from 1, and are 0 if the position
+    is unknown.
     """
 
     def __init__(self, problem: str, *, text: str = "", at: int = -1) -> None:
@@ -33,7 +33,7 @@ class JSONTextError(ValueError):
 
 
 class DepthError(JSONTextError):
-    """Text that is nested more deeply than Python reads."""
+    """Text that is nested more deeply than Python can parse."""
 
 
 class RepeatedKeyError(JSONTextError):
@@ -45,8 +45,8 @@ class RepeatedKeyError(JSONTextError):
 
 
 def parse_json(text: str, *, unique_keys: bool = False) -> Any:
-    """The value of `text`. Numbers that JSON does not have (NaN, infinities, also as `1e999`) are refused, and with
-    `unique_keys` objects that repeat a key, of which otherwise the last one counts.
+    """The value of `text`. Numbers that JSON does not have (NaN, infinities, also as `1e999`) are rejected, and with
+    `unique_keys` also objects that repeat a key; otherwise the last one counts.
 
     Raises `JSONTextError`.
     """
@@ -73,8 +73,8 @@ def canonical(value: Any) -> Any:
 
 
 def canonical_text(value: Any) -> str:
-    """`value` in one line of ASCII without blanks, object keys sorted. Of a `canonical` value it is the one text that
-    hashes and comparisons are made of.
+    """`value` as one line of ASCII without blanks, object keys sorted. For a `canonical` value it is unique, and the
+    basis of hashes and comparisons.
 
     Raises as `canonical` does.
     """
@@ -87,15 +87,15 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def escaped(text: str, pattern: re.Pattern[str]) -> str:
-    """JSON text with each character that `pattern` matches written as JSON's escape: the value stays the same."""
+    """JSON text with each character that `pattern` matches as a JSON escape: the value stays the same."""
     return pattern.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def paired(text: str) -> str:
-    """JSON text in ASCII, as `json` writes it, with U+FFFD for each half of a surrogate pair that stands alone. Such a
-    half is in no Unicode text, and a reader of JSON may refuse it.
+    """JSON text in ASCII, as `json` writes it, with U+FFFD for each lone surrogate, which is not valid Unicode and
+    which a JSON parser may reject.
     """
-    # Most texts have no escape at all, which is found out in no time.
+    # Most texts have no escape at all, which is detected at once.
     if "\\" not in text:
         return text
     import re
@@ -116,7 +116,7 @@ def paired(text: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a JSON value in a sentence: "a list", "null"."""
+    """The type of a JSON value as part of a sentence: "a list", "null"."""
     return _KINDS.get(type(value), "an object")
 
 
@@ -126,7 +126,7 @@ def place_in(text: str, at: int) -> tuple[int, int]:
 
 
 def repeated_key(pairs: list[tuple[str, Any]]) -> str | None:
-    """The first key that stands twice among the members of an object."""
+    """The first key that occurs twice among the members of an object."""
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
@@ -147,7 +147,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    import math  # Few texts have such numbers, and a TAB is to start as fast as it can.
+    import math  # Few texts have such numbers, and TAB completion must start fast.
 
     value = float(text)
     if not math.isfinite(value):

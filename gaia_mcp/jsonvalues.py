@@ -16,7 +16,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class NotJSONError(TypeError):
-    """A value that no JSON value stands for. `where` is its place (`a.b[0]`), empty for the value itself."""
+    """A value that JSON cannot express. `where` is its path (`a.b[0]`), empty for the value itself."""
 
     def __init__(self, where: str, kind: type) -> None:
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -50,7 +50,7 @@ def as_json_value(value: Any, where: str = "") -> Any:
 
 
 def at(where: str, step: str | int) -> str:
-    """The place of a member or an item of what is at `where`."""
+    """The path of a member or an item of the value at `where`."""
     if isinstance(step, int):
         return f"{where}[{step}]"
     return f"{where}.{step}" if where else step
@@ -79,7 +79,7 @@ def _key(key: Any, where: str) -> str:
 
 
 def _sorted(items: Set[Any]) -> list[Any]:
-    """In an order that does not change from one process to the next, where the items have one."""
+    """The items in an order that is the same in every process, if they can be ordered."""
     try:
         return sorted(items)
     except TypeError:
@@ -104,7 +104,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def _maker(value: Any) -> Callable[[Any], Any] | None:
-    """The function that makes a simpler value of one of this type, None if there is none."""
+    """The function that converts a value of this type to a simpler one, None if there is none."""
     kind = type(value)
     if callable(getattr(kind, "model_dump", None)):
         return lambda model: model.model_dump(mode="json", by_alias=True)

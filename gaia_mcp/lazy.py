@@ -1,4 +1,4 @@
-"""Packages whose public names are imported when they are first used: a program pays only for what it needs.
+"""Packages whose public names are imported when they are first used: a program loads only what it needs.
 
 Such a package imports its names for type checkers all the same, and lists them in `__all__`.
 """

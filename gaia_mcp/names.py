@@ -1,4 +1,4 @@
-"""Names: which are allowed for a server, how `SERVER.TOOL` is split, which known name is close to another."""
+"""Names: valid server names, how `SERVER.TOOL` is split, and suggestions for mistyped names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable
 
 # Names that every shell takes without quoting, and that leave room inside a tool's name.
 _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
-# Begins what is kept for a server that has no name, since it is not saved. No server's name begins so.
+# Prefix of files for a server that has no name, since it is not saved. No server's name begins like this.
 UNSAVED_MARK = "~"
-# Stands in a command line for a `$` that begins no name of a variable. No variable and no file can hold this half of a
-# surrogate pair.
+# Stand-in, in a command line, for a `$` that does not begin a variable. No variable or file can contain this surrogate.
 LITERAL_DOLLAR = "\udc24"
 
 # At the end of the name of a handler's file, before `.py`.
@@ -23,7 +22,7 @@ def is_server_name(name: str) -> bool:
 
 
 def tidy_name(name: str) -> str:
-    """`name` as a server's name may be here; empty if nothing of it can be."""
+    """`name` changed into a valid server name; empty if that is impossible."""
     if is_server_name(name):
         return name
     tidied = re.sub(r"[^A-Za-z0-9_.@-]+", "-", name).strip("-.@")[:64]
@@ -40,7 +39,7 @@ def typeable(word: str) -> str:
 
 
 def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | None:
-    """The two parts of `SERVER.TOOL`, for the longest known server that it begins with; None if it begins with none."""
+    """The two parts of `SERVER.TOOL`, for the longest known server that it begins with; None without one."""
     for at in range(len(text) - 1, 0, -1):
         if text[at] == "." and text[:at] in servers and text[at + 1 :]:
             return text[:at], text[at + 1 :]
@@ -48,14 +47,14 @@ def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | No
 
 
 def handler_key(name: str) -> str:
-    """The name of a handler, to compare it with others: `-` and `_` are the same, since a file's name can be a module's
-    only with `_`.
+    """The name of a handler for comparison with others: `-` and `_` are equal, since the name of a module cannot
+    contain `-`.
     """
     return name.replace("-", "_")
 
 
 def handler_name(stem: str) -> str:
-    """The name of the handler in a file, of which this is the name without `.py`: `cost` for `cost_handler`."""
+    """The name of the handler in the file `stem`.py: `cost` for `cost_handler`."""
     return stem.removesuffix(HANDLER_SUFFIX) or stem
 
 

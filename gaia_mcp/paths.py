@@ -23,7 +23,7 @@ def config_folder(environ: Mapping[str, str] | None = None) -> Path:
     if chosen:
         return home_expanded(Path(chosen)).absolute()
     try:
-        # Tests of programs for GAIA replace this very method.
+        # Tests of programs for GAIA patch this very method.
         return (Path.home() / ".gaia").absolute()
     except RuntimeError as cause:
         raise _home_unknown(Path("~/.gaia")) from cause
@@ -42,7 +42,7 @@ def _home_unknown(path: Path) -> ConfigFileError:
 
 
 def is_there(path: Path) -> bool:
-    """Whether such a file exists. One that cannot be looked at counts, for its reader reports the error."""
+    """Whether the file exists. Also true if that cannot be determined: reading it reports the error."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

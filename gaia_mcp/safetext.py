@@ -1,6 +1,6 @@
-"""Text from elsewhere, made safe to show: without control characters or endless lines.
+"""Makes untrusted text safe to display: without control characters or endless lines.
 
-Knows nothing of terminals; the code that prints decides when to use it.
+Knows no terminals; the code that prints decides when to use it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def first_line(text: object) -> str:
-    """The first line of a description; empty if it has none. A line that is a tag alone, such as `<Purpose>`, says
-    nothing where another follows.
+    """The first line of a description; empty if it has none. A line that contains only a tag, such as `<Purpose>`, is
+    skipped if another follows.
     """
     lines = [line.strip() for line in text.strip().split("\n", _FEW_LINES)] if isinstance(text, str) else [""]
     return next((line for line in lines[:_FEW_LINES] if line and not _is_tag(line)), lines[0])
@@ -56,7 +56,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, with `…` for its middle: the end of a problem is what is wrong."""
+    """`text` in at most `limit` characters, with `…` for its middle: the end of an error message is important."""
     begin = limit // 3
     return text if len(text) <= limit else f"{text[:begin]}…{text[len(text) - (limit - begin - 1) :]}"
 

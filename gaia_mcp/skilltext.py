@@ -1,5 +1,5 @@
-"""What the files of a skill tell (SEP-2640), to servers and to clients: the YAML at the beginning of its SKILL.md, and
-the digest of a file. Reads no files.
+"""The content of a skill's files (SEP-2640), for servers and clients: the frontmatter of SKILL.md, and the digest of a
+file. Reads no files.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.textproblems import TextProblemError
 
 MANIFEST = "SKILL.md"
-# As the specification of skills has it: up to 64 characters, and hyphens within alone.
+# As in the specification of skills: up to 64 characters, and hyphens only inside.
 _NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _FRONTMATTER = re.compile(r"\ufeff?---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
 def digest_of(data: bytes) -> str:
-    """The digest of a file, as the extension writes it."""
+    """The digest of a file, in the format of the extension."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 

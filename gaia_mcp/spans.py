@@ -1,7 +1,7 @@
-"""Requests as spans of OpenTelemetry, by its semantic conventions for the Model Context Protocol.
+"""Requests as OpenTelemetry spans, following its semantic conventions for the Model Context Protocol.
 
-To be imported where `tracing.has_spans` is true: it loads the API of OpenTelemetry. Without a tracer that a program has
-configured, nothing is recorded, and traces are passed on all the same.
+To be imported only if `tracing.has_spans` is true: it loads the OpenTelemetry API. Without a tracer configured by the
+program, nothing is recorded, but traces are still propagated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
 from gaia_mcp._version import __version__
 
-# What a method is about, in its `params`, and the attribute for that. Those that are few enough are in the span's name.
+# The member of `params` that names the target of a method, and its attribute. Names of low cardinality are part of the
+# span's name.
 _TARGETS = {
     "tools/call": ("name", "gen_ai.tool.name"),
     "prompts/get": ("name", "gen_ai.prompt.name"),
@@ -38,17 +39,17 @@ class RequestSpan:
         self._span.set_attribute("jsonrpc.request.id", str(request_id))
 
     def returned(self, result: Any) -> None:
-        """It has a result, perhaps one of a tool that failed, or one that is invalid."""
+        """The request has a result, which may report a failed tool, or be invalid."""
         if not isinstance(result, Mapping) or result.get("isError") is True:
             self._failed("tool_error", "")
 
     def refused(self, code: int, text: str) -> None:
-        """It has an error for a response."""
+        """The response is an error."""
         self._span.set_attribute("rpc.response.status_code", str(code))
         self._failed(str(code), text)
 
     def raised(self, error: BaseException) -> None:
-        """It has no response."""
+        """The request has no response."""
         self._failed(type(error).__qualname__, str(error))
 
     def _failed(self, kind: str, text: str) -> None:
@@ -76,10 +77,10 @@ def server_span(
     received: Mapping[str, str],
     ambient: Mapping[str, str],
 ) -> Iterator[RequestSpan]:
-    """The span of a request that is answered, in the trace that was `received`. That of its transport is linked."""
+    """The span of a request that is answered, in the `received` trace. The span of its transport is linked."""
     of_transport = trace.get_current_span(propagate.extract(ambient)).get_span_context()
     links = (Link(of_transport),) if ambient and of_transport.is_valid else ()
-    # With its baggage, which the code that answers may read and passes on.
+    # With its baggage, which the code that answers may read and propagates.
     token = context.attach(propagate.extract(received))
     try:
         with _span(SpanKind.SERVER, method, params, attributes, links) as span:
@@ -94,14 +95,14 @@ def are_recorded() -> bool:
 
 
 def has_context() -> bool:
-    """Whether this code runs in a trace, or with baggage. Most programs that configure no tracer have neither."""
+    """Whether this code runs in a trace, or with baggage. Most programs without a tracer have neither."""
     return bool(context.get_current())
 
 
 def current_trace() -> Mapping[str, str]:
     """The trace of the current span, and the baggage; empty if there is neither."""
     found: dict[str, str] = {}
-    # To ask the propagators takes longer.
+    # Calling the propagators takes longer.
     if has_context():
         propagate.inject(found)
     return found
@@ -123,7 +124,7 @@ def _span(
         name = method if attribute == _URI else f"{method} {target}"
     if method == "tools/call":
         described["gen_ai.operation.name"] = "execute_tool"
-    # Where OpenTelemetry is configured later than this is loaded, the tracer of then is used.
+    # Looked up each time, since OpenTelemetry may be configured after this module is loaded.
     tracer = trace.get_tracer("gaia_mcp", __version__)
     with tracer.start_as_current_span(
         name, None, kind, described, links, record_exception=False, set_status_on_exception=False

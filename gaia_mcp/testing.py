@@ -1,4 +1,4 @@
-"""A client for the tests of an agent: the real one, over memory, in either era, with answers to what the agent asks.
+"""A client for the tests of an agent: the real one, over memory, in either era, with answers to the agent's requests.
 
     from gaia_mcp.testing import client_for
 
@@ -6,8 +6,8 @@
         with client_for(Notes()) as client:
             assert client.call("add", {"text": "buy milk"})["structuredContent"] == {"result": 1}
 
-No process is started, and nothing is mocked: arguments are validated, results are checked, and what the agent raises
-becomes what a client of its server would see.
+No process is started, and nothing is mocked: arguments and results are validated, and exceptions of the agent become
+the errors that a client of its server would see.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# No test should wait as long as a person would.
+# Shorter than the default: a test should fail early.
 TIMEOUT_SECONDS = 10.0
 NEWEST = ALL_VERSIONS[0]
 
 
 class Answers:
-    """What a person says, one answer after the other, and the `params` of what was `asked`.
+    """The user's answers to elicitations, in order; `asked` are the `params` of the requests.
 
-    An answer is the content of a form (a dict), "accept" (for a URL, or a form with nothing filled in), "decline" or
-    "cancel". Raises `LookupError` for a question that there is no answer to.
+    An answer is the content of a form (a dict), "accept" (for a URL, or an empty form), "decline" or "cancel". Raises
+    `LookupError` for a request without an answer.
     """
 
     def __init__(self, answers: Iterable[Wire | str]) -> None:
@@ -70,10 +70,10 @@ def client_for(
 ) -> MCPClient:
     """A client of `agent`, which connects as a context manager.
 
-    `agent` is an object as `serve` takes it, or a provider. `revision` is the one that both agree on: "2025-11-25" is
-    the newest of the handshake era. `answers` are what a person says; pass an `Answers` to look at the questions.
-    `sample` is what a model says, a text or what makes a result of the request's `params`; without it the client
-    declares no sampling. `timeout` is in seconds, for each request. Raises `ValueError` for an unknown revision.
+    `agent` is an object as for `serve`, or a provider. `revision` is the one that both agree on: "2025-11-25" is the
+    newest of the handshake era. `answers` are the user's answers; pass an `Answers` to inspect the requests. `sample`
+    is the model's answer, a text or a function from the request's `params` to a result; without it the client declares
+    no sampling. `timeout` is in seconds, for each request. Raises `ValueError` for an unknown revision.
     """
     if revision not in ALL_VERSIONS:
         raise ValueError(f"there is no revision {revision!r}; there are {', '.join(ALL_VERSIONS)}")
@@ -93,7 +93,7 @@ def _saying(text: str) -> Callable[[Wire], Wire]:
 
 
 class _AgentChannel(MemoryChannel):
-    """The other end is a provider, whose calls each have a thread."""
+    """A channel to a provider, whose calls run in a thread each."""
 
     def __init__(self, provider: Provider) -> None:
         super().__init__("agent", self._take)

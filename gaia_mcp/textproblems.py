@@ -1,4 +1,4 @@
-"""Problems in the text of a file that a person writes, without the file that it is from."""
+"""Errors in the text of a hand-written file, without its path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TextProblemError(ValueError):
 
 
 class Repeated(dict[str, Any]):
-    """An object that has `key` twice; it is not known which of the two the host uses."""
+    """An object that has `key` twice; which of the two the host uses is unknown."""
 
     key = ""
 

@@ -1,7 +1,7 @@
-"""The running call: a tool reports progress and logs through it, asks its client, and learns that it was cancelled.
+"""The running call: through it a tool reports progress, logs, sends requests to its client, and notices cancellation.
 
-A provider enters a call before it runs a tool's code. Outside of a call nothing is reported, so the same tool runs in a
-test or a script, and there is nothing to ask.
+A provider enters a call before it runs a tool's code. Outside of a call nothing is reported and there is no client to
+ask, so the same tool also runs in a test or a script.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OnLog = Callable[[str, Any], None]
 
 
 class CallCancelledError(Exception):
-    """The client has cancelled this call. Nothing is sent about it any more."""
+    """The client has cancelled this call. Nothing more is sent for it."""
 
 
 class CallingClient(NamedTuple):
@@ -41,29 +41,28 @@ _creating = threading.Lock()
 
 
 class Call:
-    """One running call. Safe to use from several threads. `is_cancelled`: the client has cancelled it.
+    """One running call. May be used from several threads. `is_cancelled`: the client has cancelled it.
 
-    What asks (`elicit` and the following) blocks its thread until the client has answered; in `async` code it is
-    awaited. A tool that asks may run several times: see `once`. Each raises `QuestionError` where the client cannot be
-    asked (`MissingCapabilityError` if it lacks a capability), refuses, or does not come to an answer; `ValueError` for
-    a question that the specification does not allow; and `CallCancelledError`.
+    The methods that ask the client (`elicit` and the following) block the thread until the client has answered; in
+    `async` code they are awaited. A tool that asks may run several times: see `once`. They raise `QuestionError` if the
+    client cannot be asked (`MissingCapabilityError` if it lacks a capability), rejects the request, or gives no answer;
+    `ValueError` for a question that the specification does not allow; and `CallCancelledError`.
     """
 
-    # The verified caller, None where callers are not told apart, as over stdio.
+    # The verified caller, None where callers are not distinguished, as over stdio.
     principal: str | None = None
     # The scopes of the caller's access token; None where callers have no such tokens, and scopes restrict nothing.
     scopes: frozenset[str] | None = None
     client = CallingClient()
     # The `_meta` of the request.
     meta: Mapping[str, Any] = MappingProxyType({})
-    # For what runs tools: the client could have asked for a task and has not, so that a tool which must run as one is
-    # not there for it.
+    # For providers: the client could have requested a task but has not, so a tool that requires one is unavailable.
     lacks_task = False
-    # For what runs tools: another run follows, with the answer, so that nothing is wrong with what this one lacks.
+    # For providers: this run ends with a question and is repeated with the answer, so its result is not validated.
     ends_with_question = False
-    # For what runs tools: a question is the result of this run, and another run follows. Elsewhere its thread waits.
+    # For providers: a question is the result of this run, and another run follows. Otherwise the thread waits.
     asks_by_result = False
-    # The client wants log messages from this level upwards, None for none.
+    # The client has requested log messages from this level upwards, None for none.
     log_level: str | None = None
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
@@ -75,14 +74,14 @@ class Call:
         self._when_cancelled: dict[object, Callable[[], object]] = {}
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Report progress; `done` only ever grows. Raises `CallCancelledError` if the call is cancelled."""
+        """Report progress; `done` must increase. Raises `CallCancelledError` if the call is cancelled."""
         self.raise_if_cancelled()
         if self._on_progress is not None:
             self._on_progress(done, total, text)
 
     def log(self, level: str, data: Any, logger: str = "") -> None:
         """Send a log message; `level` is one of debug, info, notice, warning, error, critical, alert, emergency.
-        `logger` is the name of what logs, by default that of the tool.
+        `logger` is the logger's name, by default the tool's.
         """
         del logger
         if self._on_log is not None:
@@ -106,23 +105,23 @@ class Call:
         self.raise_if_cancelled()
 
     def continue_as_task(self, *, required: bool = False) -> bool:
-        """Answer the request with a task, where its client accepts one: this code then goes on without the request, and
-        the client asks for its state. Progress becomes a message about the task, and questions are asked as before.
-        Whether the call is a task now; if not, its client waits for the result.
+        """Respond to the request with a task, if the client accepts one: this code then continues as the task, and the
+        client polls its state. Progress becomes the task's status message, and questions are asked as before. Returns
+        whether the call is a task now; if not, the client waits for the result.
 
-        `required` is for a call that would take too long otherwise: the request of a client that has tasks, but has not
-        declared that it accepts them, then ends with an error, and so it does when too many tasks are running.
+        `required` is for a call that would take too long otherwise: if the client's revision has tasks but the client
+        has not declared them, or if too many tasks are running, the request ends with an error.
         """
         del required
         return False
 
     def close_stream(self) -> None:
-        """Close the connection on which the client waits for this call, where it comes back a second later for what
-        follows: over HTTP, in revision 2025-11-25. Nothing is lost, and a call that takes long holds no connection
-        meanwhile. Elsewhere nothing happens.
+        """Close the connection on which the client waits for this call, if the client reconnects a second later for the
+        rest: over HTTP, in revision 2025-11-25. Nothing is lost, and a long call occupies no connection meanwhile. Does
+        nothing elsewhere.
         """
 
-    # Asking.
+    # Requests to the client.
 
     @overload
     def elicit(self, message: str, form: type[T], *, name: str = "") -> Accepted[T] | Declined | Cancelled: ...
@@ -131,13 +130,13 @@ class Call:
         self, message: str, form: dict[str, Any], *, name: str = ""
     ) -> Accepted[dict[str, Any]] | Declined | Cancelled: ...
     def elicit(self, message: str, form: Any, *, name: str = "") -> Any:
-        """Ask the person to fill in a form: a dataclass, or a flat JSON Schema."""
+        """Ask the user to fill in a form: a dataclass, or a flat JSON Schema."""
         from gaia_mcp.asking.questions import Elicit
 
         return self._asked_one(Elicit(message, form, name=name))
 
     def elicit_url(self, message: str, url: str, *, name: str = "") -> Accepted[None] | Declined | Cancelled:
-        """Ask the person to open a URL, such as a login page. Nothing secret may be asked for in a form."""
+        """Ask the user to open a URL, such as a login page. Secrets must not be requested in a form."""
         from gaia_mcp.asking.questions import ElicitURL
 
         return self._asked_one(ElicitURL(message, url, name=name))
@@ -157,24 +156,24 @@ class Call:
         return self._asked_one(Sample(messages, max_tokens, system_prompt, options, name=name))
 
     def roots(self, *, name: str = "") -> Roots:
-        """The folders that the client works in."""
+        """The roots of the client: the folders that it works in."""
         from gaia_mcp.asking.questions import ListRoots
 
         return self._asked_one(ListRoots(name=name))
 
     def ask_all(self, *questions: Asked[Any]) -> AnswerList:
-        """Ask several questions at once; their answers in the same order."""
+        """Ask several questions at once. Returns the answers in the same order."""
         from gaia_mcp.asking.questions import AnswerList
 
         answers: AnswerList = self._asked(questions, pick=AnswerList)
         return answers
 
     def can_ask(self, question: Asked[Any]) -> bool:  # noqa: ARG002 (a call of a server uses it)
-        """Whether the client has declared what this question needs; False where there is no client to ask."""
+        """Whether the client has declared the capability for this question; False without a client."""
         return False
 
     def once(self, name: str, function: Callable[[], T]) -> T:
-        """What `function` returns, which must be JSON. It is called once, however often the tool runs for this call."""
+        """The result of `function`, a JSON value. It is called once, however often the tool runs for this call."""
         del name
         return function()
 
@@ -183,7 +182,7 @@ class Call:
         return answer
 
     def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any]) -> Any:
-        """The answers, of which `pick` returns what the caller wants; in `async` code what is awaited for that."""
+        """The part of the answers that `pick` returns; in `async` code an awaitable of it."""
         if "asyncio" in sys.modules:
             from gaia_mcp.asking.event_loops import in_thread, is_in_loop
 
@@ -199,8 +198,8 @@ class Call:
         )
 
     def on_cancel(self, function: Callable[[], object]) -> Callable[[], None]:
-        """For what runs tools: call `function` once when the call is cancelled, or now if it is. It must not block.
-        Returns a function that ends this.
+        """For providers: call `function` once when the call is cancelled, or now if it is. It must not block. Returns a
+        function that removes it.
         """
         key = object()
         with _creating:
@@ -236,10 +235,10 @@ def current_call() -> Call:
 
 
 def entered_call() -> Call | None:
-    """For what runs tools: the call that this code runs for, None outside of a call."""
+    """For providers: the call that this code runs for, None outside of a call."""
     return _CURRENT.get()
 
 
 def enter_call(call: Call | None) -> None:
-    """For a provider: the code that runs in this thread from now on runs for `call`."""
+    """For providers: from now on, the code in this thread runs for `call`."""
     _CURRENT.set(call)

@@ -1,7 +1,7 @@
-"""Trace context: which distributed trace a request belongs to, in its `_meta`, as W3C defines it.
+"""W3C trace context: the distributed trace of a request, in its `_meta`.
 
-The requests that are sent while one is answered carry what that one carries. Where a program has loaded the API of
-OpenTelemetry, requests are also its spans: see `spans`. Nothing here loads it.
+Requests that are sent while another is answered carry its trace context. If a program has loaded the OpenTelemetry API,
+requests are also spans: see `spans`. Nothing here loads it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 PARENT = "traceparent"
 # In a `_meta` and as HTTP headers alike. The second belongs to the first, and the third to the application.
 KEYS = (PARENT, "tracestate", "baggage")
-# Longer than the recommendations of W3C let any of them be.
+# Longer than the W3C recommendations allow for any of them.
 MAX_CHARS = 8192
 _PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-# Nobody configures a tracer without it.
+# No tracer is configured without it.
 _API = "opentelemetry.trace"
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -28,7 +28,7 @@ _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("gaia_mcp_trace", default=N
 
 
 def trace_in(members: Mapping[str, Any]) -> Mapping[str, str]:
-    """What a `_meta`, or the headers of a request, tell about its trace. What is invalid is left out."""
+    """The trace context in a `_meta`, or in the headers of a request. Invalid values are left out."""
     if members.keys().isdisjoint(KEYS):
         return NONE
     found = {key: members[key] for key in KEYS if isinstance(members.get(key), str) and len(members[key]) <= MAX_CHARS}
@@ -39,7 +39,7 @@ def trace_in(members: Mapping[str, Any]) -> Mapping[str, str]:
 
 @contextmanager
 def carrying(trace: Mapping[str, str]) -> Iterator[None]:
-    """Meanwhile, this code runs for `trace`."""
+    """Run the code of the `with` block with this trace context."""
     token = _CARRIED.set(trace)
     try:
         yield
@@ -48,13 +48,13 @@ def carrying(trace: Mapping[str, str]) -> Iterator[None]:
 
 
 def has_spans() -> bool:
-    """Whether something in this process may record spans, or have made one the current one."""
+    """Whether this process may record spans, or have a current span."""
     return _API in sys.modules
 
 
 def with_trace(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a request that is sent now, with the trace that it belongs to in their `_meta`. One that they
-    name themselves stays, unless the request is a span.
+    """The parameters of a request to send, with the current trace context in their `_meta`. A trace context that they
+    already have is kept, unless the request is a span.
     """
     meta = params.get("_meta") or {}
     if not isinstance(meta, Mapping):

@@ -1,9 +1,9 @@
-"""URI templates read backwards: the values that the variables of a template have in a URI (RFC 6570, levels 1 to 3).
+"""Matching URIs against URI templates: the values of a template's variables in a URI (RFC 6570, levels 1 to 3).
 
-The RFC defines expansion alone, and says of matching that it works where literals delimit the variables. Here, a URI
-matches if the template expands to it, more or less: a variable has at least one character, and takes as many as it can,
-the first variable first. `{id}`, `{.x}` and `{/x}` take none of `/?#`, those of `{x,y}` no comma either; `{+path}`
-and `{#part}` take any. The variables of `{?a,b}`, `{&a,b}` and `{;a,b}` may come in any order, and each may be missing.
+The RFC defines only expansion, and notes that matching works where literals delimit the variables. Here, a URI matches
+if the template roughly expands to it: a variable matches at least one character, and as many as possible, the first
+variable first. `{id}`, `{.x}` and `{/x}` match none of `/?#`, those of `{x,y}` no comma either; `{+path}` and `{#part}`
+match any. The variables of `{?a,b}`, `{&a,b}` and `{;a,b}` may be in any order, and each may be missing.
 
 Matching takes time in proportion to the length of the URI: no template backtracks.
 """
@@ -14,13 +14,13 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
-# What servers support at least (RFC 9110, 4.1). A longer URI matches no template.
+# The minimum that servers must support (RFC 9110, 4.1). A longer URI matches no template.
 MAX_URI_CHARS = 8000
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*")
-# By operator: how an expansion begins, what stands between its variables, and the characters that none of them takes.
+# By operator: the prefix of an expansion, the separator of its variables, and the characters that no variable matches.
 _OPERATORS = {
     "": ("", ",", "/?#"),
     "+": ("", ",", ""),
@@ -39,7 +39,7 @@ def has_scheme(uri: str) -> bool:
 
 
 class TemplateError(ValueError):
-    """It is not a URI template of level 3. The message names the template and the reason."""
+    """Not a URI template of level 1 to 3. The message names the template and the reason."""
 
 
 class _Literal(NamedTuple):
@@ -81,7 +81,7 @@ class Template:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The template without the names of what stands at a place: templates of one shape match the same URIs."""
+        """The template without its variable names: templates of the same shape match the same URIs."""
         return tuple(part._replace(name="") if isinstance(part, _Value) else part for part in self._parts)
 
     @property
@@ -96,7 +96,7 @@ class Template:
         """The variables that have a value in `uri`, decoded; None if it does not match."""
         if len(uri) > MAX_URI_CHARS:
             return None
-        # From the end: where each part and all after it may begin. Then from the start, each part as far as it goes.
+        # Backwards: where each part and all after it may begin. Then forwards: each part matches as much as it can.
         begins = [[False] * len(uri) + [True]]
         for part in reversed(self._parts):
             begins.append(_before(part, uri, begins[-1]))
