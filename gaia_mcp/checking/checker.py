@@ -1,4 +1,4 @@
-"""Whether a value fits a schema, and whether a schema is usable, with an end to the time that this takes."""
+"""Whether a value is valid against a schema, and whether a schema is usable, with a time limit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gaia_mcp.toolspec.validation import Schema, ValidationError, as_text, is_tr
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
-# What the validator may do within this process, in units of `toolspec.cost`: a fifth of a second. Where it collects
-# mistakes, each takes some hundred times as long.
+# The limits for validation in this process, in units of `toolspec.cost`: a fifth of a second. Collecting errors takes
+# some hundred times as long.
 MISTAKES_UNITS, FITTING_UNITS = 4_000, 2_000_000
 
 
@@ -22,7 +22,7 @@ class Checker:
         self._ready: Schema | None = None
 
     def validation_errors(self, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
-        """Every mistake in `value`, missing and unknown members first.
+        """The validation errors of `value`, missing and unknown members first.
 
         Raises `SchemaError` if the schema cannot be used; `SchemaCostError` if checking takes more than
         `process.CHECK_SECONDS`, or than half of the time to `deadline`.

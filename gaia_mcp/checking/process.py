@@ -1,9 +1,9 @@
-"""Checking in a process of its own: the side that starts it and waits, and the side that works.
+"""Validation in a separate process: the parent, which starts it and waits, and the worker.
 
-The worker reads one line of JSON, `{"schema": TEXT}` with or without a `value`. It prints one: why the schema cannot be
-used, or whether the value fits; then another one with the mistakes, which take longer. It ends when its time is up
-and when its starter is gone, also while native code keeps Python from noticing either: by a watchdog of Python's own,
-and by a signal of the system's.
+The worker reads one line of JSON, `{"schema": TEXT}` with or without a `value`. It prints a line: why the schema cannot
+be used, or whether the value is valid; then another line with the errors, which take longer. It exits when its time is
+up and when its parent has ended, even while native code blocks Python: by Python's watchdog timer, and by a signal of
+the system.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from gaia_mcp.toolspec.validation import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# So long at most, and half of the time that is left: the call itself needs some as well.
+# The time limit; also at most half of the remaining time, since the call itself needs some too.
 CHECK_SECONDS = 3.0
-# Mistakes are collected in memory, and there may be billions of them.
+# Errors are collected in memory, and there may be billions of them.
 MAX_MEMORY_BYTES = 1 << 30
-# A server answers many calls at once. Each worker takes a processor and that memory.
+# A server answers many calls at once. Each worker occupies a processor and that much memory.
 _places = threading.BoundedSemaphore(2)
 
 
 def errors_apart(text: str, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
-    """The mistakes in `value`, as `Schema.errors`. Raises `SchemaError`, `SchemaCostError`."""
+    """The validation errors of `value`, as `Schema.errors`. Raises `SchemaError`, `SchemaCostError`."""
     try:
         question = json.dumps({"schema": text, "value": value}) + "\n"
     except (TypeError, ValueError, RecursionError) as problem:
@@ -53,7 +53,7 @@ def check_apart(text: str, deadline: Deadline | None = None) -> None:
 
 
 def work() -> None:
-    """The worker: answer the question on stdin."""
+    """The worker: validate the value on stdin."""
     import faulthandler
 
     faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True)
@@ -80,7 +80,7 @@ def _answers(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _end_with_starter() -> None:
-    """Have the system send a signal that ends this process once the other end of stderr is closed."""
+    """Request a signal from the system that ends this process once the other end of stderr is closed."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
 
@@ -128,10 +128,9 @@ def _answer_to(question: str, deadline: Deadline | None) -> list[ValidationError
 
 
 def _asked(question: str, deadline: Deadline) -> str:
-    """What the worker prints until its time is up.
+    """The worker's output until its time is up.
 
-    A signal that comes while a process is being started would leave it behind, so that is done by a thread, which no
-    signal interrupts.
+    A signal during the start of a process could leave it behind, so a thread starts it, which no signal interrupts.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -162,14 +161,14 @@ def _printed_until_killed(worker: subprocess.Popen[str]) -> str:
     if worker.stdin is not None:
         with suppress(BrokenPipeError):
             worker.stdin.close()
-        worker.stdin = None  # Else it would be written to again.
+        worker.stdin = None  # Otherwise it would be written to again.
     return worker.communicate()[0]
 
 
 def _started(seconds: float) -> subprocess.Popen[str]:
-    """The worker, which ends itself after so many seconds and one more: usually it is stopped.
+    """The worker, which exits by itself one second after its time is up: usually it is stopped before.
 
-    It is the same interpreter, which finds this package and the validator where we have found them, and nothing else.
+    It runs the same interpreter, with this package and the validator from the same paths, and nothing else.
     """
     from multiprocessing.spawn import get_executable
 
@@ -183,7 +182,7 @@ def _started(seconds: float) -> subprocess.Popen[str]:
             [os.fsdecode(executable or ""), "-I", "-S", "-c", program, str(seconds + 1)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Hardly anything is written to it: it is open as long as we are.
+            # Hardly anything is written to it: it stays open as long as this process lives.
             stderr=subprocess.PIPE,
             encoding="ascii",
         )

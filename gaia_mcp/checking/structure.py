@@ -1,4 +1,4 @@
-"""Whether a tool's result keeps what the tool's output schema promises."""
+"""Whether a tool's result conforms to the tool's output schema."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def structure_problem(
     server: str, tool: str, output_schema: Any, result: dict[str, Any], deadline: Deadline | None
 ) -> str:
-    """What is wrong with the structured content of a result of `tool`, empty if nothing. None is needed without an
-    `output_schema`, nor from a tool that failed.
+    """The problem of the structured content of a result of `tool`; empty if it is valid. Not required without an
+    `output_schema`, nor for a failed tool.
     """
     if output_schema is None or result.get("isError"):
         return ""

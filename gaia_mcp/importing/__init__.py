@@ -1,5 +1,5 @@
-"""Importing Python files of the user: agents and handlers. What lies in such a file is for its loader to know.
+"""Importing the user's Python files: agents and handlers. Their loaders interpret the content.
 
-Such a file can do anything while it is imported. It finds the modules beside it, as a script does, and hides no module
-from the rest of the program, whatever it is called.
+Such a file can run any code while it is imported. It can import the modules beside it, as a script can, and shadows no
+module for the rest of the program, whatever its name.
 """

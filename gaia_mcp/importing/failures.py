@@ -1,4 +1,4 @@
-"""What a user's own code raised, in one line."""
+"""Exceptions of the user's code, as one line."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _PYTHON = Path(importlib.__file__).parents[1]
 
 
 def failure_in_words(error: BaseException) -> str:
-    """What the code raised, and the place in that code, on one line: `KeyError: 'HOME', at agent.py:7`."""
+    """The exception and its position in the code, on one line: `KeyError: 'HOME', at agent.py:7`."""
     try:
         message = one_line(str(error), MAX_CHARS)
-    except Exception:  # noqa: BLE001 (also this is the user's code)
+    except Exception:  # noqa: BLE001 (this is the user's code too)
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    # The place of a syntax error is in its text.
+    # The text of a syntax error contains its position.
     place = "" if isinstance(error, SyntaxError) else _place_of(error)
     return f"{text}, at {place}" if place else text
 
 
 def missing_package(error: BaseException) -> str:
     """What to do about a module that is not installed; empty for any other error."""
-    # A dotted name is missing in a package that is there.
+    # A dotted name is missing from an installed package.
     if not isinstance(error, ModuleNotFoundError) or not error.name or "." in error.name:
         return ""
     return f"install the package of {error.name!r} for {shown(Path(sys.executable))}"
 
 
 def _place_of(error: BaseException) -> str:
-    """`FILE:LINE` of the user's code that raised the error, or called what did; empty for an error elsewhere."""
+    """`FILE:LINE` of the user's code that raised the error, directly or indirectly; empty for an error elsewhere."""
     import traceback
 
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -28,8 +28,8 @@ class _SourceLoader(SourceFileLoader):
 
 
 def import_file(path: Path) -> ModuleType:
-    """Execute the Python file and return it as a module, a new one each time. What it imports from its folder is loaded
-    by its source too, also later.
+    """Execute the Python file and return it as a module, a new one each time. Modules that it imports from its folder
+    are also loaded from source, now and later.
 
     Raises `OSError` for a file that cannot be read, and whatever its code raises; the module is removed then.
     """
@@ -48,14 +48,14 @@ def import_file(path: Path) -> ModuleType:
         raise
     finally:
         if os.getpid() != process:
-            # The code forked, and this is the child: the program must not go on twice.
+            # The code has forked, and this is the child: the program must not continue twice.
             os._exit(0)
     return module
 
 
 class _SourceFinder:
-    """Finds modules where `PathFinder` does, but loads those inside of `folders` by their source, also where compiled
-    code is. It stands directly before that finder, and answers in its place.
+    """Finds modules as `PathFinder` does, but loads those inside `folders` from source, even if there is compiled code.
+    It is placed directly before that finder, and takes precedence over it.
     """
 
     folders: ClassVar[set[str]] = set()
@@ -72,26 +72,26 @@ class _SourceFinder:
 
     @classmethod
     def _is_inside(cls, file: str) -> bool:
-        """Whether it is a file of one of the folders. Installed packages are not, also inside of one."""
+        """Whether it is a file in one of the folders. Installed packages are not, even inside one."""
         inside = (file[len(folder) :] for folder in cls.folders if file.startswith(folder))
         return any(INSTALLED.isdisjoint(Path(rest).parts) for rest in inside)
 
 
 def load_by_source(folder: str) -> None:
-    """From now on, the modules inside of `folder` are loaded by their source, whoever imports them: what was compiled
-    before may be older, or not made of it at all, and whoever approved the source has not read it.
+    """From now on load the modules inside `folder` from source, whichever code imports them: compiled code may be
+    outdated or unrelated to the source, and the user has approved only the source.
     """
     _SourceFinder.folders.add(os.path.join(folder, ""))  # noqa: PTH118 (ends with a slash)
     with suppress(ValueError):
         sys.meta_path.remove(_SourceFinder)
-    # Behind those that find modules elsewhere on purpose.
+    # After finders that deliberately find modules elsewhere.
     place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
     sys.meta_path.insert(place, _SourceFinder)
 
 
 @contextmanager
 def first_in_path(folder: str) -> Iterator[None]:
-    """Modules are imported from `folder` first meanwhile; afterwards last, for what is imported later."""
+    """Import modules from `folder` first in the `with` block; afterwards last, for later imports."""
     sys.path.insert(0, folder)
     try:
         yield
@@ -100,7 +100,7 @@ def first_in_path(folder: str) -> Iterator[None]:
 
 
 def move_to_end_of_path(folder: str) -> None:
-    """Undo the beginning of `first_in_path`, also from another thread, and again."""
+    """Undo the effect of `first_in_path`. May be called from another thread, and repeatedly."""
     with suppress(ValueError):
         sys.path.remove(folder)
     if folder not in sys.path:

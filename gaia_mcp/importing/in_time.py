@@ -1,4 +1,4 @@
-"""Code of the user that is given only so much time: it runs in a thread, which is left behind once that is over."""
+"""Running the user's code with a time limit: in a thread, which is abandoned after that."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class NotInTimeError(Exception):
-    """The code was still running, and may go on running. The message completes "FILE …"."""
+    """The code was still running, and may continue to run. The message completes "FILE …"."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"is not loaded after {seconds:g} s, and is given up")
 
 
 def run_in_time(run: Callable[[], Any], seconds: float | None) -> Any:
-    """What `run` returns, or raises. Without `seconds` it runs in this thread and takes as long as it likes; else in a
+    """Call `run`; returns and raises what it does. Without `seconds` it runs in this thread without a limit; else in a
     thread of its own. Raises `NotInTimeError`.
     """
     if seconds is None:

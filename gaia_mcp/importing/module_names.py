@@ -1,7 +1,7 @@
-"""Files that are named like another module, such as `signal.py` or, where Redis' client is installed, `redis.py`.
+"""Files that have the name of another module, such as `signal.py` or, if the Redis client is installed, `redis.py`.
 
-The folder of a file is the first that modules are imported from, as that of a script is. Without more, whatever imports
-`signal` for the first time after that would get the file.
+The folder of a file comes first on the import path, as for a script. Without this module, the first import of `signal`
+after that would load the file.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 # Where installers put packages, also on Debian.
 INSTALLED = {"site-packages", "dist-packages"}
-# By the name of a module, the folders of the files that are called like it.
+# By the name of a module, the folders of the files of the same name.
 _folders: dict[str, set[str]] = {}
 
 
 def module_name(stem: str, folder: str) -> str:
-    """The name of the module that the file `stem` of `folder` becomes: `stem`, so that its neighbours can import it,
-    unless that would hide another module. The name of a standard or installed module stands for that module
-    everywhere, also if it is imported later.
+    """The module name for the file `stem` in `folder`: `stem`, so that files beside it can import it, unless that would
+    shadow another module. The name of a standard or installed module means that module everywhere, even if it is
+    imported later.
     """
     is_standard = stem in sys.stdlib_module_names
     names_another = is_standard or _is_installed(stem, folder)
     if names_another:
         _folders.setdefault(stem, set()).add(os.path.realpath(folder))
         if _OtherFinder not in sys.meta_path:
-            # Modules that are built in are found before.
+            # Built-in modules are found before.
             sys.meta_path.insert(sys.meta_path.index(PathFinder), _OtherFinder)
-    # An underscore alone may make the name of another standard module: `_signal` is one.
+    # An underscore alone could result in the name of another standard module: `_signal` is one.
     names = chain(() if names_another else (stem,), (f"_file_{stem}",), (f"_file_{stem}_{n}" for n in count(2)))
     return next(name for name in names if name not in sys.modules)
 
@@ -51,7 +51,7 @@ def _found_outside(name: str, folders: Collection[str]) -> ModuleSpec | None:
 
 
 class _OtherFinder:
-    """Finds modules outside the folders of files that are named like them."""
+    """Finds modules outside the folders of files of the same name."""
 
     @staticmethod
     def find_spec(

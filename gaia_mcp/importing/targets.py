@@ -1,4 +1,4 @@
-"""How a class of the user's is named: `package.module:Class`, or `path/to/file.py:Class`."""
+"""Names of the user's classes: `package.module:Class`, or `path/to/file.py:Class`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 def split_target(target: str) -> tuple[str, str, str]:
     """The file or module of `target`, the colon, and the class; the last two are empty without a class."""
     place, colon, name = target.rpartition(":")
-    # A colon may be part of a path, and between a letter and a slash it belongs to a drive of Windows.
+    # A colon may be part of a path, and between a letter and a slash it belongs to a Windows drive.
     if not colon or name.endswith(".py") or (len(place) == 1 and name.startswith(("\\", "/"))):
         return target, "", ""
     return place, colon, name
 
 
 def import_named(module: str) -> ModuleType:
-    """Import a module by its name, also from the working folder, as `python -m` does, but there only by its source.
+    """Import a module by its name, also from the working folder, as `python -m` does, but there only from source.
 
     Raises what its code raises.
     """
     try:
         here = str(Path.cwd())
     except OSError:
-        return importlib.import_module(module)  # That folder was deleted; the module may be elsewhere.
+        return importlib.import_module(module)  # The working folder was deleted; the module may be elsewhere.
     if here not in sys.path:
         sys.path.insert(0, here)
     load_by_source(here)

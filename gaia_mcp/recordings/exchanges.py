@@ -1,4 +1,4 @@
-"""A recorded conversation divided into exchanges: each request or notification of the client, with the server's part.
+"""A recorded conversation as exchanges: each request or notification of the client, with the server's messages.
 
 A message of the server belongs to the request that it names, by id, progress token or subscription, and otherwise to
 the latest request that was open when it was sent.
@@ -30,7 +30,7 @@ class AwaitResponse(NamedTuple):
 
 
 class Exchange:
-    """A message of the client, and the steps that the server took because of it."""
+    """A message of the client, and the steps of the server in response."""
 
     def __init__(self, first: Request | Notification | None) -> None:
         self.id = first.id if isinstance(first, Request) else None
@@ -43,7 +43,7 @@ class Exchange:
 
 
 class RecordedConversation:
-    """One conversation: its exchanges in the order in which they began, and the messages before the first of them."""
+    """One conversation: its exchanges in the order of their beginning, and the messages before the first one."""
 
     def __init__(self, lines: Iterable[TranscriptLine]) -> None:
         # The server's messages before the client's first.
@@ -64,7 +64,7 @@ class RecordedConversation:
                 add(line.message)
 
     def _latest_open(self) -> Exchange:
-        """The exchange of a message that names none: the latest that is open, or else the latest."""
+        """The exchange of a message that names none: the latest open one, else the latest."""
         return next(reversed(self._open.values()), self._latest)
 
     def _add_client_message(self, value: Any) -> None:
@@ -97,13 +97,13 @@ class RecordedConversation:
                 exchange = next((one for one in self._open.values() if token is not None and one.token == token), None)
             elif jsonrpc.is_id(subscription := meta_of(message.params).get(SUBSCRIPTION_KEY)):
                 exchange = self._open.get(subscription)
-        # A response to an unknown request, or progress of one that is not open, is not replayed.
+        # A response to an unknown request, or progress for a request that is not open, is not replayed.
         if exchange is not None:
             exchange.steps.append(Send(value))
 
 
 def request_keys(method: str, params: dict[str, Any]) -> list[str]:
-    """The keys under which a message of the client is found again, the most exact first."""
+    """The keys under which a message of the client is looked up, the most specific first."""
     compared = {key: value for key, value in params.items() if key != "_meta"}
     if method == "initialize":
         return [f"{method} {_canonical(compared.get('protocolVersion'))}", method]
@@ -117,5 +117,5 @@ def request_keys(method: str, params: dict[str, Any]) -> list[str]:
 def _canonical(value: Any) -> str:
     try:
         return canonical_text(canonical(value))
-    except (RecursionError, ValueError):  # Nested too deeply, or with NaN: one such value is as good as another.
+    except (RecursionError, ValueError):  # Nested too deeply, or with NaN: all such values count as equal.
         return "no canonical form"

@@ -1,9 +1,9 @@
 """Recorded conversations replayed as a server: every request gets the response that it got when it was recorded.
 
-A request is recognised by its method and its params without `_meta`; of `initialize` only the version counts, and a
+A request is matched by its method and its params without `_meta`; for `initialize` only the version counts, and a
 response to a request of the server may differ from the recorded one. If a request was recorded several times, its
-responses are replayed in turn, the last one again and again; a later conversation replaces earlier ones. No clock:
-the replay waits for nothing but responses.
+responses are replayed in order, then the last one repeatedly; a later conversation replaces earlier ones. There is no
+clock: the replay waits only for responses.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gaia_mcp.safetext import cut
 if TYPE_CHECKING:
     from gaia_mcp.recordings.transcript import Transcript
 
-# Answered with an empty result even if they were not recorded, as every server of the handshake era does.
+# Answered with an empty result even if not recorded, as by every server of the handshake era.
 ALWAYS_ANSWERED = frozenset({"ping", "logging/setLevel"})
-# An error shows as many of the recorded requests as a person can take in, each on about one line.
+# An error lists only this many recorded requests, each on about one line.
 SHOWN_REQUESTS, SHOWN_CHARS = 5, 200
 
 
 class _Replay:
-    """An exchange that is being replayed for a request with an id and a progress token of its own."""
+    """An exchange that is being replayed for a request with another id and progress token."""
 
     def __init__(self, exchange: Exchange, request_id: RequestId | None, token: RequestId | None) -> None:
         self.exchange = exchange
@@ -42,7 +42,7 @@ class _Replay:
 
 
 class Player:
-    """The server of recorded conversations. It is given every line of the client and returns the lines to send."""
+    """The server of recorded conversations. It receives each line of the client and returns the lines to send."""
 
     def __init__(self, transcripts: Sequence[Transcript]) -> None:
         # The last one first.
@@ -100,7 +100,7 @@ class Player:
         return self._continue(replay)
 
     def _next(self, method: str, params: dict[str, Any]) -> Exchange | None:
-        """The exchange to replay: the one that fits best, and of several the next."""
+        """The exchange to replay: the best match, and of several the next one."""
         for key in request_keys(method, params):
             if left := self._left.get(key):
                 return left.pop(0) if len(left) > 1 else left[0]
@@ -128,7 +128,7 @@ class Player:
         return lines
 
     def _adapted(self, recorded: Any, replay: _Replay) -> Any:
-        """A recorded message with the new ids and tokens; None for progress that the client has not asked for."""
+        """A recorded message with the new ids and tokens; None for progress that the client has not requested."""
         message = jsonrpc.classify(recorded)
         if isinstance(message, (Result, Error)) and message.id is not None:
             adapted = {**recorded, "id": replay.request_id}

@@ -1,7 +1,6 @@
 """The file format of recorded conversations: JSON Lines, a header and then each message with its sender and time.
 
-A file may hold several conversations, one after the other. Its last line may be cut off: its writer may have been
-killed.
+A file may contain several conversations, one after the other. Its last line may be cut off, if the writer was killed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class TranscriptLine(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """One conversation: with which server, when it began, and the lines that were sent."""
+    """One conversation: the server, the start time, and the lines that were sent."""
 
     server: str
     date: str
@@ -48,7 +47,7 @@ def header_line(server: str, date: str) -> bytes:
 
 
 def message_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]) -> bytes:
-    """The line for a record that was sent; `mask` takes the secrets out of a JSON value."""
+    """The line for a record that was sent; `mask` removes the secrets from a JSON value."""
     try:
         return encode({"from": sender, "message": mask(parse(record)), "ms": ms})
     except ValueError:

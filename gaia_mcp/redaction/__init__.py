@@ -1,11 +1,11 @@
-"""What is secret, and how it is kept out of all that is printed and written. There is one definition, and one masker.
+"""What counts as a secret, and how secrets are masked in all output. There is one definition, and one masker.
 
-A text is a secret by the name that stands before it (`names`), by its look (`looks`), or by its place, as in a URL
-(`finding`). Never is a path, an ordinary word, a number or a URL without credentials, unless its name says so. This is
-guesswork: what no rule knows is missed. What is shown of a configuration has `****` in these places (`arguments`).
+A text is a secret by its name (`names`), by its look (`looks`), or by its position, for example in a URL (`finding`). A
+path, an ordinary word, a number or a URL without credentials is not, unless its name is that of a secret. These are
+heuristics: they miss other secrets. A configuration is shown with `****` in place of secrets (`arguments`).
 
-What a server was given (`given`) it may repeat, in a form of its own: quoted, escaped, encoded, cut off. A `Masker`
-(`masker`) is made of these secrets and finds each of them in all of its forms (`forms`).
+A server may print the secrets that it was given (`given`) in another form: quoted, escaped, encoded, cut off. A
+`Masker` (`masker`) is created from these secrets, and finds each of them in all its forms (`forms`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The secrets in the arguments of a command, where the name often stands in the argument before: `--token X`."""
+"""The secrets in the arguments of a command, whose name is often the previous argument: `--token X`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def places_in(arguments: Sequence[str]) -> list[list[Place]]:
             continue
         bare = argument.strip("\"'")
         if awaiting and re.fullmatch(_SCHEME, bare):
-            # `Authorization: Bearer X`, come apart at its spaces.
+            # `Authorization: Bearer X`, split at its spaces.
             found.append([])
             continue
         if awaiting and not re.fullmatch(_FLAG, argument):
@@ -59,8 +59,8 @@ def masked_value(name: str, value: str) -> str:
 
 
 def masked_members(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of an object, and of those in it, with their secrets masked. What is called a secret has none that is
-    shown. References to a keyring stay.
+    """The members of an object, and of nested ones, with their secrets masked. A member with the name of a secret is
+    masked completely. References to a keyring stay.
     """
     return {key: _masked_member(key, held) for key, held in members.items()}
 
@@ -81,12 +81,12 @@ def _masked_member(name: str, held: Any, outer: str = "") -> Any:
 
 
 def masked(value: str) -> str:
-    """`****`, or the value itself if it is a reference to a variable, without a default, which could be a secret."""
+    """`****`, or the value itself if it is a reference to a variable without a default (which could be a secret)."""
     return value if looks.is_reference(value) else MASK
 
 
 def _open_quote(argument: str) -> str:
-    """The quotation mark that begins a value in this argument and does not end in it."""
+    """The quotation mark that begins a value in this argument but does not end it."""
     for found in re.finditer(_QUOTE_OF_VALUE, argument):
         if not (argument.endswith(found[1]) and len(argument) > found.end()):
             return found[1]

@@ -1,6 +1,6 @@
-"""Where in a text secrets stand: by their look, by the names before them, and in URLs; in time linear in its length.
+"""Finds secrets in a text: by their look, by the names before them, and in URLs; in linear time.
 
-A place is a pair of its begin and its end. Places are in order, and do not overlap.
+A place is a pair of start and end. Places are in order, and do not overlap.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gaia_mcp.safetext import MASK
 
 Place: TypeAlias = tuple[int, int]
 
-# Possessive, and begun only where a word begins: nothing is read twice.
+# Possessive, and anchored at the beginning of a word: no backtracking.
 _PAIR = r"""(?<![\w.-])(?P<name>[\w.-]++)["']?+\s*+(?P<sign>=|:(?![/\\]))\s*+"""
 _VALUE = r""""(?:[^"\\]|\\.)*+"|'[^']*+'|\[[^\]]*+\]|\{[^}]*+\}|[-\d.]++(?!\w)|(?:true|false|null)\b|[^;&\s]*+"""
 _REST_OF_VALUE = r"[^;&]*+"
@@ -51,7 +51,7 @@ def merged(places: Iterable[Place]) -> list[Place]:
 
 
 def in_text(text: str) -> list[Place]:
-    """The places of what is a secret by its look, or by the name that stands before it in the text."""
+    """The places of secrets, by their look, or by the name before them in the text."""
     found = [*_by_look(text), *_keys(text)]
     if "://" in text:
         found += in_urls(text)
@@ -65,8 +65,8 @@ def in_text(text: str) -> list[Place]:
 def in_value(name: str, value: str) -> list[Place]:
     """The places of secrets in the value of a variable, a header or a member that is called `name`.
 
-    A value without a telling name is a secret as a whole, unless it is made of words and numbers, or is a path, or a
-    URL, or JSON; what is a secret inside of it is one all the same.
+    A value whose name is not that of a secret is still a secret as a whole, unless it consists of words and numbers, or
+    is a path, a URL or JSON; then only the secrets inside it are.
     """
     if not value.strip() or looks.is_reference(value):
         return []
@@ -83,8 +83,8 @@ def in_value(name: str, value: str) -> list[Place]:
 
 
 def in_named(name: str, value: str) -> list[Place]:
-    """The place of the secret in what follows a telling `name`: its quotes stay, and so do a number that is no password
-    and a reference, as in `--max-tokens 5`.
+    """The place of the secret in a value after the `name` of a secret, without its quotes. Empty for a number that is
+    not a password, as in `--max-tokens 5`, and for a reference or a path.
     """
     if not value.strip() or (looks.is_count(value) and not names_password(name)):
         return []
@@ -127,7 +127,7 @@ def credentials(text: str) -> Iterator[Place]:
         user, colon, _ = text[begin:authority].partition(":")
         behind = begin + len(user) + 1
         if colon and "@" not in user and not port.match(text, behind):
-            # A password that was not encoded may hold anything.
+            # A password that is not percent-encoded may contain any character.
             yield begin, last
             at = last
         elif (at_sign := text.rfind("@", begin, authority)) > begin:
@@ -147,7 +147,7 @@ def _by_look(text: str) -> list[Place]:
 
 
 def decoded(word: str) -> str:
-    """`user:password` of Basic authentication; empty if it is something else."""
+    """`user:password` of Basic authentication; empty for any other word."""
     from base64 import urlsafe_b64decode
 
     try:
@@ -167,7 +167,7 @@ def _keys(text: str) -> Iterator[Place]:
 
 
 def _pairs(text: str) -> Iterator[Place]:
-    """What follows the names of secrets, as in `KEY=x`, `Authorization: x` and `{"key": "x"}`."""
+    """The values after the names of secrets, as in `KEY=x`, `Authorization: x` and `{"key": "x"}`."""
     pair, value_of, rest_of = re.compile(_PAIR), re.compile(_VALUE, re.DOTALL), re.compile(_REST_OF_VALUE)
     at = 0
     while (found := pair.search(text, at)) is not None:
@@ -180,7 +180,7 @@ def _pairs(text: str) -> Iterator[Place]:
             continue
         value = value_of.match(text, at)[0]  # type: ignore[index]
         if in_named(name, value):
-            # The value of an argument is all that follows; of several pairs, each has its own.
+            # The value of a single argument is the rest of the text; with several pairs, each has its own value.
             if not text[:begin].strip("-/\"'"):
                 value = text[at:]
             elif value[:1] not in _BRACKETS:

@@ -1,7 +1,7 @@
-"""The forms that a secret takes on its way: escaped once or twice by JSON, Python or HTML, percent-encoded, in Base64.
+"""The encoded forms of a secret: escaped once or twice by JSON, Python or HTML, percent-encoded, in Base64.
 
-A form is a regular expression, in which every character stands in any of its disguises. It is compiled only for a text
-in which its core stands, the longest part of the secret that no encoding changes; so most secrets cost one search.
+A form is a regular expression in which each character may be encoded in any way. It is compiled only for a text that
+contains its core, the longest part of the secret that no encoding changes; so most secrets cost one search.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from functools import partial
 
 # Characters that no encoding changes.
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
-# A shorter core stands in every text.
+# A shorter core occurs in every text.
 CORE_CHARS = 3
-# The regular expression of a longer secret takes too long to compile; it is looked for as it is, and line by line.
+# The regular expression of a longer secret takes too long to compile; it is searched unencoded, and line by line.
 MAX_CHARS = 4096
 # JSON in JSON in JSON: each level doubles the backslashes.
 _BACKSLASHES = 8
 _ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\0": "0"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
-# Between the lines of a secret that was joined to one.
+# Between the lines of a secret that were joined into one line.
 _LINE_BREAK = rf"(?:\s|\\{{1,{_BACKSLASHES}}}[nr]|%(?:25)*0[AaDd]|&#(?:10|13|x[AaDd]);){{0,8}}"
-# What may be left of the character of Base64 at the edge of a secret, and the padding behind it.
+# The shared Base64 character at the edge of a secret, and the padding after it.
 _EDGE, _PADDING = "[A-Za-z0-9+/_-]?", r"(?:=|%3[Dd]){0,2}"
 
 
 class Form:
-    """One form of a secret. `core` stands in every text that it stands in; it may be empty."""
+    """One form of a secret. Every text that contains the form contains `core`, which may be empty."""
 
     def __init__(self, core: str, write: Callable[[], str]) -> None:
         self.core = core if len(core) >= CORE_CHARS else ""
@@ -36,7 +36,7 @@ class Form:
         self._compiled: re.Pattern[str] | None = None
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it stands in `text`."""
+        """Its places in `text`."""
         if self.core not in text:
             return
         if self._compiled is None:
@@ -55,7 +55,7 @@ def forms_of(secret: str) -> Iterator[Form]:
 
 
 def disguised(text: str) -> str:
-    """A pattern for `text` as it is, and escaped or encoded in any way but Base64."""
+    """A pattern for `text` unencoded, and escaped or encoded in any way but Base64."""
     pattern = ""
     for part in re.findall(r"[A-Za-z0-9_.~-]+|\s*[\r\n]\s*|\\+|.", text, re.DOTALL):
         if _PLAIN.fullmatch(part):
@@ -71,7 +71,7 @@ def disguised(text: str) -> str:
 
 
 def longest(text: str) -> int:
-    """How many bytes the longest form of `text` may have, roughly and rather too many."""
+    """An upper estimate of the bytes of the longest form of `text`."""
     special = len(_PLAIN.sub("", text))
     return (len(text) - special) * 2 + special * 48
 
@@ -110,7 +110,7 @@ def _hexadecimal(digits: str) -> str:
 
 
 def _in_base64(data: bytes) -> Iterator[Form]:
-    """In Base64, alone or among other bytes: these shift it, and share the characters at its edges with it."""
+    """In Base64, alone or among other bytes, which shift it and share the characters at its edges."""
     for before in range(3):
         encoded = b64encode(bytes(before) + data).decode()
         begin = (before * 8 + 5) // 6
@@ -123,7 +123,7 @@ def _in_base64(data: bytes) -> Iterator[Form]:
 
 
 def _disguised_base64(inner: str, *, is_within: bool) -> str:
-    """A pattern for Base64 in either alphabet, escaped or encoded. `is_within`: other bytes may stand before it."""
+    """A pattern for Base64 in either alphabet, escaped or encoded. `is_within`: other bytes may precede it."""
     pattern = "".join(_of_base64(part) for part in re.findall(r"[A-Za-z0-9]+|.", inner))
     return f"{_EDGE if is_within else ''}{pattern}{_EDGE}{_PADDING}"
 

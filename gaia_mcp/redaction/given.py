@@ -1,4 +1,4 @@
-"""What a server was given and must not be seen to repeat: each secret, and each part of it that is one by itself."""
+"""The secrets passed to a server, which its output must not reveal: each secret, and each part that is itself one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DEPTH = 4
 
 
 def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
-    """The secrets in a server's own variables and in its arguments, each also without what is around it."""
+    """The secrets in a server's own variables and in its arguments, each also without the text around it."""
     found: list[str] = []
     for name, value in variables.items():
         found += secrets_at(value, finding.in_value(name, value))
@@ -38,7 +38,7 @@ def secrets_at(text: str, places: Sequence[Place]) -> list[str]:
 
 
 def credentials_in(text: str) -> list[str]:
-    """The credentials in the URLs of `text`, and the password of each by itself, also without its percent signs."""
+    """The credentials in the URLs of `text`, and each password separately, also percent-decoded."""
     found = [text[begin:end] for begin, end in finding.credentials(text)]
     passwords = [password for each in found if (password := each.partition(":")[2])]
     if any("%" in password for password in passwords):
@@ -59,7 +59,7 @@ def _in_document(value: str) -> Iterator[str]:
 
 
 def _named_texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Each text and number in a JSON value, with the name of its member; that of an outer one that names a secret."""
+    """Each text and number in a JSON value, with the name of its member, or of an outer member that names a secret."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _named_texts(name if looks_secret(name) and not looks_secret(key) else key, inner)
@@ -71,7 +71,7 @@ def _named_texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _parts(secret: str, depth: int) -> Iterator[str]:
-    """The secret, and what in it is one by itself."""
+    """The secret, and each part of it that is itself one."""
     yield secret
     if not depth:
         return
@@ -94,7 +94,7 @@ def _parts(secret: str, depth: int) -> Iterator[str]:
 
 
 def _members(secret: str) -> list[str]:
-    """The secret texts in one that is JSON, or the text that it is if it stood in JSON."""
+    """The secret texts in a secret that is JSON, or the unescaped text of a secret that is part of JSON."""
     if secret[:1] in ("{", "["):
         with_braces = secret
     elif "\\" in secret:

@@ -1,4 +1,4 @@
-"""What values tell: which look like a secret whatever they are called, and which do not although they may be one."""
+"""Recognises values by their look: those that look like a secret whatever their name, and those that do not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PREFIXES = (
     "xoxs-", "xapp-", "pplx-", "tvly-", "pypi-Ag", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "SG.",
 )  # fmt: skip
 TOKEN = rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, PREFIXES))})[-_A-Za-z0-9.]{{8,}}+"
-# None of what is a secret by its look is shorter: most arguments are, and a TAB looks at hundreds.
+# Secrets recognised by their look are not shorter; most arguments are, and TAB completion checks hundreds.
 SHORTEST_CHARS = 11
-# `Basic` takes Base64 alone: in front of another word it is one of a sentence.
+# `Basic` must be followed by Base64: before another word it is an ordinary word.
 CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
 PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
 PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
@@ -26,23 +26,23 @@ _PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
 _IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
 _BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
 _HUMPS = r"(?:[a-z]{2,15}|[A-Z][a-z]{2,15})(?:[A-Z][a-z]{2,15}){0,3}"
-# Such as `4o` and `v1`; a password of so many characters cannot be told from a word.
+# Such as `4o` and `v1`; so short a password cannot be distinguished from a word.
 _SHORT_CHARS = 4
 _WORD_CHARS = 24
-# Of a number that a person reads, such as a date or an id; the numbers of cards and accounts are longer.
+# The digits of an ordinary number, such as a date or an id; the numbers of cards and accounts are longer.
 _DIGITS = 10
 
 
 def tokens(text: str) -> list[tuple[int, int]]:
-    """Where in a text the tokens of such services stand."""
+    """The places of such services' tokens in a text."""
     if not any(prefix in text for prefix in PREFIXES):
-        # As most texts: compiling the pattern would take longer than the rest of a TAB over a hundred servers.
+        # As for most texts: compiling the pattern would take longer than the rest of a TAB completion.
         return []
     return [match.span() for match in re.finditer(TOKEN, text)]
 
 
 def is_random(run: str) -> bool:
-    """Whether a long run of letters and digits is no word: a key in hexadecimal digits, or in mixed letters."""
+    """Whether a long run of letters and digits is not a word but a key, in hexadecimal digits or mixed case."""
     digits = sum(map(str.isdigit, run))
     if digits < 3 or digits == len(run):
         return False
@@ -51,11 +51,11 @@ def is_random(run: str) -> bool:
 
 
 def random_runs(text: str) -> list[tuple[int, int]]:
-    """Where in a text the long runs of letters and digits stand that are no words."""
+    """The places of long runs of letters and digits that are not words."""
     if len(text) < _RUN_CHARS:
         return []
     found = (match.span() for match in re.finditer(_RUN, text) if is_random(match[0]))
-    # What follows these is the digest of an image, or a commit.
+    # After these comes the digest of an image, or a commit id.
     return [
         (begin, end)
         for begin, end in found
@@ -68,7 +68,7 @@ def _is_digest(run: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Whether it refers to a variable, without a default, which could be a secret."""
+    """Whether it is a reference to a variable without a default (which could be a secret)."""
     return bool(re.fullmatch(REFERENCE, value))
 
 
@@ -78,12 +78,12 @@ def is_count(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
-    """Whether it is the path of a file or folder, or several, as far as one can tell without looking."""
+    """Whether it looks like the path of a file or folder, or several paths."""
     return bool(re.match(_PATH, value) and re.fullmatch(_IN_A_PATH, value)) and not random_runs(value)
 
 
 def is_ordinary(value: str) -> bool:
-    """Whether it is made of words and numbers, or is a path: nothing that a person would take for a secret."""
+    """Whether it consists of words and numbers, or is a path: not a secret at a glance."""
     if is_path(value):
         return True
     return all(map(_is_word, filter(None, re.split(_BETWEEN_WORDS, value))))

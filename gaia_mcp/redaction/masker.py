@@ -1,4 +1,4 @@
-"""Replaces the secrets of a server by `****` in what it wrote: texts, JSON values, and bytes that come in pieces."""
+"""Replaces the secrets of a server with `****` in its output: texts, JSON values, and bytes that arrive in chunks."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from gaia_mcp.redaction.forms import Form, forms_of, longest
 from gaia_mcp.redaction.looks import is_ordinary
 from gaia_mcp.safetext import MASK
 
-# Of what is shorter, such as `1` or `eth0`, one finds a piece in every message: masked, it would blank out half of each
-# and protect nothing, for so few characters are guessed as quickly as they are read. In the entry of a server they are
-# hidden all the same, by their place.
+# Shorter values, such as `1` or `eth0`, occur in every message: masking them would hide half of it and protect nothing,
+# since they are easily guessed. In the entry of a server they are still masked, by their position.
 MIN_CHARS = 6
-# No person reads what is nested more deeply; going on would end in a RecursionError of ours.
+# Deeper nesting is unreadable anyway, and would cause a RecursionError.
 MAX_DEPTH = 100
-# Shorter beginnings of a secret stand at the end of many words, and reveal nothing.
+# Shorter prefixes of a secret occur at the end of many words, and reveal nothing.
 TELLING_CHARS = 4
-# A line that does not end is passed on in pieces of this size, rather than kept in memory.
+# An endless line is passed on in chunks of this size, rather than held in memory.
 LINE_BYTES = 64 * 1024
-# As long as one character of UTF-8 may be.
+# The longest UTF-8 sequence of a character.
 CHARACTER_BYTES = 4
-# What a tool, a prompt or a resource is called by, and what its arguments may be: without these it is of no use.
+# The members needed to use a tool, a prompt or a resource: its name, and the values of its arguments.
 _ADDRESSES = frozenset((
     "name", "uri", "url", "uriTemplate", "mimeType", "type", "format", "enum", "const", "pattern", "$ref",
 ))  # fmt: skip
-# Of JSON, around its words.
+# The punctuation of JSON.
 _PUNCTUATION = str.maketrans(dict.fromkeys('"{}[]', " "))
 
 
 class Masker:
-    """Knows `secrets` in all their forms. The name of the server, `spared`, is not masked, although it may be one.
+    """Masks `secrets` in all their forms. The name of the server, `spared`, is not masked, even if it is one.
 
-    Nothing is done until there is a text to be masked.
+    Initialised by the first text to mask.
     """
 
     def __init__(self, secrets: Iterable[str] = (), *, spared: str = "") -> None:
@@ -44,33 +43,33 @@ class Masker:
 
     @property
     def secrets(self) -> list[str]:
-        """The secrets that are looked for, the lines of one that has several among them."""
+        """The secrets that are searched for, including the lines of a secret with several."""
         return [each.text for each in self._all()]
 
     @property
     def reach(self) -> int:
-        """How many bytes the longest form of a secret may have."""
+        """The bytes of the longest form of a secret."""
         return max((each.reach for each in self._all()), default=1)
 
     def text(self, text: str) -> str:
-        """`text` with each secret replaced by `****`, in whatever form it stands there."""
+        """`text` with each secret replaced with `****`, in any of its forms."""
         if not text:
             return text
         places = merged(place for each in self._all() for place in each.places(text))
         return hidden(text, places) if places else text
 
     def excerpt(self, text: str) -> str:
-        """As `text`, for one that was cut off at its end, perhaps within a secret."""
+        """As `text`, for a text that was cut off at its end, perhaps within a secret."""
         text = self.text(text)
         cut = max((each.begun_at_end(text) for each in self._all()), default=0)
         return text[:-cut] + MASK if cut >= TELLING_CHARS else text
 
     def value(self, value: Any) -> Any:
-        """A JSON value with each secret replaced by `****`, in its keys too. What holds none is returned as it is."""
+        """A JSON value with each secret replaced with `****`, also in its keys. Returned unchanged if it has none."""
         return self._value(value, 0) if self._may_hold(value) else value
 
     def definition(self, value: Any) -> Any:
-        """As `value`, for the definition of a tool, a prompt or a resource: what it is called by stays."""
+        """As `value`, for the definition of a tool, a prompt or a resource: the names needed to use it stay."""
         return self._value(value, 0, spares_addresses=True) if self._may_hold(value) else value
 
     def _value(self, value: Any, depth: int, *, spares_addresses: bool = False) -> Any:
@@ -110,22 +109,22 @@ class Masker:
 
 
 class _Secret:
-    """A secret in its forms, which are made when they are first looked for."""
+    """A secret in its forms, which are computed when first needed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.reach = longest(text)
         self._made: list[Form] | None = None
-        # A server that shortens a secret in its log, to tell which it is, leaves less of it than half.
+        # A server that abbreviates a secret in its log, to identify it, shows less than half of it.
         half = max(len(text) // 2, MIN_CHARS)
         self._half = text[:half] if len(text) > half and not is_ordinary(text) else ""
 
     def may_stand_in(self, text: str) -> bool:
-        """Whether it may stand in a JSON text, as it is or cut off."""
+        """Whether a JSON text may contain it, complete or cut off."""
         return any(form.core in text for form in self._forms()) or (bool(self._half) and self._half in text)
 
     def places(self, text: str) -> Iterator[Place]:
-        """Where it stands in `text`, and where more than half of it does, before a word's end."""
+        """The places of it in `text`, and of more than half of it, before the end of a word."""
         for form in self._forms():
             yield from form.places(text)
         at = -1
@@ -138,7 +137,7 @@ class _Secret:
             at = end - 1
 
     def begun_at_end(self, text: str) -> int:
-        """How many characters of its beginning stand at the end of `text`."""
+        """The length of its longest prefix at the end of `text`."""
         begin = max(len(text) - len(self.text) + 1, 0)
         while (begin := text.find(self.text[:TELLING_CHARS], begin)) >= 0:
             if self.text.startswith(text[begin:]):
@@ -153,8 +152,8 @@ class _Secret:
 
 
 def _with_lines(secret: str) -> Iterator[str]:
-    """A secret, and its lines by themselves, since a log may show them one by one; but not those that frame a key, nor
-    the ordinary ones of a document.
+    """A secret, and each of its lines, since a log may contain them one by one; but not the frame lines of a key, nor
+    ordinary lines of a document.
     """
     yield secret
     if "\n" in secret or "\r" in secret:
@@ -165,19 +164,19 @@ def _with_lines(secret: str) -> Iterator[str]:
 
 
 class MaskedLines:
-    """Turns bytes that arrive in pieces into whole lines without secrets, also where a secret is in two pieces."""
+    """Turns bytes that arrive in chunks into whole lines without secrets, even if a secret is split between chunks."""
 
     def __init__(self, masker: Callable[[], Masker]) -> None:
         self._masker = masker
         self._begun = b""
 
     def feed(self, data: bytes) -> bytes:
-        """The lines that are complete now."""
+        """The lines that `data` completes."""
         text, newline, self._begun = (self._begun + data).rpartition(b"\n")
         whole = self._masked(text + newline)
         if len(self._begun) > LINE_BYTES:
             begun = self._masked(self._begun)
-            # What may be the beginning of a secret, or of a character, waits for its rest.
+            # A possible beginning of a secret, or of a character, waits for the rest.
             end = max(len(begun) - max(self._masker().reach, CHARACTER_BYTES), 0)
             end = next((at for at in range(end, max(end - CHARACTER_BYTES, -1), -1) if begun[at] & 0xC0 != 0x80), end)
             whole, self._begun = whole + begun[:end], begun[end:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# All patterns are compiled when they are used: a list of servers, as at a TAB, needs few of them.
+# All patterns are compiled when they are used: a list of servers, as for TAB completion, needs few of them.
 _NAMES_OF_SECRETS = (
     r"(?i)key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
     r"|(?<![A-Za-z])(?:pass|pat|pin)(?![A-Za-z]|-through)"
@@ -20,9 +20,9 @@ _ORDINARY_WORDS = (
 # Names of facts about a secret, such as its file.
 _NAMES_OF_FACTS = r"(?i)[-_.](?:file|path|dir|folder|type|mode|method|name|provider|url|uri|env|var)$"
 _NAMES_OF_PASSWORDS = r"(?i)pass|pwd|secret|cred|(?<![A-Za-z])pin(?![A-Za-z])"
-# This names as many choices, such as a desktop, as secrets.
+# This is as often the name of a choice, such as a desktop, as of a secret.
 _VAGUE_NAMES = r"(?i)session"
-# A longer word is no name, whatever is in it.
+# A longer word is not a name.
 MAX_NAME_CHARS = 200
 
 
@@ -39,10 +39,10 @@ def looks_secret(name: str) -> bool:
 
 
 def looks_vague(name: str) -> bool:
-    """Whether such a name may as well be that of a choice, so that only a value that is not a word is a secret."""
+    """Whether the name may also be that of a choice, so that only a value that is not a word is a secret."""
     return not re.search(_NAMES_OF_SECRETS, re.sub(_VAGUE_NAMES, "", re.sub(_ORDINARY_WORDS, "", name)))
 
 
 def names_password(name: str) -> bool:
-    """Whether it is the name of something that may consist of digits alone."""
+    """Whether it is the name of a secret that may consist of digits only."""
     return bool(re.search(_NAMES_OF_PASSWORDS, name))

@@ -1,6 +1,6 @@
-"""Atomic files: each is read completely, and is either replaced completely or left as it was.
+"""Atomic files: each is read completely, and either replaced completely or left unchanged.
 
-Writing is lock, temporary file in the same folder, fsync, rename. Knows nothing of the content of a file.
+Writing is lock, temporary file in the same folder, fsync, rename. Does not interpret the content of a file.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_file, read_typed
 
-# Another program holds the lock for milliseconds; one that holds it longer has hung.
+# The lock is normally held for milliseconds; a program that holds it longer has hung.
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
 # Far more than any configuration file, although some hosts keep a history in theirs.
 MAX_BYTES = 64 << 20
-# Other programs make temporary files as Python does, and so did this one at first. None is written for so long.
+# Temporary files with Python's default names may belong to other programs. Writing one never takes this long.
 UNMARKED_SECONDS = 3600.0
-# In the names of temporary files that are made under the lock: no other program is writing one then.
+# In the names of temporary files that are created under the lock, so that no other program is writing one.
 LOCKED_MARK = "gaia-"
-# Of the name of a file, in that of the temporary one. A name has 255 bytes at most, and a character up to four.
+# The characters of a file's name in that of its temporary file: names have 255 bytes at most, characters up to four.
 LEADING_CHARS = 50
 
 
@@ -40,7 +40,7 @@ class Snapshot(NamedTuple):
 
 def read_bytes(path: Path, most: int = MAX_BYTES, *, may_be_pipe: bool = False) -> bytes | None:
     """The content of a file, None if it does not exist. Raises `ConfigFileError`, also for more than `most` bytes, and
-    for what is not a regular file; a file that was named for this one use `may_be_pipe`.
+    for a file that is not regular, unless `may_be_pipe`: for a file that the user named for this one use.
     """
     try:
         return (read_typed if may_be_pipe else read_file)(path, most)
@@ -51,7 +51,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES, *, may_be_pipe: bool = False) 
 
 
 def snapshot_of(path: Path) -> Snapshot:
-    """The file that would be replaced, behind any symlinks; empty and private if it does not exist.
+    """A snapshot of the file to replace, behind any symlinks; empty and private if it does not exist.
 
     Raises `ConfigFileError` for a file that cannot be read, or is read-only, which a rename would not respect.
     """
@@ -72,7 +72,7 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold the lock for writing `path`: a lock on its folder, which leaves no file behind. For a symlink it is the
     folder of its target.
 
-    Makes the folder if it does not exist. Raises `ConfigFileError` if the lock is not free within `seconds`.
+    Creates the folder if it does not exist. Raises `ConfigFileError` if the lock is not free within `seconds`.
     """
     folder = Path(os.path.realpath(path)).parent
     try:
@@ -97,11 +97,11 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
-    """Replace the file that `before` is the snapshot of, in one step, by `data` with `mode`; the owner stays. The
-    caller holds the lock, so temporary files that are there already are those of killed writers, and are removed.
+    """Atomically replace the file of the snapshot `before` with `data`, with `mode` and its old owner. The caller holds
+    the lock, so existing temporary files belong to killed writers, and are removed.
 
-    Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs do not know
-    our lock.
+    Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs ignore our
+    lock.
     """
     target = before.target
     _remove_left_over(target)
@@ -121,8 +121,8 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
 
 @contextlib.contextmanager
 def written_beside(target: Path, data: bytes, mark: str, mode: int = 0o600) -> Iterator[Path]:
-    """A temporary file beside `target` with `data`, which is on the disk; its name has the `mark`. Unless it is renamed
-    in the `with`, it is removed at its end. Raises `OSError`.
+    """A temporary file beside `target` with `data`, synced to disk; its name contains `mark`. Unless it is renamed in
+    the `with` block, it is removed at the end. Raises `OSError`.
     """
     temporary = target.parent / f"{_leading(target)}{mark}{os.urandom(4).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
@@ -138,7 +138,7 @@ def written_beside(target: Path, data: bytes, mark: str, mode: int = 0o600) -> I
 
 
 def names_beside(target: Path, mark: str) -> str:
-    """The expression for the names of the temporary files that `written_beside` makes."""
+    """A regular expression for the names of the temporary files that `written_beside` creates."""
     import re
 
     return rf"{re.escape(_leading(target))}{mark}[a-z0-9_]{{8}}\.tmp"
@@ -158,7 +158,7 @@ def _remove_left_over(target: Path) -> None:
 
 
 def owned_alike(temporary: Path, target: Path, mode: int) -> int:
-    """Give a new file the owner and the group of the old one. Returns the mode that it may then have."""
+    """Give a new file the owner and the group of the old one. Returns the mode to set."""
     if not target.exists():
         return mode
     new, there = temporary.stat(), target.stat()
@@ -168,13 +168,13 @@ def owned_alike(temporary: Path, target: Path, mode: int) -> int:
         try:
             os.chown(temporary, -1, there.st_gid)
         except PermissionError:
-            return mode & ~0o070  # The permissions were for another group than ours.
+            return mode & ~0o070  # The group permissions were for another group than ours.
     return mode
 
 
 def _sync_folder(folder: Path) -> None:
     if os.name == "nt":
-        return  # Windows cannot; its rename is durable by itself.
+        return  # Windows cannot sync a folder; its rename is durable by itself.
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -198,7 +198,7 @@ def _acquire(attempt: Callable[[], None], busy: type[OSError], path: Path, secon
 
 @contextlib.contextmanager
 def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
-    """On Windows folders cannot be locked, so a file beside `path` is, which stays."""
+    """On Windows folders cannot be locked; instead a file beside `path` is, which stays there."""
     import importlib
 
     msvcrt: Any = importlib.import_module("msvcrt")

@@ -1,7 +1,7 @@
-"""A file of lines that several processes may add to at once. No line is ever left out silently.
+"""A file that several processes may append lines to at once. No line is ever dropped silently.
 
-A line is one write at the end of the file. The file is opened for each line, so one that was moved away or removed is
-begun anew. What could not be written is written before the next line, and until then no other line is.
+A line is one write at the end of the file. The file is opened for each line, so it is created again after it was moved
+or removed. If a write fails, the rest is written before the next line, and no other line until then.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from gaia_mcp.filebytes import irregular
 if TYPE_CHECKING:
     from pathlib import Path
 
-# It tells what people have asked for.
+# It records the users' calls.
 NEW_MODE = 0o600
-# A pipe without a reader would keep the writer waiting.
+# A pipe without a reader would block the writer.
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)
 
 
 class AuditFile:
-    """The file that `path` names now, whatever the working folder becomes. Safe to use from several threads."""
+    """The file at `path`, resolved now, even if the working folder changes. May be used from several threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
-        # Held to write. A signal handler that ends the program may enter again in the same thread.
+        # Held to write. Reentrant: a signal handler that ends the program may write in the same thread.
         self._lock = threading.RLock()
         self._unwritten = b""
 
     def check(self) -> None:
-        """Write what could not be written before. Raises `OSError` if no line can be added now."""
+        """Write the rest of earlier lines. Raises `OSError` if no line can be appended now."""
         self.add(b"")
 
     def add(self, line: bytes) -> None:
-        """Add a line, which ends in a newline. Raises `OSError` if that cannot be done now."""
+        """Append a line, which ends in a newline. Raises `OSError` if that is impossible now."""
         with self._lock:
             self._unwritten += line
             file = self._open()
@@ -63,8 +63,8 @@ class AuditFile:
 
 
 def _rest(lines: bytes, written: int) -> bytes:
-    """What is left to be written of `lines`. One that was cut is ended, and written again: another process may add its
-    own line behind the piece.
+    """The rest of `lines` to write. A partially written line is terminated and written again: another process may
+    append its own line after the fragment.
     """
     begin = lines.rfind(b"\n", 0, written) + 1
     return lines[written:] if begin == written else b"\n" + lines[begin:]

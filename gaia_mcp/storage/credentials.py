@@ -1,10 +1,9 @@
-"""Credentials that were granted to this program: in the system's keyring, else in files that only the user can read.
+"""The credentials granted to this program: in the system's keyring, else in files that only the user can read.
 
-Each is a document with a part that is secret. That part is in the keyring where the package `keyring` is installed and
-takes it, and beside the rest otherwise. Knows nothing of what a document means.
+Each is a document with a secret part. That part is in the keyring if the package `keyring` is installed and stores it,
+else in the document's file. Does not interpret documents.
 
-What lies behind that package is another author's, and may raise anything: Windows its own errors, a desktop those of
-its bus.
+The backends of that package may raise any exception: Windows its own errors, a desktop those of its bus.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVICE = "gaia-mcp"
-# In the place of the secret part, if that is in the keyring.
+# Replaces the secret part if that is in the keyring.
 IN_KEYRING = "keyring"
 FILE = "credentials.json"
 # Far more than any document: tokens fit into a header.
 MAX_BYTES = 1 << 20
-# Why the keyring cannot be read, where another Python has written to it.
+# The reason why the keyring cannot be read if another Python installation has written to it.
 NO_PACKAGE = "the package 'keyring' is not installed"
 
 
 class Held(NamedTuple):
-    """A document and its secret part. `unreadable` tells why the keyring does not give that part, which then is empty:
-    it is locked, or cannot be reached from here.
+    """A document and its secret part. If the keyring cannot be read, for example because it is locked, `unreadable` is
+    the reason, and the secret part is empty.
     """
 
     document: dict[str, Any]
@@ -56,14 +55,14 @@ class CredentialStore:
             return []
 
     def locked(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """Hold the lock of one of them, against all processes. Raises `ConfigFileError` if it is not free in time."""
-        with contextlib.suppress(OSError):  # The lock reports a folder that cannot be made.
+        """Hold the inter-process lock of one of them. Raises `ConfigFileError` if it is not free in time."""
+        with contextlib.suppress(OSError):  # The lock reports a folder that cannot be created.
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return locked(self._path(name), seconds)
 
     def read(self, name: str) -> Held | None:
-        """A document. None without it, and for one that is damaged or has lost its secret: a new one takes its place.
-        Raises `ConfigFileError` for a file that cannot be read.
+        """A document. None if it does not exist, is damaged or has lost its secret: then it will be replaced. Raises
+        `ConfigFileError` for a file that cannot be read.
         """
         data = read_bytes(self._path(name), MAX_BYTES)
         try:
@@ -78,14 +77,14 @@ class CredentialStore:
         return Held(document, secret) if isinstance(secret, dict) else None
 
     def write(self, name: str, document: Mapping[str, Any], secret: Mapping[str, Any]) -> None:
-        """Keep a document. The caller holds its lock. Raises `ConfigFileError`."""
+        """Store a document. The caller holds its lock. Raises `ConfigFileError`."""
         is_in_keyring = _to_keyring(name, json.dumps(secret))
         kept = {**document, "secret": IN_KEYRING if is_in_keyring else secret}
         path = self._path(name)
         write_bytes(path, snapshot_of(path), (json.dumps(kept, indent=2) + "\n").encode(), 0o600)
 
     def forget(self, name: str) -> None:
-        """Drop a document. The caller holds its lock. Raises `ConfigFileError`."""
+        """Delete a document. The caller holds its lock. Raises `ConfigFileError`."""
         _drop_from_keyring(name)
         path = self._path(name)
         try:
@@ -98,11 +97,11 @@ class CredentialStore:
 
 
 class _UnreadableError(Exception):
-    """The keyring cannot be read; the message tells why."""
+    """The keyring cannot be read; the message is the reason."""
 
 
 def _keyring() -> Any:
-    """The package, None where it is not installed."""
+    """The package, None if it is not installed."""
     try:
         import keyring
     except ImportError:
@@ -111,7 +110,7 @@ def _keyring() -> Any:
 
 
 def _from_keyring(name: str) -> str:
-    """What the keyring holds. Raises `ValueError` if that is nothing."""
+    """The text in the keyring. Raises `ValueError` if there is none."""
     keyring = _keyring()
     if keyring is None:
         raise _UnreadableError(NO_PACKAGE)
@@ -125,7 +124,7 @@ def _from_keyring(name: str) -> str:
 
 
 def _to_keyring(name: str, text: str) -> bool:
-    """Whether the keyring has taken it. One without a backend, or with too little room, has not."""
+    """Whether the keyring has stored it; False without a backend, or if the text is too long for it."""
     keyring = _keyring()
     if keyring is None:
         return False

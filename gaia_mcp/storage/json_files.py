@@ -1,4 +1,4 @@
-"""JSON files that people also edit: read with the place of each mistake, written without losing anything.
+"""JSON files that people also edit: parsed with the position of each error, written without losing anything.
 
 A file that cannot be read is never written.
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# Compiled at the first use: reading needs none.
+# Compiled at the first use: reading does not need it.
 _SURROGATE = "[\ud800-\udfff]"
 
 
 def read_object(path: Path, *, may_be_pipe: bool = False) -> dict[str, Any] | None:
     """The JSON object in a file, None if there is no such file. A byte order mark is tolerated.
 
-    Raises `ConfigFileError` with line and column for everything else, and as `read_bytes` does.
+    Raises `ConfigFileError` with line and column for any other content, and as `read_bytes` does.
     """
     data = read_bytes(path, may_be_pipe=may_be_pipe)
     return parse_object(data, path) if data is not None else None
@@ -53,16 +53,16 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def write_object(path: Path, value: dict[str, Any], before: Snapshot, *, private: bool = True) -> None:
-    """Replace the file that `before` is the snapshot of, keeping its indentation and, unless `private`, its mode. A
-    symlink stays a symlink, and its target is replaced.
+    """Replace the file of the snapshot `before`, keeping its indentation and, unless `private`, its mode. A symlink
+    stays a symlink, and its target is replaced.
 
-    Raises `ConfigFileError`, also when another program has written meanwhile; the file is then as it was.
+    Raises `ConfigFileError`, also if another program has changed the file meanwhile; the file is then unchanged.
     """
     try:
         text = json.dumps(value, indent=_indent_of(before.data), ensure_ascii=False) + "\n"
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
-    # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
+    # A lone surrogate cannot be encoded as UTF-8, only as a JSON escape, as it was in the file.
     data = escaped(text, re.compile(_SURROGATE)).encode()
     mode = before.mode & 0o700 if private else before.mode
     write_bytes(path, before, data, mode)

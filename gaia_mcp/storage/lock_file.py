@@ -1,7 +1,7 @@
 """The lock file `mcp.lock.json`: the tools of chosen servers as the user approved them.
 
-Made for version control: sorted, one member on each line, the same on every machine, invisible characters as escapes. A
-file that was changed by hand or damaged is an error, and never overwritten.
+Suitable for version control: sorted, one member per line, the same on every machine, invisible characters as escapes. A
+file that was edited by hand or damaged is an error, and never overwritten.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 LOCK_FILE = "mcp.lock.json"
 VERSION = 1
-# As of any file in a project; it holds no secret.
+# As for any file of a project; it contains no secrets.
 NEW_MODE = 0o644
-# A reviewer of a change of the file must see all of it; and half of a surrogate pair has no UTF-8.
+# A reviewer of the file must see every character, and a lone surrogate cannot be encoded as UTF-8.
 _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
 
 
@@ -63,7 +63,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
 
 
 def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
-    """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, with the file as it was."""
+    """Write these servers to the file; the others in it stay. Raises `ConfigFileError`; the file is then unchanged."""
     with locked(path):
         before = snapshot_of(path)
         servers = {**(_parsed(path, before.data) if before.exists else {}), **changed}

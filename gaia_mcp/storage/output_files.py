@@ -1,7 +1,7 @@
-"""The files that commands write because they were asked to, such as those of `-o` and `--junit`: whole, or not at all.
+"""Output files of commands, such as those of `-o` and `--junit`: written completely, or not at all.
 
-They are a person's own: nothing of their content is kept, and no lock is needed. Every problem is an `OSError` whose
-`filename` is the path that was named; what was there before is then as it was.
+They belong to the user: their old content is not preserved, and no lock is needed. Every failure is an `OSError` whose
+`filename` is the given path; an existing file is then unchanged.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from gaia_mcp.storage.atomic import names_beside, owned_alike, written_beside
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 
-# As of any file that a person makes; the system takes away what their umask says.
+# As for any file that a user creates; the system applies the umask.
 NEW_MODE = 0o666
-# In the names of temporary files: they are made without a lock.
+# In the names of temporary files: they are created without a lock.
 MARK = "gaia-out-"
 
 
 def put_file(path: Path, data: bytes) -> None:
-    """Make the file, or replace its content in one step; its links, mode and owner stay. Raises `OSError`.
+    """Create the file, or replace its content atomically; its links, mode and owner stay. Raises `OSError`.
 
-    A pipe or a device is written to. So is a file in a folder that may not be written; a failure may leave half of it.
+    A pipe or a device is written to directly, and so is a file in a read-only folder, where a failure may leave a part.
     """
     with _about(path):
         try:
@@ -51,7 +51,7 @@ def put_file(path: Path, data: bytes) -> None:
 
 
 def put_new_file(path: Path, data: bytes) -> None:
-    """Make the file in one step. Raises `FileExistsError` if there is something of this name, and `OSError`."""
+    """Create the file atomically. Raises `FileExistsError` if the name exists, and `OSError`."""
     with _about(path):
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -61,15 +61,15 @@ def put_new_file(path: Path, data: bytes) -> None:
             except FileExistsError:
                 raise
             except OSError:
-                # A file system without links: the name is taken first, and given its content then.
+                # A file system without hard links: the name is created first, then its content is replaced.
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE))
                 temporary.replace(path)
 
 
 def append_to_file(path: Path, data: bytes) -> None:
-    """Add `data` to a regular file, which is made if it does not exist. Raises `OSError`."""
+    """Append `data` to a regular file, which is created if it does not exist. Raises `OSError`."""
     with _about(path):
-        # A pipe that has no reader would keep us waiting.
+        # A pipe without a reader would block.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(path, flags, NEW_MODE), "wb", buffering=0) as file:
             status = os.fstat(file.fileno())
@@ -99,7 +99,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _is_descriptor(path: Path) -> bool:
-    """Whether it is a name for an open file, such as /dev/stdout: what is renamed to it would not be that file."""
+    """Whether the path names an open file, such as /dev/stdout: a rename to it would not reach that file."""
     folder = os.path.realpath(path.parent)
     return folder in ("/dev", "/dev/fd") or folder.startswith("/proc/")
 
@@ -109,6 +109,6 @@ def _about(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        # Of the file that was named, not of the temporary one; and of a write that fails the system names none.
+        # The given file, not the temporary one; for a failed write the system names none.
         problem.filename, problem.filename2 = str(path), None
         raise

@@ -1,8 +1,8 @@
-"""The stderr of servers, kept after they have ended: one file for each run of a server that wrote anything.
+"""Stderr logs of servers: one file for each run of a server that wrote anything.
 
-A run is one server in one command. The name of its file has the time of its begin, the command, the process id and the
-server's exit status; its content is the log alone, without secrets and control characters. Nothing here is ever fatal:
-a log that cannot be written is not kept.
+A run is one server in one command. The file name contains the start time, the command, the process id and the server's
+exit status; the content is only the log, without secrets and control characters. No failure here is fatal: a log that
+cannot be written is dropped.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
     from gaia_mcp.redaction.masker import Masker
 
-# The attempts of today, not the runs of last year.
+# The runs of today, not of last year.
 KEPT_RUNS = 10
-# Of a longer log the end is kept, where the reason of a failure is. A day of ordinary logging fits.
+# A longer log is cut at its beginning: the reason of a failure is at its end. A day of ordinary logging fits.
 KEPT_BYTES = 1_000_000
 
 _BEGIN_OF_NAME = r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)"
 _NAME = re.compile(rf"{_BEGIN_OF_NAME}(?:\.(?P<status>-?\d+))?\.log")
 _BEGAN = "%Y%m%dT%H%M%S%f"
 _CUT = re.compile(rb"\[(\d+) bytes before this were not kept\]\n")
-# Of the file of a run that goes on: what is kept, and the last piece, which cleaning has made longer. More is not ours.
+# The largest size of a running log: the kept part, and the last chunk, which escaping has made longer.
 _MOST_BYTES = 16 * KEPT_BYTES
-# Room for any number that is one of bytes.
+# Room for any number of bytes.
 _CUT_BYTES = 64
 
 
 class Run(NamedTuple):
-    """One run of a server, by the name of its file. `status` is None while it runs, and if its end was not seen."""
+    """One run of a server, read from its file name. `status` is None while it runs, and if its end was not recorded."""
 
     path: Path
     began: datetime
@@ -53,30 +53,30 @@ class Run(NamedTuple):
     status: int | None
 
     def read(self) -> tuple[int, bytes]:
-        """How many bytes are missing at the beginning, and the rest. Raises `OSError`."""
+        """The number of bytes cut at the beginning, and the rest. Raises `OSError`."""
         with open_file(self.path) as file:
             cut = _CUT.match(file.read(_CUT_BYTES))
             begin = cut.end() if cut else 0
-            # Another program may have made the file longer than we would.
+            # Another program may have made the file longer than our limit.
             start = max(begin, file.seek(0, os.SEEK_END) - KEPT_BYTES)
             file.seek(start)
             return (int(cut[1]) if cut else 0) + start - begin, file.read(KEPT_BYTES)
 
 
 class RunLogs:
-    """The kept logs of the server `name` that is configured in the file `source`, under `folder`. One that is in no
-    file has its key in place of a name.
+    """The logs, under `folder`, of the server `name` that is configured in the file `source`. For a server that is in
+    no file, `name` is its key.
     """
 
     def __init__(self, folder: Path, name: str, source: Path | None) -> None:
-        # Two projects may each have a server of this name. A long name is cut to what file systems allow.
+        # Two projects may each have a server of this name. A long name is cut to the limit of file systems.
         import hashlib
 
         origin = hashlib.sha256(os.fsencode(source.absolute() if source is not None else "")).hexdigest()[:8]
         self.folder = folder / f"{quote(name, safe='')[:200]}-{origin}"
 
     def runs(self) -> list[Run]:
-        """The runs that are kept, the newest last. Only regular files: a pipe would keep its reader waiting."""
+        """The stored runs, the newest last. Only regular files: a pipe would block its reader."""
         try:
             names = sorted(os.listdir(self.folder))  # noqa: PTH208 (a path for each of many strange files takes long)
         except OSError:
@@ -85,7 +85,7 @@ class RunLogs:
         return [run for run in found if run is not None and os.path.isfile(run.path)]  # noqa: PTH113 (never raises)
 
     def clear(self) -> int:
-        """Remove all runs; how many there were. Raises `ConfigFileError` for a file that cannot be removed."""
+        """Remove all runs. Returns their number. Raises `ConfigFileError` for a file that cannot be removed."""
         count = len(self.runs())
         left: OSError | None = None
         try:
@@ -105,7 +105,7 @@ class RunLogs:
         return count
 
     def move_to(self, other: RunLogs) -> None:
-        """Make these the logs of a server that has been renamed, if that is possible."""
+        """Move the logs to those of a renamed server, if possible."""
         with contextlib.suppress(OSError):
             self.folder.rename(other.folder)
 
@@ -124,7 +124,7 @@ def _run(folder: Path, name: str) -> Run | None:
 
 
 class RunLog:
-    """Writes the log of one run into `logs()`, from the first byte on, masked.
+    """Writes the log of one run to `logs()`, from the first byte on, masked.
 
     May be used from several threads.
     """
@@ -147,13 +147,13 @@ class RunLog:
         self._lock = threading.Lock()
 
     def hear(self, data: bytes) -> None:
-        """The server has written this."""
+        """The server has written `data`."""
         with self._lock:
             if text := self._lines.feed(data):
                 self._write(text)
 
     def end(self, status: int | None) -> None:
-        """The server has ended, and nothing more is kept."""
+        """The server has ended. Nothing more is written."""
         with self._lock:
             if text := self._lines.rest():
                 self._write(text + b"\n")
@@ -170,14 +170,14 @@ class RunLog:
             try:
                 path = self._append(written)
             except FileNotFoundError:
-                # Cleared meanwhile, or removed as the oldest of many: what comes now is worth keeping all the same.
+                # Cleared meanwhile, or removed as the oldest of many: the rest is written to a new file.
                 self._path = None
                 path = self._append(written)
             self._size += len(written)
             if self._size > KEPT_BYTES:
                 self._shorten(path)
         except (ImportError, MCPError, MemoryError, OSError):
-            self._is_over = True  # A full disk, no memory, or a folder of another user: the server runs on.
+            self._is_over = True  # A full disk, no memory, or a folder of another user: the server continues.
 
     def _append(self, data: bytes) -> Path:
         path = self._path or self._begin()
@@ -199,7 +199,7 @@ class RunLog:
         return path
 
     def _shorten(self, path: Path) -> None:
-        """Keep the second half, in whole lines where there are any."""
+        """Keep the second half, in whole lines if there are any."""
         data = read_file(path, _MOST_BYTES)
         cut = _CUT.match(data)
         text = data[cut.end() if cut else 0 :]

@@ -1,11 +1,9 @@
-"""What was learnt about a server: its era, its instructions, and what it had when it was last seen: tools, prompts and
-resources.
+"""The cache of a server: its era, its instructions, and its last lists of tools, prompts and resources.
 
-One small file for each server and kind of thing, so that no more is read than is asked for. A value is believed for a
-limited time, and only of the server whose identity it was learnt with; what a server calls private only with the
-credentials that it was asked with. What suggests words to type uses a list that is no longer fresh (`ttlMs`); what
-answers with it does not. A cache is never a reason to fail: a file that
-cannot be read is ignored, and one that cannot be written stays as it was.
+One small file for each server and kind, so that only the needed part is read. A value is valid for a limited time, and
+only for a server with the same identity; a private list only with the same credentials. Completions and suggestions may
+use a list that is no longer fresh (`ttlMs`); other uses may not. The cache never causes a failure: an unreadable file
+is ignored, and one that cannot be written stays unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
     class Server(Protocol):
-        """What a cache is keyed by, such as a server's entry."""
+        """The key of a cache, such as a server's entry."""
 
         @property
         def key(self) -> str: ...
@@ -45,22 +43,22 @@ if TYPE_CHECKING:
         def credentials(self) -> int: ...
 
 
-# What a file holds beside a list about its freshness.
+# The members of a file for the freshness of its list.
 _OF_FRESHNESS = ("ttlMs", "cacheScope", "credentials")
-# The lists of what a server offers.
+# The lists of a server.
 LISTS = ("tools", "prompts", "resources")
-# An update of a server goes unnoticed for a week at most; until then both eras work all the same.
+# An update of a server goes unnoticed for a week at most; until then both eras still work.
 ERA_SECONDS = 7 * 24 * 3600
-# Servers change with the packages that they come in. Unless they are asked again, their tools are believed so long.
+# Servers change with updates of their packages. Cached lists are valid for this long.
 SEEN_SECONDS = 30 * 24 * 3600
 
 
-# A hundred times the tools of a large server. A TAB reads it.
+# A hundred times the tools of a large server. TAB completion reads it.
 MAX_BYTES = 16 << 20
 
 
 class ServerCache:
-    """What is known of one server, under `folder`."""
+    """The cache of one server, under `folder`."""
 
     def __init__(self, folder: Path, server: Server, now: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -69,29 +67,29 @@ class ServerCache:
 
     def era(self) -> str | None:
         """The era of the server, "handshake" or "stateless", "sse" for the oldest transport of the handshake era, or
-        "rpc" for AgentVault's dialect; None if it is not known, or too old to rely on.
+        "rpc" for AgentVault's dialect; None if unknown or expired.
         """
         era = self._lookup("era", ERA_SECONDS)
         return era if era in ("handshake", "stateless", "sse", "rpc") else None
 
     def keep_era(self, era: str) -> None:
-        """Remember the era, if that is possible."""
+        """Cache the era, if possible."""
         self._keep("era", era)
 
     def instructions(self) -> str:
-        """The server's instructions for its use; empty if they are not known, or too old to rely on."""
+        """The server's instructions; empty if unknown or expired."""
         text = self._lookup("instructions", SEEN_SECONDS)
         return text if isinstance(text, str) else ""
 
     def keep_instructions(self, text: str) -> None:
-        """Remember the instructions, if that is possible, and they are others than those that are known."""
+        """Cache the instructions, if possible, unless they are unchanged."""
         if text != self.instructions():
             self._keep("instructions", text)
 
     def seen(self, kind: str = "tools", *, is_fresh: bool = False) -> list[dict[str, Any]] | None:
         """The definitions of "tools", "prompts", or "resources" with their templates, as the server sent them; None if
-        they are not known, or too old to rely on, which with `is_fresh` the server decides. Of the tools only those
-        that the filter of the server allows.
+        unknown or expired, or with `is_fresh` if the server's `ttlMs` has passed. Only the tools that the filter of the
+        server allows.
         """
         items = self.listed(kind, is_fresh=is_fresh)
         tool_filter = self._server.tool_filter
@@ -100,7 +98,7 @@ class ServerCache:
         return [item for item in items if tool_filter.allows(item["name"])]
 
     def listed(self, kind: str = "tools", *, is_fresh: bool = False) -> list[dict[str, Any]] | None:
-        """As `seen`, with the tools that the filter excludes."""
+        """As `seen`, including the tools that the filter excludes."""
         items = self._lookup(kind, SEEN_SECONDS, is_fresh=is_fresh)
         if not isinstance(items, list):
             return None
@@ -109,7 +107,7 @@ class ServerCache:
     def keep_seen(
         self, items: Sequence[dict[str, Any]], kind: str = "tools", freshness: Freshness | None = None
     ) -> None:
-        """Remember the definitions, if that is possible, and what the server has said of their freshness."""
+        """Cache the definitions, if possible, with the freshness that the server stated."""
         more: dict[str, Any] = {}
         if freshness is not None:
             more = {"ttlMs": freshness.ttl_ms, "cacheScope": "private" if freshness.is_private else "public"}
@@ -118,7 +116,7 @@ class ServerCache:
         self._keep(kind, list(items), more)
 
     def copy_to(self, other: ServerCache) -> None:
-        """Remember the same of `other`, which is this server under another name."""
+        """Copy the cache to `other`, which is this server under another name."""
         if (era := self.era()) is not None:
             other.keep_era(era)
         for kind in LISTS:
@@ -127,7 +125,7 @@ class ServerCache:
                 other._keep(kind, items, {key: kept[key] for key in _OF_FRESHNESS if key in kept})
 
     def forget(self, kind: str) -> None:
-        """Drop what is known of a kind, or the "era": it has changed."""
+        """Delete the cached list of a kind, or the "era", since it has changed."""
         with contextlib.suppress(OSError):
             self._path(kind).unlink()
 
@@ -155,7 +153,7 @@ class ServerCache:
             kept = {"identity": self._server.identity(), "written": int(self._now()), **more, kind: value}
             text = paired(json.dumps(kept, separators=(",", ":")))
             if len(text) > MAX_BYTES:
-                return  # It would not be read.
+                return  # It would be too large to read.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
                 from gaia_mcp.storage.unsaved import make_room
@@ -169,5 +167,5 @@ class ServerCache:
                 temporary.unlink()
 
     def _path(self, kind: str) -> Path:
-        # Whatever an old configuration file calls its servers; and no longer than file systems allow.
+        # Quoted, since old configuration files allow any name; and cut to the limit of file systems.
         return self._folder / kind / f"{quote(self._server.key, safe='')[:200]}.json"

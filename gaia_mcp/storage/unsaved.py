@@ -1,4 +1,4 @@
-"""What is kept for servers that are not saved: each has a file or a folder, and only the newest of them are kept."""
+"""Files of servers that are not saved: each has a file or a folder, and only the newest ones are kept."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gaia_mcp.names import UNSAVED_MARK
 if TYPE_CHECKING:
     from pathlib import Path
 
-# More than a person tries in a week. A script that types another command each time must not fill the disk.
+# More than a user tries in a week. A script that uses a new command each time must not fill the disk.
 KEPT_SERVERS = 50
 
 
 def make_room(path: Path) -> None:
-    """Before `path` is made: remove the oldest of its kind beside it, if it is kept for a server that is not saved.
+    """Call before `path` is created: if it is for a server that is not saved, remove the oldest such files beside it.
 
-    Never fails: what cannot be removed stays.
+    Never fails: files that cannot be removed stay.
     """
     if not path.name.startswith(UNSAVED_MARK) or path.exists():
         return
