@@ -1,4 +1,4 @@
-"""The entries of a file, and one server's entry: what may stand in it, and what it means.
+"""The entries of a file, and one server's entry: its valid members, and their meaning.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -30,22 +30,22 @@ _URL_TYPES = {
     "rpc": "rpc",
 }
 
-# The members that choose among the tools, and those that restrict who may use them.
+# The members that filter the tools, and those that restrict who may use them.
 _FILTERS = ("includeTools", "excludeTools")
 _SCOPES = ("stages", "agents")
 # The member that fixes the revision of MCP.
 REVISION = "protocolVersion"
-# The member by which a person trusts the annotations of the server's tools.
+# The member with which a user trusts the annotations of the server's tools.
 TRUST_HINTS = "trustHints"
 # The kinds of code that this program serves itself.
 _SERVED = ("handler", "agent")
 
 
 class ServerEntry(NamedTuple):
-    """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given.
+    """A valid entry. `raw` is the entry as written in the file `source`; `timeout` is in seconds, None if not given.
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
-    `toolspec.scope` defines. `revision` of MCP is the only one to use with the server, None for any. With
-    `trusts_hints` the person trusts what the server says of its tools in their annotations.
+    `toolspec.scope` defines. `revision` is the only revision of MCP to use with the server, None for any. With
+    `trusts_hints` the user trusts the annotations of the server's tools.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ServerEntry(NamedTuple):
         return self.target.transport
 
     def resolved(self, environ: Mapping[str, str] | None = None) -> "ServerEntry":
-        """This entry ready for use: variables expanded, secrets fetched from the keyring.
+        """This entry ready for use: variables expanded, secrets read from the keyring.
 
         Raises `VariableUnsetError`, and `EntryError` for a secret or a URL that cannot be used.
         """
@@ -106,7 +106,7 @@ class ServerEntry(NamedTuple):
         return seconds + MARGIN_SECONDS
 
     def is_offered(self, stage: str | None, agent: str | None) -> bool:
-        """Whether `agent` may use this server at `stage`; None for what the caller does not name."""
+        """Whether `agent` may use this server at `stage`; None if the caller has no agent or stage."""
         if self.stages is None and self.agents is None:
             return True
         from gaia_mcp.toolspec.scope import is_in_scope
@@ -115,14 +115,14 @@ class ServerEntry(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What its cache and its logs are filed under."""
+        """The name under which its cache and its logs are stored."""
         return self.name
 
     def identity(self) -> int:
-        """What distinguishes this server from others, the same in every process.
+        """A checksum that distinguishes this server from others, the same in every process.
 
-        A checksum, for arguments may hold secrets; no better one, for two entries of one name that have the same are
-        not to be expected.
+        A checksum, since arguments may contain secrets; a short one, since collisions between entries of the same name
+        are unlikely.
         """
         import json
         import zlib
@@ -130,8 +130,8 @@ class ServerEntry(NamedTuple):
         return zlib.crc32(json.dumps(self.identifying()).encode("ascii"))
 
     def credentials(self) -> int:
-        """What distinguishes the credentials that the server is given: a checksum of its variables, or its headers,
-        with references to variables of ours expanded. As short as `identity`, so that no secret can be found by it.
+        """A checksum of the credentials passed to the server: its variables or its headers, with references to our
+        variables expanded. As short as `identity`, so that no secret can be recovered from it.
         """
         import json
         import zlib
@@ -146,12 +146,12 @@ class ServerEntry(NamedTuple):
         return zlib.crc32(json.dumps(values).encode("ascii"))
 
     def identifying(self) -> list[Any]:
-        """What `identity` is the checksum of, as JSON. It may hold secrets."""
+        """The input of the checksum `identity`, as JSON. It may contain secrets."""
         return [self.name, *self.target.identity()]
 
 
 def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The entries that a file's document holds, by name. Raises `ConfigFileError` about `path`."""
+    """The entries in a file's document, by name. Raises `ConfigFileError` about `path`."""
     for key in SERVER_KEYS:
         if key in document:
             servers = document[key]

@@ -1,7 +1,7 @@
 """What an entry says about the authorization of its server: its member `oauth`, as the programs that share the file
 write it, or `auth`, as Cursor does.
 
-Secrets are given as references to variables, or to the keyring. Of members that are not known nothing is made.
+Secrets are given as references to variables, or to the keyring. Unknown members are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Code that a child of this program serves: a handler, or an agent.
 
-It never runs in the process of a command: what hangs, prints, forks or ends its process there ends a child that is
-ended anyway. The child is given what the entry configures by one environment variable, never by an argument.
+It never runs in the process of a command: code that hangs, prints, forks or exits affects only a child process. The
+child receives the entry's settings in one environment variable, never as an argument.
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 

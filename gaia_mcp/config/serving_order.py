@@ -1,4 +1,4 @@
-"""What a child is told to serve: the variable that holds it, and the child's side of reading it."""
+"""The order for a child to serve code: the environment variable that contains it, and how the child reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ORDER_VARIABLE = "GAIA_MCP_SERVE"
 
 
 def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
-    """What this process was told to serve, which is removed from `environ`; empty if it was started by hand."""
+    """The order for this process, removed from `environ`; empty if it was started by hand."""
     try:
         order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""The configured servers: those of one file, and over them those of an approved project's file.
+"""The configured servers: those of one file, overridden by those of an approved project's file.
 
-The commands and the library's `MCPConfig` read and write through this store. Keys and entries that we do not know, and
-the order of all of them, survive every change.
+The commands and the library's `MCPConfig` read and write through this store. Unknown keys and entries, and their order,
+survive every change.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 class ConfigStore:
-    """The servers of `path`, and over them those of `project` if it is approved.
+    """The servers of `path`, overridden by those of `project` if it is approved.
 
-    A `path` that was named for this one use `may_be_pipe`, which is read once. One that `is_alone` is all that the
-    servers in it may use.
+    With `may_be_pipe`, the user named `path` for this one use: a pipe is read once. With `is_alone`, the servers in it
+    may use no other file.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class ConfigStore:
         return cls(user, find_project_file(cwd, environ), environ=environ)
 
     def unread(self) -> ConfigStore:
-        """The store of the same file as if it held no server: for what needs none of a file that cannot be read."""
+        """The store of the same file without its servers: for commands that need none of an unreadable file."""
         store = ConfigStore(self.path, environ=self._environ)
         store._piped = {}
         return store
 
     def servers(self) -> dict[str, Any]:
-        """The entries as they are in the files, by name: the user's in their order, then those of the project alone.
+        """The entries as written in the files, by name: the user's in order, then those that only the project has.
 
         Raises `ConfigFileError`.
         """
@@ -115,11 +115,11 @@ class ConfigStore:
         return entry.in_file(self.path) if self._is_alone else entry
 
     def unknown(self, name: str) -> ServerUnknownError:
-        """The error about a name that no server has, with a suggestion. Raises `ConfigFileError`."""
+        """The error for an unknown server name, with a suggestion. Raises `ConfigFileError`."""
         return ServerUnknownError(name, self.path, suggestion=did_you_mean(name, self.names()))
 
     def entries(self) -> dict[str, ServerEntry | EntryError]:
-        """All entries by name; in place of an invalid one, the error that names what is wrong with it.
+        """All entries by name; for an invalid one, the error in its place.
 
         Raises `ConfigFileError`.
         """
@@ -203,7 +203,7 @@ class ConfigStore:
         return servers[name]
 
     def replace(self, name: str, before: Any, after: ServerEntry, *, new_name: str | None = None) -> None:
-        """Put `after` in the place of the entry `name`, under `new_name` if that is given.
+        """Replace the entry `name` with `after`, under `new_name` if that is given.
 
         Raises `ConfigFileError` if the entry is no longer `before`, so that no other change is lost;
         `ServerUnknownError`, `ServerExistsError` and `EntryError` as `add` and `remove` do.

@@ -1,7 +1,7 @@
-"""What an entry leads to: a command, a URL that is called, or a handler or an agent that is served.
+"""The target of an entry: a command, a URL, or a handler or an agent that this program serves.
 
-Each kind of target expands its variables, describes itself without secrets, and has an identity. Knows nothing of
-connecting: a transport is made of a target elsewhere, and a kind that cannot be reached is refused there.
+Each kind of target expands its variables, describes itself without secrets, and has an identity. Does not connect: a
+transport is created from a target elsewhere, and a kind that cannot be reached is rejected there.
 """
 
 from __future__ import annotations

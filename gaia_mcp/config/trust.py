@@ -1,7 +1,7 @@
-"""The approvals of projects' files, each for the exact content of one file and of the code that it runs.
+"""The approvals of project files, each for the exact content of one file and of the code that it runs.
 
-A file in a working folder can name any program. It is used only after the user has read and approved it, and only until
-it changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+A file in a working folder can run any program. It is used only after the user has approved it, and only until it
+changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
 import os
@@ -82,7 +82,7 @@ def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> N
 
 
 def revoke(path: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Revoke the approval of a file; whether it had one. Raises `ConfigFileError`."""
+    """Revoke the approval of a file. Returns whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
         return False  # Its folder need not be made.
     return _change(os.path.realpath(path), None, {}, environ)

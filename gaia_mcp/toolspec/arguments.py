@@ -16,7 +16,7 @@ from gaia_mcp.toolspec.typed_numbers import number_in
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-# Where a schema allows several types: text before all others, a number before a boolean for "1".
+# The order of preference if a schema allows several types: text first, and a number before a boolean for "1".
 _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 # A single value is wrapped in nested lists this deep, where a schema asks for them; it may ask without end.
@@ -29,9 +29,9 @@ def typed_arguments(
     read_file: Callable[[str], str],
     base: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a call: `base`, and each assignment in the type that `schema` gives its key, over it.
+    """The arguments of a call: `base`, overridden by each assignment, in the type that `schema` gives its key.
 
-    A key that is given again becomes a list where the schema has one. `read_file` is given the FILE of `key=@FILE`.
+    A repeated key becomes a list if the schema has one. `read_file` is called with the FILE of `key=@FILE`.
     Raises `ArgumentSyntaxError`.
     """
     known = properties_of(schema)
@@ -56,9 +56,9 @@ def typed_arguments(
 
 
 def typed_value(text: str, schema: Any, root: Any) -> Any:
-    """`text` in the type that the schema asks for; unchanged if it cannot have it, so that validation reports it.
+    """`text` converted to the type of the schema; unchanged if that is impossible, so that validation reports it.
 
-    Raises `RepeatedKeyError` for JSON with an object of which one of two values would be lost.
+    Raises `RepeatedKeyError` for JSON with an object that repeats a key.
     """
     return _typed(text, schema, root, MAX_NESTED_LISTS)
 

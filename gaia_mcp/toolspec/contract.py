@@ -1,7 +1,7 @@
-"""A server's contract: the definitions of its tools in one canonical form, their hashes, how two contracts differ.
+"""A server's contract: the definitions of its tools in canonical form, their hashes, the differences of two contracts.
 
-A contract contains what a model or a person is shown of a tool. The order of keys, `1` or `1.0`, null members, icons
-and `_meta` are not part of it. Knows no file and no server.
+A contract contains the parts of a tool that a model or a user sees. The order of keys, `1` or `1.0`, null members,
+icons and `_meta` are not part of it. Knows no file and no server.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ToolChange(NamedTuple):
 
 
 def canonical_tool(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a definition that count, in their canonical form. Raises `Undefinable`."""
+    """The parts of a definition that belong to the contract, in canonical form. Raises `Undefinable`."""
     kept = {part: definition[part] for part in ("name", *PARTS) if definition.get(part) is not None}
     try:
         found: dict[str, Any] = canonical(kept)
@@ -93,7 +93,7 @@ def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] 
 
 
 def _promised(part: str, tool: Mapping[str, Any]) -> Any:
-    """A part of a canonical definition without what promises nothing: an input schema's empty list of properties."""
+    """A part of a canonical definition without members that have no meaning: an input schema's empty properties."""
     value = tool.get(part)
     if part == "inputSchema" and isinstance(value, dict) and value.get("properties") == {}:
         return {key: item for key, item in value.items() if key != "properties"}

@@ -42,7 +42,7 @@ _WITH_PARTS = (dict, list, tuple)
 
 
 class UncountableError(ValueError):
-    """A schema whose work cannot be counted."""
+    """A schema whose cost cannot be calculated."""
 
 
 class _Work(NamedTuple):
@@ -61,7 +61,7 @@ class _Work(NamedTuple):
 
 
 class Cost:
-    """The work that the schema with this JSON text makes."""
+    """The cost of validation against the schema with this JSON text."""
 
     def __init__(self, text: str) -> None:
         self._schema = json.loads(text)
@@ -71,7 +71,7 @@ class Cost:
         self._known: dict[tuple[int, int], int] = {}
 
     def units(self, value: Any, limit: int) -> int:
-        """The units for `value`; something beyond `limit` where there are more."""
+        """The units for `value`; any number greater than `limit` if there are more."""
         if not self.is_bounded:
             return UNBOUNDED
         parts, height, longest = 1, 1, 1
@@ -192,7 +192,7 @@ class _Counting:
 
 
 def _is_bounded(text: str, schema: Any) -> bool:
-    """Whether the schema is compiled in no time, and its references lead where they seem to lead."""
+    """Whether the schema is compiled at once, and its references resolve as written."""
     is_old = "draft-04" in str(schema.get("$schema")) if isinstance(schema, dict) else False
     ids = text.count('"id"' if is_old else '"$id"')
     return (

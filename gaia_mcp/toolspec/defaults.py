@@ -1,7 +1,7 @@
-"""The defaults that a JSON Schema gives to members that it requires, added to a value that lacks them.
+"""Adds the defaults of required members in a JSON Schema to a value that lacks them.
 
-A schema that describes what a parser returns requires each member that has a default, since the parser adds it. Some
-generators publish that schema for what the parser takes.
+The schema of a parser's output requires each member that has a default, since the parser adds it. Some generators
+publish that schema for the parser's input.
 """
 
 from __future__ import annotations

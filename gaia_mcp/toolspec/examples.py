@@ -6,7 +6,7 @@ from typing import Any
 
 from gaia_mcp.toolspec.schema import choices_of, default_of, parts_of, resolved, titled_choices_of, types_of
 
-# What stands for a text that only the person knows.
+# The placeholder for a text that only the user knows.
 ANY_TEXT = "VALUE"
 # Lists in lists; a list may contain itself.
 MAX_NESTED = 8

@@ -1,4 +1,4 @@
-"""A JSON Schema in a few words: the type of a value, the members of an object, the signature of a tool."""
+"""A JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool."""
 
 from __future__ import annotations
 

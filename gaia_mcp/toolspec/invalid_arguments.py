@@ -1,6 +1,6 @@
-"""What to report of arguments that do not fit the input schema of a tool, to a person, a model or a program.
+"""The error report for arguments that do not match the input schema of a tool, for a user, a model or a program.
 
-AMD GAIA's documents promise the words before the schema and before the arguments; programs look for them.
+AMD GAIA's documents promise the text before the schema and before the arguments; programs search for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ YOUR_ARGUMENTS = "Your arguments:"
 
 
 class InvalidArgumentsError(ValueError):
-    """Arguments that fit the schema of a tool, and are not what it takes all the same: no date, for instance.
+    """Arguments that match the schema of a tool but are still invalid: not a date, for example.
 
-    `problems` are in words, each with its place.
+    `problems` are messages, each with its path.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class InvalidArgumentsError(ValueError):
 
 
 def report(tool: str, details: Sequence[str], schema: Any, arguments: Any) -> str:
-    """All of it, in several lines. What is not JSON is shown as text."""
+    """The whole report, in several lines. A value that is not JSON is shown as text."""
     lines = [f"MCP tool {tool!r} input validation failed.", "", DETAILS, *details]
     lines += ["", EXPECTED_SCHEMA, _shown(schema), "", YOUR_ARGUMENTS, _shown(arguments)]
     return "\n".join(lines)
@@ -46,9 +46,9 @@ def details_of(text: str) -> list[str]:
 
 
 def problems_in(found: Sequence[ValidationError], schema: Any, arguments: dict[str, Any]) -> list[str]:
-    """Every problem in words, with a suggestion for names that are almost right; empty if the arguments fit.
+    """Every problem as a message, with suggestions for mistyped names; empty if the arguments are valid.
 
-    `found` is what the validator reports of the arguments.
+    `found` are the validation errors of the arguments.
     """
     if not found:
         return []
@@ -60,14 +60,14 @@ def problems_in(found: Sequence[ValidationError], schema: Any, arguments: dict[s
 
 
 def near_misses(schema: Any, arguments: dict[str, Any]) -> list[str]:
-    """The names that the schema does not mention but something like them, each with what may have been meant."""
+    """The names that the schema does not mention, but similar ones, each with the suggestion."""
     known = properties_of(schema)
     return [f"{key!r}, {meant}" for key in arguments if key not in known and (meant := did_you_mean(key, known))]
 
 
 def unknown_names(schema: Any, arguments: dict[str, Any]) -> list[str]:
-    """The names that the schema does not mention, each with what may have been meant, if that can be guessed. Empty if
-    the schema lists no names, or tells that it takes others.
+    """The names that the schema does not mention, each with a suggestion if there is a similar one. Empty if the schema
+    lists no names, or allows additional ones.
     """
     parts = parts_of(schema, schema)
     listed = [members for part in parts if isinstance(members := part.get("properties"), dict)]

@@ -1,4 +1,4 @@
-"""How much work a regular expression of a schema makes. Reads every expression, also an invalid one."""
+"""The cost of a regular expression in a schema. Reads every expression, even an invalid one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MAX_STATES = 10**9
 
 
 def backtracks(pattern: str) -> bool:
-    """Whether this may need an engine that tries one way after the other."""
+    """Whether this may need a backtracking engine."""
     return re.search(_BACKTRACKS, pattern) is not None
 
 
 def states_of(pattern: str) -> int:
-    """How many states an automaton for this has, at most; each of them may be looked at for each character."""
+    """An upper limit for the states of its automaton, each of which may be visited for each character."""
     outer: list[int] = []
     total = last = 0
     for token in re.finditer(_PIECE, pattern):

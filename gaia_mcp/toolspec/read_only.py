@@ -1,4 +1,4 @@
-"""Whether a tool only reads, as far as its definition tells, and other hints of its server."""
+"""Whether a tool is read-only according to its definition, and other hints of its server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 # Between the parts of a name such as `deleteFile` or `DELETEFile`; what else is not a letter separates parts too.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# A tool whose name has one of these changes something, whatever its server claims. One too many costs a question. All
-# at which GAIA 0.25 asks a person are among them.
+# A tool whose name has one of these is not read-only, whatever its server claims. A false positive costs one prompt.
+# Includes all verbs for which GAIA 0.25 asks the user.
 _WRITING_VERBS = frozenset({
     "add", "alter", "append", "apply", "approve", "archive", "assign", "cancel", "checkout", "chmod", "chown", "clear",
     "clone", "close", "commit", "copy", "create", "delete", "deploy", "destroy", "disable", "dismiss", "dispatch",
@@ -23,7 +23,7 @@ _WRITING_VERBS = frozenset({
 
 
 def claims_to_only_read(annotations: Mapping[str, Any]) -> bool:
-    """Whether the server says so: `readOnlyHint` is literally true. A tool without the hint may do anything."""
+    """Whether the server declares it: `readOnlyHint` is literally true. A tool without the hint may do anything."""
     return annotations.get("readOnlyHint") is True
 
 
@@ -35,6 +35,6 @@ def hints_in_words(annotations: Mapping[str, Any]) -> list[str]:
 
 
 def only_reads(name: str, annotations: Mapping[str, Any]) -> bool:
-    """Whether the server says so, and the tool's name has no verb that contradicts it."""
+    """Whether the server declares it read-only, and the tool's name has no verb that contradicts it."""
     words = re.findall("[a-z]+", _HUMP.sub(" ", name).lower())
     return claims_to_only_read(annotations) and _WRITING_VERBS.isdisjoint(words)

@@ -1,6 +1,6 @@
-"""What a JSON Schema says of a value: its properties, types, choices and default. In a few words it is in `in_words`.
+"""Reading a JSON Schema: the properties, types, choices and default of a value. `in_words` describes it as text.
 
-Reads every schema as far as it can, also an invalid one. Whether a value fits is for `validation` to say.
+Reads every schema as far as possible, even an invalid one. `validation` checks values against it.
 """
 
 from __future__ import annotations

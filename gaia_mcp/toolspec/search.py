@@ -1,4 +1,4 @@
-"""How well a tool matches the words of a search. A word with `*` or `?` in it is a glob, for the tool's name."""
+"""Ranks tools for the words of a search. A word with `*` or `?` is a glob for the tool's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools of a server are used: those that its entry includes, without those that it excludes.
+"""The tool filter of a server: the tools that its entry includes, without those that it excludes.
 
 Both are names, or patterns such as `read_*` with `*`, `?` and `[…]`. This is the one definition of what they mean.
 
@@ -13,7 +13,7 @@ INCLUDE, EXCLUDE = "includeTools", "excludeTools"
 
 
 class ToolFilter(NamedTuple):
-    """`include` None includes every tool, an empty one no tool. What is excluded stays so if it is also included."""
+    """`include` None includes every tool, an empty one no tool. `exclude` takes precedence over `include`."""
 
     include: Sequence[str] | None = None
     exclude: Sequence[str] = ()

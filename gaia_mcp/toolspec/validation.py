@@ -1,4 +1,4 @@
-"""Whether a value fits a JSON Schema, and whether the schema itself is usable.
+"""Validating a value against a JSON Schema, and checking whether the schema itself is usable.
 
 The validator is jsonschema-rs, which is imported only when there is something to validate. Nothing is ever fetched from
 a network.
@@ -19,17 +19,17 @@ from gaia_mcp.toolspec.schema import MAX_PARTS
 if TYPE_CHECKING:
     from gaia_mcp.toolspec.cost import Cost
 
-# More is not read; a value of many parts may have as many mistakes.
+# Further errors are not read; a large value may have very many.
 MAX_ERRORS = 1000
 
-# How the validator says that a value has the wrong type, and that a reference leads to another document.
+# The validator's messages for a value of the wrong type, and for a reference to another document.
 _OF_TYPE = " is not of type "
 _EXPECTED = " was expected"
 _ELSEWHERE = re.compile(r"Resource '(.*)' is not present in a registry", re.DOTALL)
 
 
 class ValidationError(NamedTuple):
-    """One mistake in a value: where (`a.b[0]`, empty for the value itself), what, and by which keyword."""
+    """One error in a value: its path (`a.b[0]`, empty for the value itself), the message, and the schema keyword."""
 
     where: str
     what: str
@@ -40,7 +40,7 @@ class ValidationError(NamedTuple):
 
 
 class SchemaError(ValueError):
-    """The schema itself is not usable: invalid, of an unknown dialect, or with a reference that leads nowhere."""
+    """The schema itself is not usable: invalid, of an unknown dialect, or with an unresolvable reference."""
 
 
 class ExternalReferenceError(SchemaError):
@@ -48,13 +48,13 @@ class ExternalReferenceError(SchemaError):
 
 
 class SchemaCostError(SchemaError):
-    """Validation against the schema takes longer than anyone waits for it, or more memory."""
+    """Validation against the schema exceeds the limits of time or memory."""
 
 
 class Schema:
-    """A schema by its JSON text. It is compiled when it is first used.
+    """A schema, given as JSON text. It is compiled when it is first used.
 
-    Everything here takes as long as it takes: `cost` tells how long that may be.
+    The methods have no time limit: `cost` estimates how long they may take.
     """
 
     def __init__(self, text: str) -> None:
@@ -62,17 +62,17 @@ class Schema:
 
     @cached_property
     def cost(self) -> Cost:
-        """How much work a validation is. Calculated when it is first asked for: most schemas are trivial."""
+        """The cost of a validation. Calculated when first needed: most schemas are trivial."""
         from gaia_mcp.toolspec.cost import Cost
 
         return Cost(self.text)
 
     def compile(self) -> None:
-        """Raises `SchemaError` with the reason why the schema cannot be used."""
+        """Compile the schema. Raises `SchemaError` with the reason if it cannot be used."""
         _ = self._validator
 
     def is_valid(self, value: Any) -> bool:
-        """Whether `value` fits; False also for what is no JSON. Raises `SchemaError`."""
+        """Whether `value` is valid; False also for a value that is not JSON. Raises `SchemaError`."""
         validator = self._validator
         try:
             return bool(validator.is_valid(value))
@@ -82,10 +82,10 @@ class Schema:
             return False
 
     def errors(self, value: Any) -> list[ValidationError]:
-        """The mistakes in `value`, `MAX_ERRORS` at most; missing and unknown members first. Raises `SchemaError`."""
+        """The errors of `value`, `MAX_ERRORS` at most; missing and unknown members first. Raises `SchemaError`."""
         validator = self._validator
         try:
-            # Of what fits, this is the quicker way to know it.
+            # Faster for a valid value.
             if validator.is_valid(value):
                 return []
             errors = list(itertools.islice(validator.iter_errors(value), MAX_ERRORS))
@@ -115,19 +115,19 @@ class Schema:
 
 @lru_cache(maxsize=256)
 def schema_of(text: str) -> Schema:
-    """The schema with this text. What has been compiled and counted is remembered."""
+    """The schema with this text. Compiled schemas and their costs are cached."""
     return Schema(text)
 
 
 def load_validator() -> None:
-    """Load the validator ahead of its use, while there is nothing else to do."""
+    """Load the validator ahead of its use, while the program is idle."""
     import jsonschema_rs  # noqa: F401
 
 
 def as_text(schema: Any) -> str:
     """The JSON text of a schema. Raises `SchemaError` if it has none."""
     if isinstance(schema, str):
-        # The validator would take it for the text of a schema.
+        # The validator would parse it as the text of a schema.
         raise SchemaError("a string is not a schema")
     try:
         return paired(json.dumps(schema))
@@ -138,24 +138,24 @@ def as_text(schema: Any) -> str:
 
 
 def _as_sent(value: Any) -> Any:
-    """A value without the halves of surrogate pairs, which the validator does not take."""
+    """A value without lone surrogates, which the validator does not accept."""
     return json.loads(paired(json.dumps(value)))
 
 
 def not_checkable(problem: Exception) -> ValidationError:
-    """What is wrong with a value that the validator cannot read."""
+    """The error for a value that the validator cannot read."""
     return ValidationError("", f"cannot be checked: {problem}", "json")
 
 
 def is_trivial(schema: Any, value: Any) -> bool:
-    """Whether `value` fits at a glance: no arguments, and none required. Saves loading the validator."""
+    """Whether `value` is trivially valid: no arguments, and none required. Saves loading the validator."""
     return value == {} and isinstance(schema, dict) and set(schema) <= {
         "type", "properties", "additionalProperties", "$schema", "title", "description"
     } and schema.get("type", "object") == "object"  # fmt: skip
 
 
 def _validation_errors_of(error: Any) -> list[ValidationError]:
-    """The mistakes behind one error; for a union, by the part that the value was probably meant for."""
+    """The errors behind one error of the validator; for a union, those of the branch that was probably intended."""
     branches = _branches(error)
     if not branches:
         return [ValidationError(_dotted(error.instance_path), _message(error), error.kind.name)]
@@ -182,7 +182,7 @@ def _validation_errors_of(error: Any) -> list[ValidationError]:
 
 
 def _branches(error: Any) -> list[Any]:
-    """For a value that fits no part of a union, the errors by each part; nothing for any other error."""
+    """For a value that matches no branch of a union, the errors by branch; nothing for any other error."""
     found = list(getattr(error.kind, "context", ()))
     return found if all(found) and len(found) <= MAX_PARTS else []
 
