@@ -1,7 +1,7 @@
 """An agent as a provider: any object with `get_mcp_tool_definitions` and `execute_mcp_tool`.
 
-Completes its definitions, checks the arguments of its calls, and turns what it returns into MCP results. Everything
-here runs the agent's own code and may raise whatever that raises.
+Completes its definitions, validates the arguments of calls, and converts return values to MCP results. Everything here
+runs the agent's own code and raises whatever that code raises.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ Wire = dict[str, Any]
 
 
 class AgentProvider:
-    """Serves `agent`, which another one may replace.
+    """Serves `agent`; `replace_agent` replaces it.
 
-    `report` is called with every problem of the agent's definitions, once: when the definition is read, or, for a
-    schema, when it is first used; `on_failure` with every exception of a tool. `list_changes` declares that the lists
-    may change, as they do with another agent; an agent that announces changes itself need not be declared.
+    `report` is called once with every problem of the agent's definitions: when the definition is read, or, for a
+    schema, when it is first used. `on_failure` is called with every exception of a tool. `list_changes` declares the
+    `listChanged` capabilities; pass it if the agent will be replaced. An agent that announces changes itself does not
+    need it.
     """
 
     def __init__(
@@ -50,12 +51,12 @@ class AgentProvider:
         self._announcer = Announcer(self._listeners.announce, self._listeners)
         self._served = _ServedAgent(agent, report, on_failure)
         self._served.listen(self._announcer.announce)
-        # Held to count the running requests of an agent, and to replace it.
+        # Guards the count of running requests per agent, and the replacement of the agent.
         self._lock = threading.Lock()
 
     @property
     def problems(self) -> list[str]:
-        """The problems of the agent's definitions that have been met so far."""
+        """The problems found in the agent's definitions so far."""
         return self._served.code.problems
 
     def describe(self) -> Description:
@@ -63,9 +64,9 @@ class AgentProvider:
         return self._served.describe(list_changes=self._list_changes)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """The result of a request, for which the agent's code runs with `call` as its current call.
+        """Answer a request. The agent's code runs with `call` as its current call.
 
-        Raises `RequestError`, `CallCancelledError`, and whatever the agent raises outside of a tool.
+        Raises `RequestError`, `CallCancelledError`, and any exception that the agent raises outside a tool.
         """
         with self._lock:
             served = self._served
@@ -84,17 +85,17 @@ class AgentProvider:
                 served.end()
 
     def open(self) -> None:
-        """Have the agent open what lives as long as the server; `close` closes it. Raises whatever that raises."""
+        """Open the agent's resources for the server's lifetime; `close` closes them. Raises what the agent raises."""
         self._served.begin()
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """Call `listener` after what the agent announces, and every replacement. Returns a function that ends this."""
+        """Call `listener` after each announced change and each replacement. Returns a function that removes it."""
         return self._listeners.add(listener, wanted)
 
     def replace_agent(self, agent: Any) -> None:
-        """Serve this agent from now on. Requests that are being answered end with the agent that they began with.
+        """Serve this agent from now on. Running requests are finished by the agent that started them.
 
-        Raises whatever the agent raises while it is described or opened; the earlier agent then stays.
+        Raises whatever the new agent raises while it is described or opened; the old agent then stays in use.
         """
         served = _ServedAgent(agent, self._report, self._on_failure)
         served.describe()
@@ -105,14 +106,14 @@ class AgentProvider:
             is_unused = not earlier.running
         earlier.stop_listening()
         served.listen(self._announcer.announce)
-        # Other code answers from now on: each resource may have to be read again.
+        # The new agent may have other contents for every resource, so clients must read each again.
         self._announcer.announce(Change(LISTS, tuple(self._listeners.uris())))
         earlier.code.loop.retire()
         if is_unused:
             earlier.end()
 
     def close(self) -> None:
-        """Close the agent if it was opened, cancel the tools that run on its event loop, and end that."""
+        """Close the agent if it was opened, cancel the tools on its event loop, and stop the loop."""
         self._served.stop_listening()
         self._announcer.close()
         self._served.end()
@@ -129,7 +130,7 @@ class _ServedAgent:
         self.skills = AgentSkills(self.code)
         self.resources = AgentResources(self.code, self.skills)
         self.completions = AgentCompletions(self.code, self.prompts, self.resources)
-        # What an agent answers; a method that is not here is refused, whatever capability it belongs to.
+        # The supported methods; any other is answered with METHOD_NOT_FOUND.
         self.answers: dict[str, Callable[[Wire, Call], Wire]] = {
             "tools/list": self.tools.listed,
             "tools/call": self.tools.call,
@@ -158,8 +159,8 @@ class _ServedAgent:
         self.is_open = True
 
     def end(self) -> None:
-        # Held until it has ended: what closes the event loop waits for this, also where a signal and the end of the
-        # input come at once.
+        # Held until the agent is closed, so that a second `end` (a signal and the end of stdin may arrive together)
+        # closes the event loop only after that.
         with self._ending:
             was_open, self.is_open = self.is_open, False
             if not was_open:

@@ -1,4 +1,4 @@
-"""An agent's own code as the parts of its provider run it: what they have in common."""
+"""How the parts of an agent's provider run the agent's own code."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class TextMethod(Protocol):
     """A marked method whose arguments are text."""
 
     def call(self, agent: Any, arguments: Mapping[str, str]) -> Any:
-        """What it returns. Raises `InvalidArgumentsError`, and whatever it raises."""
+        """Call the method. Raises `InvalidArgumentsError`, and whatever the method raises."""
 
     def completions(self, agent: Any, name: str, typed: str, given: Mapping[str, str]) -> Iterable[str] | None:
-        """The values of an argument, None if there is no argument of this name."""
+        """The completions of an argument; None if no argument has this name."""
 
 
 class MarkedPrompt(Protocol):
@@ -43,18 +43,18 @@ class MarkedResource(Protocol):
 
     @property
     def caching(self) -> dict[str, Any]:
-        """The `ttlMs` and `cacheScope` of what it returns, if they are given."""
+        """The `ttlMs` and `cacheScope` of its results, where given."""
 
     @property
     def specificity(self) -> tuple[int, int]:
-        """Of several templates that match a URI, the one with the greatest is used."""
+        """The sort key of templates that match the same URI: the greatest wins."""
 
     @property
     def text(self) -> TextMethod:
         """The method."""
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The variables in a URI, None if it does not match the template."""
+        """The variables of a URI; None if it does not match the template."""
 
 
 class Features(NamedTuple):
@@ -66,7 +66,7 @@ class Features(NamedTuple):
 
 
 _LISTS = frozenset({"tools", "prompts", "resources", "templates"})
-# How clients may keep a list: the member of its result, the agent's attribute, which values it may have, in words.
+# The caching hints of a list: the result's member, the agent's attribute, the check of its value, the expected value.
 _CACHING: tuple[tuple[str, str, Callable[[Any], bool], str], ...] = (
     ("ttlMs", "list_ttl_ms", lambda ttl: type(ttl) is int and ttl >= 0, "a whole number of milliseconds from 0 on"),
     ("cacheScope", "list_cache_scope", lambda scope: scope in ("public", "private"), "'public' or 'private'"),
@@ -74,8 +74,8 @@ _CACHING: tuple[tuple[str, str, Callable[[Any], bool], str], ...] = (
 
 
 class AgentCode:
-    """One agent. `note` is called with each problem of its definitions, and reports it once, which `problems` keeps.
-    `on_failure` is for exceptions that are not answered with an error.
+    """The code of one agent. `note` reports a problem of its definitions once and adds it to `problems`. `on_failure`
+    gets the exceptions that are not answered with an error.
     """
 
     def __init__(self, agent: Any, report: Callable[[str], None], on_failure: OnFailure) -> None:
@@ -92,19 +92,19 @@ class AgentCode:
             self._report(problem)
 
     def optional(self, name: str) -> Any:
-        """What the agent's method of this name returns, None without one."""
+        """The return value of the agent's method of this name; None if it has no such method."""
         method = getattr(self.agent, name, None)
         return method() if callable(method) else None
 
     def features(self) -> Features:
-        """What the agent's marked methods are, beside its tools."""
+        """The agent's marked prompts, resources and templates."""
         found = self.optional("get_mcp_features")
         return Features() if found is None else Features(found.prompts, found.resources, found.templates)
 
     def without_marked(
         self, kind: str, own: Iterable[dict[str, Any]], key: str, marked: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        """Those of the agent's own definitions that no marked method has, which would be used instead."""
+        """The agent's own definitions, without those that a marked method of the same `key` overrides."""
         kept = []
         for definition in own:
             if (method := marked.get(definition[key])) is None:
@@ -114,8 +114,8 @@ class AgentCode:
         return kept
 
     def list_caching(self, name: str) -> dict[str, Any]:
-        """How clients may keep a list, "tools", "prompts", "resources" or "templates", if the agent says so: the
-        `ttlMs` and `cacheScope` of its result.
+        """The `ttlMs` and `cacheScope` for the result of the list `name` ("tools", "prompts", "resources" or
+        "templates"), where the agent sets them.
         """
         found = {}
         for member, attribute, is_allowed, described in _CACHING:
@@ -133,5 +133,5 @@ class AgentCode:
         return found
 
     def awaited(self, value: Any, call: Call) -> Any:
-        """`value`, or what comes of it if it is to be awaited."""
+        """`value`; if it is awaitable, its result."""
         return self.loop.run(value, call) if hasattr(value, "__await__") else value

@@ -1,4 +1,4 @@
-"""Completing an argument of a prompt, or a variable of a resource template, while a person types it."""
+"""Completion of prompt arguments and of resource template variables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# As the specification limits them.
+# The specification's limit on `completion.values`.
 MAX_VALUES = 100
 
 _REFERENCES = {"ref/prompt": "name", "ref/resource": "uri"}
 
 
 class AgentCompletions:
-    """Completion by marked methods, else by the agent's own `complete_mcp_argument`."""
+    """Completes with marked methods, else with the agent's own `complete_mcp_argument`."""
 
     def __init__(self, code: AgentCode, prompts: AgentPrompts, resources: AgentResources) -> None:
         self._code = code
@@ -33,13 +33,13 @@ class AgentCompletions:
         self._resources = resources
 
     def exist(self) -> bool:
-        """Whether there is anything to complete."""
+        """Whether the agent supports completion."""
         features = self._code.features()
         has_arguments = any(prompt.definition["arguments"] for prompt in features.prompts.values())
         return has_arguments or bool(features.templates) or self._completes_itself()
 
     def complete(self, params: Wire, call: Call) -> Wire:
-        """The result of `completion/complete`. A completion that raises has no values: its client only helps typing."""
+        """The result of `completion/complete`. A completer that raises gives no values: completion only aids typing."""
         if not self.exist():
             raise method_not_found("completion/complete")
         ref, of, name, typed, given = _asked(params)
@@ -61,7 +61,7 @@ class AgentCompletions:
         raise RequestError(f"{of!r} has no {name!r} to complete")
 
     def _marked(self, kind: str, of: str) -> TextMethod | None:
-        """The marked method that is referred to, None for what the agent's own methods describe."""
+        """The marked method of the reference; None if the agent's own methods define it."""
         features = self._code.features()
         found = (features.prompts if kind == "ref/prompt" else features.templates).get(of)
         if found is not None:
@@ -79,7 +79,7 @@ class AgentCompletions:
 
 
 def _asked(params: Wire) -> tuple[Wire, str, str, str, dict[str, str]]:
-    """The reference and what it refers to, the argument, the text typed of it, and the other arguments.
+    """The reference, its name or URI, the argument's name, its value so far, and the other arguments.
 
     Raises `RequestError`.
     """
@@ -96,7 +96,7 @@ def _asked(params: Wire) -> tuple[Wire, str, str, str, dict[str, str]]:
 
 
 def _completion(found: Any) -> Wire:
-    """MCP's `completion` for what an author's function returned."""
+    """MCP's `completion` for the return value of an author's function."""
     found = [found] if isinstance(found, str) else () if found is None else found
     values = [str(value) for value in islice(found, MAX_VALUES + 1)]
     completion: Wire = {"values": values[:MAX_VALUES], "hasMore": len(values) > MAX_VALUES}

@@ -18,13 +18,13 @@ Wire = dict[str, Any]
 
 
 class AgentPrompts:
-    """The prompts, read anew for each request."""
+    """The prompts; read again for each request."""
 
     def __init__(self, code: AgentCode) -> None:
         self._code = code
 
     def exist(self) -> bool:
-        """Whether there are any."""
+        """Whether the agent has prompts."""
         return bool(self._code.features().prompts or self._code.optional("get_mcp_prompts"))
 
     def definitions(self) -> list[Wire]:
@@ -65,7 +65,7 @@ class AgentPrompts:
             return self._code.awaited(value, call)
         get = getattr(agent, "get_mcp_prompt", None)
         if get is None:
-            # GAIA's own agents describe prompts without a method to get one: the description is the prompt.
+            # GAIA's own agents define prompts without a method that returns one: the description is the prompt.
             given = "".join(f"\n{key}: {value}" for key, value in arguments.items())
             return (description or name) + given
         return self._code.awaited(get(name, arguments), call)

@@ -1,7 +1,7 @@
-"""The resources of an agent and their templates: those of its marked methods, then those that its own methods describe.
+"""The resources and resource templates of an agent: those of its marked methods, then those that its own methods list.
 
-A URI is that of a resource or a file of a skill, else it belongs to the most specific template that matches it, else
-`read_mcp_resource` is asked for it.
+A URI is looked up among the resources and the files of skills, then among the templates (the most specific match wins),
+and is else passed to `read_mcp_resource`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Wire = dict[str, Any]
 
 
 class AgentResources:
-    """The resources and templates, read anew for each request."""
+    """The resources and templates; read again for each request."""
 
     def __init__(self, code: AgentCode, skills: AgentSkills) -> None:
         self._code = code
         self._skills = skills
 
     def exist(self) -> bool:
-        """Whether there are any, or any template."""
+        """Whether the agent has resources or templates."""
         marked = self._code.features()
         own = (self._code.optional(name) for name in ("get_mcp_resources", "get_mcp_resource_templates"))
         return bool(marked.resources or marked.templates) or any(own) or self._skills.exist()
@@ -71,7 +71,7 @@ class AgentResources:
         if (held := self._skills.read(uri)) is not None:
             return held
         resource = next((resource for resource in self._own() if resource["uri"] == uri), None)
-        # One that is only described is read by the template that it was made of.
+        # A resource that is listed without contents is read through the template that matches its URI.
         if resource is None or not self._has_contents(resource):
             matching = [(one, found) for one in features.templates.values() if (found := one.match(uri)) is not None]
             if matching:
@@ -129,7 +129,7 @@ def _not_found(uri: str, error: Exception | None = None) -> RequestError:
 
 
 def _defined_contents(resource: Wire, uri: str, mime_type: str | None) -> Wire:
-    """The result for contents that stand in the resource's definition; a blob that is a string is base64."""
+    """The result for contents given in the resource's definition; a `blob` that is a string is base64."""
     text, blob = resource.get("text"), resource.get("blob")
     if text is not None:
         return resource_result(text, uri, mime_type)

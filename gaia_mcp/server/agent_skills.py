@@ -1,4 +1,4 @@
-"""The skills of an agent: the folders of `get_mcp_skills`, served by the extension for skills, and as resources."""
+"""The skills of an agent: the folders of `get_mcp_skills`, served by the skills extension and as resources."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _FOLDER = "inode/directory"
 
 
 class AgentSkills:
-    """The skills, read anew for each request."""
+    """The skills; read again for each request."""
 
     def __init__(self, code: AgentCode) -> None:
         self._code = code
 
     def exist(self) -> bool:
-        """Whether there are any folders."""
+        """Whether the agent has skill folders."""
         return bool(self._code.optional("get_mcp_skills"))
 
     def listed(self, params: Wire, _: Call) -> Wire:
@@ -94,7 +94,7 @@ class AgentSkills:
         return list(found.values())
 
     def _noted(self, read: Callable[[], Any]) -> Any:
-        """What `read` returns; None after a problem, which is noted."""
+        """The return value of `read`; None after a problem, which is reported."""
         from gaia_mcp.server.skill_folders import SkillError
 
         try:

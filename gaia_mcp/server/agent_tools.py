@@ -1,4 +1,4 @@
-"""The tools of an agent: their list, and their calls, of which each has arguments that fit its schema."""
+"""The tools of an agent: their list, and calls of them with validated arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gaia_mcp.server.failures import raised
 from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError, unknown_tool
-from gaia_mcp.server.results import Misfits, call_result, failure, failure_of
+from gaia_mcp.server.results import Validator, call_result, failure, failure_of
 from gaia_mcp.server.scopes import require_scopes
 from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
@@ -28,13 +28,13 @@ Wire = dict[str, Any]
 class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
-    misfits: Misfits | None
+    validate_output: Validator | None
     task: str | None
     scopes: Sequence[str]
 
 
 class AgentTools:
-    """The tools as they were last read. Reads them at once, and raises whatever the agent raises then."""
+    """The tools as they were last read. Reads them on creation, and raises whatever the agent raises."""
 
     def __init__(self, code: AgentCode) -> None:
         self._code = code
@@ -70,7 +70,7 @@ class AgentTools:
             call.continue_as_task(required=tool.task == "required")
         try:
             value = self._code.awaited(self._code.agent.execute_mcp_tool(name, arguments), call)
-            return call_result(name, value, tool.misfits)
+            return call_result(name, value, tool.validate_output)
         except (CallCancelledError, MissingCapabilityError, RequestError):
             raise
         except InvalidArgumentsError as error:
@@ -94,29 +94,31 @@ class AgentTools:
             else:
                 definition = tool_definition(defined, self._code.note)
                 output = definition.get("outputSchema")
-                misfits = partial(self._misfits, name, output, Checker(output)) if output is not None else None
+                validate = (
+                    partial(self._validation_errors, name, output, Checker(output)) if output is not None else None
+                )
                 checker, task = Checker(definition["inputSchema"]), task_support(definition)
-                tools[name] = _Tool(definition, checker, misfits, task, scopes.get(name, ()))
+                tools[name] = _Tool(definition, checker, validate, task, scopes.get(name, ()))
         for problem in self._code.optional("get_mcp_tool_problems") or []:
             self._code.note(problem)
-        # Replaced at once: calls in other threads look tools up meanwhile.
+        # Replaced in one assignment: other threads look tools up concurrently.
         self._tools = tools
 
     def _invalid_arguments(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
-        """The result for arguments that do not fit the tool's schema, None if they do."""
+        """The error result for arguments that the tool's schema rejects; None if they are valid."""
         try:
             errors = tool.checker.validation_errors(arguments)
         except SchemaError as unusable:
             self._code.note(f"the input schema of {name!r} cannot be used: {unusable}")
-            # The tool counts on the check, which such arguments may be meant to prevent.
+            # Refused: the tool relies on validation, and the arguments may be crafted to make it too costly.
             is_refused = isinstance(unusable, SchemaCostError)
             return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
         return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
 
-    def _misfits(self, name: str, output: Wire, checker: Checker, value: Any) -> Sequence[object]:
-        """What is wrong with the result of a tool; nothing if its output schema cannot be used."""
-        # To find every mistake takes longer than the rest of a call, and most schemas are of objects, which most values
-        # are not. In the older dialects, what stands beside a reference does not count.
+    def _validation_errors(self, name: str, output: Wire, checker: Checker, value: Any) -> Sequence[object]:
+        """The validation errors of a tool's result; none if its output schema is unusable."""
+        # Shortcut: collecting every error takes longer than the rest of a call, and most output schemas are of objects
+        # while most values are not. In older JSON Schema dialects the keywords beside `$ref` are ignored.
         if not isinstance(value, dict) and output.get("type") == "object" and "$ref" not in output:
             return ("not an object",)
         try:
@@ -126,7 +128,7 @@ class AgentTools:
             return ()
 
     def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
-        """The result for arguments that the tool does not take."""
+        """The error result for invalid arguments."""
         lines = [f"- {problem}" for problem in problems]
         text = report(name, lines, tool.definition["inputSchema"], arguments)
         refuse = getattr(self._code.agent, "get_mcp_refusal", None)

@@ -1,8 +1,8 @@
-"""Changes on their way from a provider to its listeners: many in quick succession are announced as one.
+"""Announces a provider's changes to its listeners, and merges changes in quick succession into one.
 
 A program may change a list thousands of times a second, from several threads, while its clients read the whole list
-after each announcement. The thread that changes something neither waits for a client nor runs code of the agent, which
-may need a lock that this thread holds: the listeners are called in another one, which ends when no change is left.
+after each announcement. Listeners are called in a separate thread, which ends when no change is pending: the thread
+that made the change must neither wait for a client nor run the agent's code, which may need a lock that it holds.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Container
 
 from gaia_mcp.server.provider import Change
 
-# Between two announcements. A person or a model does not follow more of them.
+# The minimum between two announcements. People and models cannot use them faster.
 INTERVAL_SECONDS = 0.1
 
 
 class Announcer:
-    """Passes changes to `deliver`: the first at once, then, after each interval, those of the meantime as one.
+    """Passes changes to `deliver`: the first at once, then, once per interval, all that followed as one.
 
     Resources that are not `wanted` are left out. Safe to use from several threads.
     """
@@ -31,7 +31,7 @@ class Announcer:
         self._deliver = deliver
         self._wanted = wanted
         self._interval_seconds = interval_seconds
-        # Held to touch what follows. Of an RLock: a signal handler may announce something at any moment.
+        # Guards the fields below. Reentrant, because a signal handler may announce something at any moment.
         self._condition = threading.Condition()
         self._lists: dict[str, None] = {}
         self._uris: dict[str, None] = {}
@@ -40,7 +40,7 @@ class Announcer:
         self._is_closed = False
 
     def announce(self, change: Change) -> None:
-        """Have `deliver` called with this change, perhaps among others; returns at once. Nothing after `close`."""
+        """Schedule `deliver` for this change, possibly merged with others. Does not block. Ignored after `close`."""
         with self._condition:
             if self._is_closed:
                 return
@@ -52,7 +52,7 @@ class Announcer:
                 self._is_running = True
 
     def close(self) -> None:
-        """Announce nothing more. What is being announced may still be, in another thread."""
+        """Announce no further changes. An announcement that is in progress in another thread may still complete."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
@@ -69,7 +69,7 @@ class Announcer:
             raise
 
     def _next(self) -> Change | None:
-        """What has to be announced; None, and the end of the thread, when there is nothing."""
+        """The pending change; None, which ends the thread, if there is none."""
         with self._condition:
             change = Change(tuple(self._lists), tuple(self._uris), self._description)
             self._lists, self._uris, self._description = {}, {}, False

@@ -1,5 +1,5 @@
-"""Content as MCP defines it: blocks, and the contents of resources. Whatever else an agent returns in their place is a
-`ResultError`, for clients drop the whole result for one wrong member.
+"""Checks content blocks and resource contents. Anything that MCP does not allow is a `ResultError`, because clients
+drop the whole result for one invalid member.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gaia_mcp.uri_templates import has_scheme
 
 Wire = dict[str, Any]
 
-# The required members of each kind of block, all of them texts. Other kinds are for the client to judge.
+# The required members of each type of block, all of them strings. Unknown types are passed on unchecked.
 _REQUIRED = {
     "text": ("text",),
     "image": ("data", "mimeType"),
@@ -22,14 +22,14 @@ _REQUIRED = {
 
 
 def checked_blocks(content: Any) -> list[Wire]:
-    """The blocks of a result, of which a text may be given as such. Raises `ResultError`."""
+    """The content blocks of a result; a string becomes a text block. Raises `ResultError`."""
     if not isinstance(content, list):
         raise ResultError("an invalid result: content is not a list of blocks")
     return [checked_block(block, f"content[{number}]") for number, block in enumerate(content)]
 
 
 def checked_block(block: Any, where: str) -> Wire:
-    """The block at `where`, without members that are None; a text becomes one. Raises `ResultError`."""
+    """The block at `where`, without members that are None; a string becomes a text block. Raises `ResultError`."""
     if isinstance(block, str):
         return {"type": "text", "text": str(block)}
     kind = block.get("type") if isinstance(block, dict) else None
@@ -60,15 +60,15 @@ def checked_contents(contents: Any, where: str) -> Wire:
 
 
 def _check_uri(uri: str, where: str) -> None:
-    # Among others, the official SDK for Python drops a result with a URI that is relative.
+    # Clients drop a result with a relative URI, the official SDK for Python among them.
     if not has_scheme(uri):
         raise ResultError(f"an invalid result: {where}.uri is {uri!r}, which has no scheme, as notes://1 has")
 
 
 def checked_members(members: Wire, where: str) -> Wire:
-    """The members of a part of a result, without those that are None: to write an absent member as null is not MCP.
+    """The members of a part of a result, without those that are None: MCP does not allow null for an absent member.
 
-    Raises `ResultError` for an optional member of a wrong type, and for one that is not JSON.
+    Raises `ResultError` for an optional member of a wrong type, and for one that is not JSON-serializable.
     """
     complete = {key: value for key, value in members.items() if value is not None}
     for key, value in complete.items():

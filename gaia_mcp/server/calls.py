@@ -1,7 +1,7 @@
-"""The requests of one client that a provider answers: which of them run, and what is sent about them.
+"""The running requests of one client, and the messages sent about them.
 
-Reads nothing and owns no thread: the front hands in records, runs the resulting jobs in threads of its own, and sends
-the outgoing messages. So a stdio server can read as leader and followers, and an ASGI app in coroutines.
+Does no I/O and owns no thread: the front passes records in, runs the resulting jobs in its own threads, and sends the
+outgoing messages. So a stdio server can read as leader and followers, and an ASGI app in coroutines.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Calls:
     """The calls of one client. Safe to use from several threads.
 
     `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
-    that `connection` describes. `on_failure` is called for what becomes an internal error. `sealer` seals what a client
-    carries from one run of a call to the next. `waiting` is entered by the thread of a call that waits for its client;
-    `pace` is called in that of one which reports or logs, after each message, and may wait until the client follows.
-    `close_stream` closes the connection on which the client waits for a call, if it comes back for what follows.
-    `tasks` are those of the server; without them this client has tasks of its own, which end with it. Without
-    `follows` the client is told of no changes.
+    that `connection` describes. `on_failure` is called for each exception that becomes an internal error. `sealer`
+    seals the `requestState` that the client returns when it retries a call. The thread of a call enters `waiting` while
+    it waits for the client. `pace` is called in the call's thread after each progress or log message, and may block
+    until the client has read it. `close_stream` closes the stream on which the client waits for a call, if the client
+    can resume it. `tasks` are the server's; without them this client has its own tasks, which end when it disconnects.
+    With `follows` false, the client is not notified of changes.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class Calls:
         self._provider = provider
         self._send = send
         self._on_failure = on_failure
-        # Held to touch the connection, the running calls, and to add to the outbox.
+        # Guards the connection, the running calls, and additions to the outbox.
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._running: dict[RequestId, ServedCall] = {}
-        # The calls that a thread runs, also those that were cancelled, and tasks.
+        # The calls that a thread is running, including tasks and cancelled calls that have not returned.
         self._at_work: set[ServedCall] = set()
-        # The questions that clients have not answered.
+        # The server requests that the client has not answered.
         self._asked: dict[RequestId, Answer] = {}
         self._outbox: deque[Outgoing] = deque()
-        # Held to send. Never waited for while `_lock` is held: sending may block.
+        # Held while sending. Never acquired while `_lock` is held: sending may block.
         self._sending = threading.Lock()
         self._sender: int | None = None
         self._is_closed = False
@@ -91,7 +91,7 @@ class Calls:
         """How many requests have been received and neither answered nor cancelled."""
         return len(self._running)
 
-    # What most clients never need is made when it is needed first, once for all threads.
+    # Created on first use, under the lock: most clients never need them.
 
     @property
     def _sealer(self) -> Sealer:
@@ -115,7 +115,7 @@ class Calls:
             return self._own_tasks
 
     def receive(self, record: bytes, about: RequestId | None = None) -> list[Job]:
-        """Take in one record, valid or not; the jobs to run for it.
+        """Process one record, valid or not. Returns the jobs to run for it.
 
         `about` is the request on whose own stream the record arrived, None for a channel that has one stream.
         """
@@ -134,17 +134,17 @@ class Calls:
         return request_id in self._running
 
     def run(self, job: Job) -> None:
-        """Let the provider answer in this thread, and send its response. Never raises."""
+        """Run the request in this thread, and send the response. Never raises."""
         request, call = job
         self._at_work.add(call)
         run = outcome_of
         if call.is_traced:
             from gaia_mcp.server.traced import outcome_in_trace as run
         result, error, failure, missing = run(self._answer, job)
-        # Whatever came of this run, also where the tool has caught what was to end it.
+        # Even if the tool caught `InputRequired` and returned a result, the response asks for the input.
         state = call.sealed_record(self._sealer) if call.required else ""
         with self._lock:
-            # Not if it was answered or cancelled; the client may then have used its id again.
+            # After an answer or a cancellation the client may have reused the id for another request.
             if self._running.get(request.id) is call and not call.is_cancelled:
                 if state:
                     failure = None
@@ -161,7 +161,7 @@ class Calls:
             failure, error = problem, invalid(request.method, problem)
         call.end()
         if failure is not None:
-            # Before the client reads of it: it may end this process.
+            # Logged before the response is sent: on reading it, the client may kill this process.
             self._on_failure(error[1], failure)
         self._flush()
         self._at_work.discard(call)
@@ -170,7 +170,7 @@ class Calls:
                 self._idle.notify_all()
 
     def _answer(self, job: Job) -> dict[str, Any] | None:
-        """The result of a request; None for one that stays open, or was cancelled."""
+        """The result of a request; None for a subscription to tasks, which `_listen` answers."""
         request, call = job
         call.raise_if_cancelled()
         if request.method in TASK_METHODS:
@@ -191,26 +191,26 @@ class Calls:
         self._flush()
 
     def cancel(self, request_id: RequestId) -> None:
-        """Cancel a request whose client waits no longer, for instance because its stream was closed."""
+        """Cancel a request whose client no longer waits, for example because the client closed its stream."""
         with self._lock:
             self._connection.cancel(request_id)
             self._take_jobs()
         self._flush()
 
     def wait_until_idle(self, seconds: float) -> bool:
-        """Whether every call has ended, waited for up to `seconds`."""
+        """Wait up to `seconds` for every call to end; whether all have."""
         with self._idle:
             return self._idle.wait_for(lambda: not self._running, seconds)
 
     def wait_until_over(self, seconds: float) -> bool:
-        """Whether no thread runs a call any more, waited for up to `seconds` after `close`: what is cancelled may clean
-        up.
+        """After `close`, wait up to `seconds` for every thread to leave its call, so that cancelled calls can clean up;
+        whether all have.
         """
         with self._idle:
             return self._idle.wait_for(lambda: not self._at_work, seconds)
 
     def close(self) -> None:
-        """Cancel the calls that still run, about which nothing more is sent, and end the subscriptions."""
+        """Cancel the running calls without sending anything more about them, and end the subscriptions."""
         self._stop_listening()
         if self._own_tasks is not None:
             self._own_tasks.close()
@@ -254,23 +254,23 @@ class Calls:
         return jobs
 
     def _answered(self, request_id: RequestId, result: dict[str, Any] | None, error: str | None) -> None:
-        # The connection reports no response to what was withdrawn.
+        # Always present: the connection drops the response to a withdrawn request.
         self._asked.pop(request_id).set(result, error)
 
-    # What a running call has its front send.
+    # `Front`, for the running calls.
 
     def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:
         """Send progress of a call."""
         self._notify(call, lambda: self._connection.report_progress(call.request.id, progress, total, text))
 
     def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
-        """Send a log message of a call, by default under the name of what it runs."""
+        """Send a log message of a call. The default `logger` is the name of its tool or prompt, else its method."""
         request, data = call.request, as_json(data)
         logger = logger or str(request.params.get("name", request.method))
         self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
-        """Send questions of a call; their answers to come. None if the result of its request has to ask them."""
+        """Send server requests of a call, and return their pending answers; None if they must go into its result."""
         with self._lock:
             call.raise_if_cancelled()
             if self._running.get(call.request.id) is not call:
@@ -283,7 +283,7 @@ class Calls:
         return answers
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
-        """Cancel those questions that have not been answered."""
+        """Cancel the server requests that have not been answered."""
         with self._lock:
             for answer in answers:
                 if self._asked.pop(answer.request_id, None) is not None:
@@ -292,7 +292,7 @@ class Calls:
         self._flush()
 
     def make_task(self, call: ServedCall, *, required: bool) -> TaskRun | None:
-        """Answer the request of a call with a task; None if that cannot be."""
+        """Answer the request of a call with a task; None if that is not possible."""
         from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 
         request = call.request
@@ -313,7 +313,7 @@ class Calls:
         return task
 
     def _listen(self, call: ServedCall) -> None:
-        """Begin a subscription to tasks, for which the store is asked."""
+        """Start a subscription to tasks, which are looked up in the store."""
         from gaia_mcp.server.task_watch import TaskWatch
 
         tasks = self._tasks
@@ -336,7 +336,7 @@ class Calls:
 
     def _notify(self, call: ServedCall, notify: Callable[[], None]) -> None:
         with self._lock:
-            # Code of the tool may still run when another request has its id.
+            # Not if the call has ended: its code may still run while another request has the same id.
             if self._running.get(call.request.id) is call:
                 notify()
                 self._collect()
@@ -344,7 +344,7 @@ class Calls:
         self._pace(call)
 
     def _respond(self, request_id: RequestId, result: dict[str, Any]) -> ResultError | None:
-        """What is wrong with the result, if it was not sent."""
+        """Send the result. Returns the problem if it is invalid, in which case nothing was sent."""
         try:
             self._connection.respond(request_id, result)
         except ValueError as problem:
@@ -354,17 +354,17 @@ class Calls:
         return None
 
     def _end(self, request_id: RequestId) -> None:
-        """The request has its response."""
+        """Remove a request after its response."""
         self._collect()
         del self._running[request_id]
         if not self._running:
             self._idle.notify_all()
 
     def announce(self, change: Change) -> None:
-        """Tell the client of a change of the provider, as far as it has subscribed to that."""
+        """Notify the client of a change of the provider, if the client has subscribed to it."""
         description = self._described() if change.lists or change.description else None
         with self._lock:
-            # The listeners may have been read before this one was removed.
+            # The announcer may have copied its listeners before `close` removed this one.
             if self._is_closed:
                 return
             if description is not None:
@@ -377,7 +377,7 @@ class Calls:
         self._flush()
 
     def _described(self) -> Description | None:
-        """The provider's description, None if it fails to describe itself: its earlier one then stays."""
+        """The provider's description; None, which keeps the earlier one, if `describe` raises."""
         try:
             return self._provider.describe()
         except (Exception, SystemExit) as error:  # noqa: BLE001 (an agent's own code, in a thread that has no other caller)
@@ -388,9 +388,9 @@ class Calls:
         self._outbox.extend(self._connection.take_outgoing())
 
     def _flush(self) -> None:
-        # Taken out and sent by one thread at a time: nothing about a call may follow its response.
+        # Taken from the outbox and sent by one thread at a time: no message about a call may follow its response.
         if self._sender == threading.get_ident():
-            return  # A client in this process has responded at once. What follows is sent after what led to it.
+            return  # Reentrant: a client in this process responded inside `send`. The loop below sends the rest.
         with self._sending:
             self._sender = threading.get_ident()
             try:

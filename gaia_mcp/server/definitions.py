@@ -1,4 +1,4 @@
-"""An agent's definitions of its tools, prompts and resources, completed to what MCP requires of them.
+"""Completes an agent's definitions of tools, prompts and resources, so that they are valid in MCP.
 
 GAIA's agents leave out members that MCP requires, and clients drop a whole list for one member of the wrong type. Pure:
 nothing here calls the agent.
@@ -20,15 +20,15 @@ from gaia_mcp.server.members import member_problem
 from gaia_mcp.uri_templates import has_scheme
 
 Wire = dict[str, Any]
-# Called with what is wrong with a definition.
+# Called with a description of each problem.
 Note = Callable[[str], None]
 
 
 def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire:
-    """What an agent of this class says about itself, with a name and a version. Otherwise as for tools.
+    """The server info of an agent of this class, with `name` and `version`, else as in `tool_definition`.
 
-    By default they are those of its class. What `get_mcp_server_info` returns in GAIA unless it is overridden ("GAIA"
-    and the class, 2.0.0) is the name of GAIA's own agents alone.
+    They default to those of the class. The default of GAIA's `get_mcp_server_info` ("GAIA" and the class, 2.0.0) is
+    kept only for GAIA's own agents.
     """
     gaia = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
     default = {"name": kind.__name__, "version": _version_of(kind)}
@@ -42,14 +42,14 @@ def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire
 
 
 def _version_of(kind: type) -> str:
-    """The version that a class or its module states, else one that is empty."""
+    """The version of the class or its module, else an empty string."""
     stated = (getattr(kind, "version", None), getattr(sys.modules.get(kind.__module__), "__version__", None))
     return next((version for version in stated if isinstance(version, str)), "")
 
 
 def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
-    """The tool with a description and an input schema for an object, which has `properties`: there are clients that
-    read them without looking. Optional members of another type than MCP allows are noted and left out.
+    """The tool with a description and an input schema of type "object". The schema always has `properties`, because
+    some clients require it. Optional members of a wrong type are reported to `note` and left out.
     """
     schema = definition.get("inputSchema")
     schema = dict(schema) if isinstance(schema, dict) else {}
@@ -63,20 +63,20 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
 
 
 def check_task(name: str, definition: Wire, call: Call) -> None:
-    """Raises `RequestError` for a tool that must run as a task, called by a client that could have asked for one."""
+    """Raises `RequestError` if the tool must run as a task and the client could have asked for one but did not."""
     if task_support(definition) == "required" and call.lacks_task:
         raise RequestError(f"tool {name!r} must run as a task, which this call does not ask for", METHOD_NOT_FOUND)
 
 
 def task_support(definition: Wire) -> str | None:
-    """Whether the calls of a tool may or must go on as tasks: "optional" or "required", else None."""
+    """The tool's `taskSupport`, if its calls may or must run as tasks: "optional" or "required", else None."""
     execution = definition.get("execution")
     support = execution.get("taskSupport") if isinstance(execution, dict) else None
     return support if support in ("optional", "required") else None
 
 
 def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
-    """The prompts that have a name, each with a list of those arguments that have one. Otherwise as for tools."""
+    """The prompts that have a name, with their arguments that have a name, else as in `tool_definition`."""
     prompts = []
     for prompt in defined or []:
         if _has_text(prompt, "name"):
@@ -89,8 +89,8 @@ def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
 
 
 def resource_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
-    """The resources that have a URI, as the agent defines them: possibly with their contents. One whose URI is relative
-    is noted.
+    """The resources that have a URI, as the agent defines them, possibly with their contents. Relative URIs are
+    reported to `note`.
     """
     found = []
     for resource in defined or []:
@@ -103,7 +103,7 @@ def resource_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire
 
 
 def listed_resource(resource: Wire, note: Note = lambda _: None) -> Wire:
-    """The resource as `resources/list` shows it: with a name, without its contents. Otherwise as for tools."""
+    """The resource for `resources/list`: with a name, without its contents, else as in `tool_definition`."""
     shown = {key: value for key, value in resource.items() if key not in ("text", "blob")}
     if not _has_text(resource, "name"):
         shown["name"] = resource["uri"]
@@ -116,14 +116,14 @@ def template_definitions(defined: Any) -> list[Wire]:
 
 
 def listed_template(template: Wire, note: Note = lambda _: None) -> Wire:
-    """The template as `resources/templates/list` shows it: with a name. Otherwise as for tools."""
+    """The template for `resources/templates/list`: with a name, else as in `tool_definition`."""
     uri = template["uriTemplate"]
     named = template if _has_text(template, "name") else {**template, "name": uri}
     return _well_typed(f"template {uri!r}", named, note)
 
 
 def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
-    """The members of a definition, or of a part of it, without those that are None or have a wrong type."""
+    """The members of a definition or of a part of one, without those that are None or have a wrong type."""
     found: Wire = {}
     for key, value in members.items():
         if value is None:

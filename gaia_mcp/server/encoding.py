@@ -1,4 +1,4 @@
-"""Outgoing messages as JSON, also where an agent's result or log message cannot be written as JSON."""
+"""Encodes outgoing messages as JSON, including those whose result or log data is not JSON-serializable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Message, encode, error
 
 
 def encode_outgoing(message: Message | list[Message]) -> bytes:
-    """The message as one line. A response that is not JSON becomes an error, for its client waits for a response."""
+    """The message as one line. A response that is not JSON becomes an error response: its client waits for one."""
     try:
         return encode(message)
     except (TypeError, ValueError) as problem:

@@ -1,7 +1,7 @@
 """The event loop of an agent with `async def` tools, in a thread of its own.
 
-The only module that knows asyncio, which is imported when an agent first returns something to be awaited. What blocks
-the loop delays other `async def` tools of the same agent, and nothing else.
+The only module that uses asyncio, which is imported when an agent first returns an awaitable. Code that blocks the loop
+delays other `async def` tools of the same agent, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from gaia_mcp.toolcall import Call
 
-# Tasks that are cancelled at the end may take this long to clean up; clients wait about two seconds for a server's end.
+# How long cancelled tasks may take to clean up on close. Clients wait about two seconds for a server to exit.
 CLOSE_SECONDS = 0.5
 
 
 class EventLoop:
-    """Runs awaitables for calls, in one loop that is started for the first. Safe to use from several threads."""
+    """Runs the awaitables of calls in one loop, started on first use. Safe to use from several threads."""
 
     def __init__(self, close_seconds: float = CLOSE_SECONDS) -> None:
         self._close_seconds = close_seconds
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -32,9 +32,9 @@ class EventLoop:
         self._is_retired = False
 
     def run(self, awaitable: Awaitable[Any], call: Call) -> Any:
-        """The result of `awaitable`, which runs with the context of this thread.
+        """The result of `awaitable`, which runs with this thread's context.
 
-        Raises whatever that raises, and `CallCancelledError` as soon as the call is cancelled, as its task then is.
+        Raises whatever it raises. When the call is cancelled, cancels the asyncio task and raises `CallCancelledError`.
         """
         import asyncio
         from concurrent.futures import CancelledError
@@ -60,7 +60,7 @@ class EventLoop:
         return value
 
     def retire(self) -> None:
-        """Close the loop when the last call that uses it has ended."""
+        """Close the loop after the last call that uses it."""
         with self._lock:
             self._is_retired = True
             is_last = not self._running
@@ -68,7 +68,7 @@ class EventLoop:
             self.close()
 
     def close(self) -> None:
-        """Cancel what still runs, and end the loop and its thread. One that a task blocks is left to its thread."""
+        """Cancel the running tasks, and stop the loop and its thread. The thread is abandoned if a task blocks it."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is not None and thread is not None:
@@ -95,7 +95,7 @@ class EventLoop:
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """What comes of it: its result, or an exception that would end the loop."""
+    """The result, or an exception that would stop the loop."""
     try:
         return await awaitable, None
     except (SystemExit, KeyboardInterrupt) as error:

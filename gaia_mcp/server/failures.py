@@ -1,4 +1,4 @@
-"""Exceptions of an agent's own code: its client gets an answer about them, its author reads of them on stderr."""
+"""Reporting of exceptions in an agent's own code on stderr, for its author."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from gaia_mcp.safetext import one_line
 
-# Called with what failed, in words, and the exception.
+# Called with a description of the failure, and the exception.
 OnFailure: TypeAlias = Callable[[str, BaseException], None]
 
-# A message of a library may hold a whole page.
+# Some libraries raise exceptions with a page of text.
 LINE_CHARS = 2000
 
 
@@ -21,6 +21,6 @@ def note_failure(what: str, _: BaseException) -> None:
 
 
 def raised(error: BaseException) -> str:
-    """`ValueError: no such file`, or `ValueError` for one without a text."""
+    """The exception as `ValueError: no such file`, or `ValueError` if it has no message."""
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""The members of what an agent defines and returns: what MCP allows of the optional ones, wherever they have the name.
+"""Checks the optional members of an agent's definitions and results. A name has the same rule wherever it occurs.
 
 Strict clients drop a whole list, or a whole result, for one member of a wrong type.
 """
@@ -25,7 +25,7 @@ def _are_roles(value: Any) -> bool:
     return isinstance(value, list) and all(role in _ROLES for role in value)
 
 
-# Which values are allowed, and how they are called.
+# By member name: the check of its value, and the description of valid values.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("title", "description", "mimeType", "lastModified", "theme", "websiteUrl"), (_is(str), "a text")),
     **dict.fromkeys(("outputSchema", "annotations", "execution", "_meta"), (_is(dict), "an object")),
@@ -41,7 +41,7 @@ _ANY: tuple[Callable[[Any], bool], str] = (lambda _: True, "")
 
 
 def member_problem(name: Any, value: Any) -> str | None:
-    """What is wrong with the value of the member `name`, as `is not a text`; None if nothing is."""
+    """The problem with the value of the member `name`, such as `is not a text`; None if it is valid."""
     is_allowed, described = _RULES.get(name, _ANY)
     if not is_allowed(value):
         return f"is not {described}"

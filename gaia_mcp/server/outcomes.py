@@ -1,4 +1,4 @@
-"""What comes of running a request: a result, or the error that stands for what was raised."""
+"""The outcome of a request: a result, or the JSON-RPC error for an exception."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
 
 Wire = dict[str, Any]
-# A JSON-RPC error: code, text, data.
+# A JSON-RPC error: code, message, data.
 Error = tuple[int, str, Any]
 
 
 class Job(NamedTuple):
-    """A request that the provider has to answer, for `Calls.run`."""
+    """A request to answer with `Calls.run`."""
 
     request: RequestReceived
     call: ServedCall
 
 
-# The response to a request that was not cancelled, and yet ended as if it had been.
+# The response if the code raises `CallCancelledError` although its client did not cancel the request.
 CANCELLED: Error = (INTERNAL_ERROR, "cancelled", None)
 
 
-# A result, or else an error; then what is for the server's log, and what the client does not declare. A plain tuple,
-# since one is made for each call.
+# The result (None if the error counts), the error, the exception for the server's log, and the missing capability. A
+# plain tuple, because one is made for each call.
 Outcome: TypeAlias = "tuple[Wire | None, Error, BaseException | None, MissingCapabilityError | None]"
 
 
 def outcome_of(answer: Callable[[Job], Wire | None], job: Job) -> Outcome:
-    """What comes of `answer`, which may raise anything."""
+    """Call `answer`, which may raise anything, and return the outcome."""
     try:
         return answer(job), CANCELLED, None, None
     except (CallCancelledError, InputRequired):
@@ -56,5 +56,5 @@ def outcome_of(answer: Callable[[Job], Wire | None], job: Job) -> Outcome:
 
 
 def invalid(method: str, problem: ResultError) -> Error:
-    """The error for a result that may not be sent."""
+    """The error for a result that is invalid."""
     return INTERNAL_ERROR, f"{method} returned {problem}", None

@@ -1,6 +1,6 @@
-"""Long lists in pages.
+"""Pagination of long lists.
 
-A cursor names the last item that was sent, so that one which a changed list has outdated is refused.
+A cursor contains the name of the last item of its page, so that a cursor is refused if the list has changed before it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from gaia_mcp.server.provider import RequestError
 
 Wire = dict[str, Any]
 
-# There are clients that read the first page alone.
+# Large, because some clients read only the first page.
 PAGE_ITEMS = 1000
 
 
 def page_of(member: str, items: Sequence[Wire], key: str, params: Wire) -> Wire:
-    """The result of a request for a list: the page of `items` that its cursor asks for, as `member`. Items are named
-    by their `key`.
+    """The result of a list request: the page of `items` at the request's cursor, as `member`. `key` is the member that
+    identifies an item.
 
-    Raises `RequestError` for a cursor that is not of this list, as it is now.
+    Raises `RequestError` for a cursor that is invalid for the current list.
     """
     begin = 0
     if (cursor := params.get("cursor")) is not None:

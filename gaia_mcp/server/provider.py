@@ -1,7 +1,7 @@
-"""What answers MCP requests: a provider. A front, such as a stdio server, shows one to clients.
+"""The interface of a provider, which answers MCP requests. A front, such as the stdio server, serves one to clients.
 
-Knows the methods of MCP and plain dicts, nothing of agents, connections or revisions: a provider returns results as the
-newest revision defines them, and the connection adapts them to each client.
+Knows MCP's methods and plain dicts, but not agents, connections or revisions: a provider returns results as the newest
+revision defines them, and the connection adapts them to each client.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.toolcall import Call
 
-# The lists that a provider may have, by the names of their capabilities.
+# The names of the capabilities that have a list.
 LISTS = ("tools", "prompts", "resources")
-# The code of the error for a lack of scopes: the status of HTTP, since neither JSON-RPC nor MCP defines one.
+# The error code for missing scopes: the HTTP status, since neither JSON-RPC nor MCP defines a code.
 INSUFFICIENT_SCOPE = 403
 
 
 class Change(NamedTuple):
-    """What has changed: lists, of `LISTS`; resources, by their URIs; the description, which may have with any list."""
+    """What changed: lists (of `LISTS`), resources (by URI), and the description, which a changed list implies."""
 
     lists: tuple[str, ...] = ()
     uris: tuple[str, ...] = ()
@@ -34,9 +34,9 @@ Listener: TypeAlias = Callable[[Change], None]
 
 
 class RequestError(Exception):
-    """Raised to answer a request with a JSON-RPC error of this `code`, text and `data`, by an agent's own code as well.
+    """Answers a request with a JSON-RPC error of this `code`, message and `data`. An agent's own code may raise it.
 
-    It tells the client that something is wrong with the request or the server. What a tool fails at is any other
+    It reports an invalid request or a server problem to the client. For the failure of a tool raise any other
     exception: it becomes a result, which the client's model reads.
     """
 
@@ -47,10 +47,10 @@ class RequestError(Exception):
 
 
 class InsufficientScopeError(RequestError):
-    """Raised for a call whose caller's access token lacks one of `scopes`: all that it needs.
+    """The caller's access token lacks one of `scopes`, which lists all scopes that the call needs.
 
     Over HTTP the status is 403, so that the client can get a token with these scopes and try again. Raises `ValueError`
-    for what cannot be a scope.
+    for an invalid scope.
     """
 
     def __init__(self, scopes: Iterable[str]) -> None:
@@ -67,13 +67,13 @@ class InsufficientScopeError(RequestError):
 
 
 def required_scopes(code: int, data: Any) -> tuple[str, ...]:
-    """The scopes that an error with this code and `data` demands; those that cannot be scopes are left out."""
+    """The scopes that an error with this code and `data` requires, without invalid ones."""
     named = data.get("requiredScopes") if code == INSUFFICIENT_SCOPE and isinstance(data, dict) else None
     return tuple(scope for scope in named if _is_scope(scope)) if isinstance(named, list) else ()
 
 
 def check_scope(scope: str) -> None:
-    """Raises `ValueError` for what cannot be a scope of an access token."""
+    """Raises `ValueError` for an invalid scope."""
     if not _is_scope(scope):
         raise ValueError(f"{scope!r} cannot be a scope: it has no blanks, quotation marks, backslashes or other signs")
 
@@ -84,7 +84,7 @@ def _is_scope(value: Any) -> bool:
 
 
 class ResultError(ValueError):
-    """What was returned for a request is not a result that may be sent. The text completes "it returned …"."""
+    """The return value is not a valid result. The message completes "it returned …"."""
 
 
 def method_not_found(method: str) -> RequestError:
@@ -101,42 +101,42 @@ class Provider(Protocol):
     """Describes itself and answers requests. Every method may be called from several threads at once."""
 
     def describe(self) -> Description:
-        """What it is called and which capabilities it has. Asked again after every change that it announces."""
+        """Its name and capabilities. Called again after every change that it announces."""
 
     def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
-        """The result of a request; may take as long as it needs.
+        """The result of a request. May block for as long as it needs.
 
-        `call` takes progress and log messages to the client, and knows whether the client has cancelled the request.
-        Raises `RequestError` for a request that is invalid, with METHOD_NOT_FOUND for a method that the provider does
-        not have, and `CallCancelledError` when it stopped because the request was cancelled. Whatever else it raises is
-        an internal error, with `ResultError` one of the code that it ran.
+        `call` sends progress and log messages to the client, and reports whether the client cancelled the request.
+        Raises `RequestError` for an invalid request, with METHOD_NOT_FOUND for a method that the provider does not
+        have; `CallCancelledError` if it stopped because the request was cancelled; and `ResultError` if the code that
+        it ran returned an invalid result. Any other exception is an internal error.
         """
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """Call `listener`, from any thread, after every change. Returns a function that ends this.
+        """Call `listener`, from any thread, after every change. Returns a function that removes the listener.
 
-        Changes in quick succession may be announced as one. `wanted` has the URIs of the resources whose changes the
-        listener needs; it may change at any time, of which it tells if it is `Watched`. Those of others may be left
-        out.
+        Changes in quick succession may be merged. `wanted` contains the URIs of the resources whose changes the
+        listener needs; changes of other resources may be left out. `wanted` may change at any time; if it is `Watched`,
+        it reports that.
         """
 
     def close(self) -> None:
-        """Release what it holds. Nothing is asked of it afterwards."""
+        """Release all resources. No method is called afterwards."""
 
 
 @runtime_checkable
 class Watched(Protocol):
-    """URIs that tell of their changes."""
+    """A set of URIs that calls `on_change` after it changes."""
 
     on_change: Callable[[], None]
 
     def uris(self) -> set[str]:
-        """All of them, for any thread."""
+        """A copy of the set, from any thread."""
 
 
 class Listeners:
-    """The listeners of one provider. Safe to use from several threads. `uri in listeners`: one of them needs the
-    changes of this resource. `on_change` is called after that may have changed for any resource; it must not wait.
+    """The listeners of one provider. Safe to use from several threads. `uri in listeners` is true if one of them needs
+    the changes of this resource. `on_change` is called when the set of these URIs may have changed; it must not block.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Listeners:
         return any(uri in wanted for _, wanted in list(self._listeners.values()))
 
     def add(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """Keep `listener` until the returned function is called. `wanted` as for `Provider.on_change`."""
+        """Add a listener. Returns a function that removes it. `wanted` as for `Provider.on_change`."""
         key = object()
         self._listeners[key] = (listener, wanted)
         if isinstance(wanted, Watched):
@@ -163,7 +163,7 @@ class Listeners:
         return remove
 
     def uris(self) -> set[str]:
-        """The resources whose changes one of the listeners needs, as far as listeners tell."""
+        """The resources whose changes a listener needs, of the listeners with a `Watched` set."""
         found = (wanted.uris() for _, wanted in list(self._listeners.values()) if isinstance(wanted, Watched))
         return set().union(*found)
 

@@ -1,7 +1,7 @@
-"""MCP results made of what an agent returns: a plain value, content blocks, or a whole result.
+"""Converts what an agent returns to an MCP result: a plain value, content blocks, or a complete result.
 
-A whole result is the agent's own, but for what belongs to the protocol: an agent neither asks for input with it, nor
-keeps a state, nor continues a list. All of it is checked before it is sent.
+A complete result is passed on, without the members that the protocol reserves (`inputRequests`, `requestState`,
+`nextCursor` and others). Every result is validated before it is sent.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gaia_mcp.server.members import json_problem, member_problem
 from gaia_mcp.server.provider import ResultError
 
 Wire = dict[str, Any]
-# What is wrong with a value, by an output schema.
-Misfits = Callable[[Any], Sequence[object]]
+# Returns the validation errors of a value by an output schema.
+Validator = Callable[[Any], Sequence[object]]
 
-# The members of results that the protocol gives a meaning, of which the server itself takes care.
+# The members of results that the server sets itself.
 _PROTOCOL = frozenset({"resultType", "inputRequests", "requestState", "nextCursor", "ttlMs", "cacheScope"})
-# Each has a check of its own.
+# Members that have a check of their own.
 _CHECKED = frozenset({"content", "structuredContent", "messages", "contents"})
-# What a resource may say about how long it may be kept.
+# The caching hints of a resource.
 _CACHING = ("ttlMs", "cacheScope")
-# Begins the names in `_meta` that are the protocol's own.
+# The prefix of the protocol's own names in `_meta`.
 _RESERVED = "io.modelcontextprotocol/"
 
 _DUMP_NESTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
@@ -35,26 +35,26 @@ _DUMP_FLAT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=("
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def call_result(tool: str, value: Any, misfits: Misfits | None = None) -> Wire:
-    """The result of `tools/call` for whatever the tool of this name returned. `misfits` is what its output schema says
-    about a value.
+def call_result(tool: str, value: Any, validate: Validator | None = None) -> Wire:
+    """The result of `tools/call` for the return value of the tool `tool`. `validate` checks a value against its output
+    schema.
 
-    A dict with a list of content blocks is a result already, and so is one with MCP's `isError` or `structuredContent`.
-    None becomes no content, a string text, images, sounds, files and bytes the content of their kind, and any other
-    value the JSON that stands for it, as text and as structured content. With an output schema, structured content is
-    what fits it: the value, or an object with the value as its member `result`. What has no JSON, does not fit, or is
-    not a complete result of MCP is a failure of the tool.
+    A dict with a list of content blocks is taken as a complete result, and so is one with MCP's `isError` or
+    `structuredContent`. None becomes empty content; a string becomes text; images, audio, files and bytes become
+    content of their type. Any other value becomes JSON, as text and as structured content. With an output schema,
+    structured content is the value, or `{"result": value}`, whichever is valid. A value that is not JSON-serializable
+    or not valid, or an invalid complete result, is a failure of the tool.
     """
     try:
         if isinstance(value, dict) and _is_result(value):
-            return checked_result(value, misfits)
-        if misfits is None:
+            return checked_result(value, validate)
+        if validate is None:
             if value is None:
                 return {"content": [], "isError": False}
             if isinstance(value, str):
                 return {"content": [_text(str(value))], "isError": False}
         content = _content_result(value)
-        return checked_result(content, misfits) if content is not None else _json_result(value, misfits)
+        return checked_result(content, validate) if content is not None else _json_result(value, validate)
     except ResultError as problem:
         return failure(f"tool {tool!r} returned {problem}")
     except (NotJSONError, ValueError) as problem:
@@ -65,8 +65,8 @@ def call_result(tool: str, value: Any, misfits: Misfits | None = None) -> Wire:
         return failure(f"tool {tool!r} returned a file that cannot be read: {problem}")
 
 
-def checked_result(value: Wire, misfits: Misfits | None = None) -> Wire:
-    """A complete result of `tools/call`, of which only what belongs to the tool is kept. Raises `ResultError`."""
+def checked_result(value: Wire, validate: Validator | None = None) -> Wire:
+    """A complete result of `tools/call`, without the protocol's own members. Raises `ResultError`."""
     result: Wire = {"isError": False, **_own_members(value)}
     if type(result["isError"]) is not bool:
         raise ResultError("an invalid result: isError is not true or false")
@@ -75,13 +75,13 @@ def checked_result(value: Wire, misfits: Misfits | None = None) -> Wire:
     if content is None and "structuredContent" in value:
         content = _dump(structured)
     result["content"] = checked_blocks([content] if isinstance(content, str) else content)
-    # A null may be what the schema asks for.
-    if structured is not None or (misfits is not None and "structuredContent" in value):
+    # The output schema may require null.
+    if structured is not None or (validate is not None and "structuredContent" in value):
         result["structuredContent"] = structured
-    if misfits is not None and not result["isError"]:
+    if validate is not None and not result["isError"]:
         if "structuredContent" not in value:
             raise ResultError("no structured content, which its output schema requires")
-        if problems := misfits(structured):
+        if problems := validate(structured):
             raise ResultError(f"structured content that does not fit its output schema: {problems[0]}")
     return result
 
@@ -95,7 +95,7 @@ def _content_result(value: Any) -> Wire | None:
     return {"content": blocks} if blocks is not None else None
 
 
-def _json_result(value: Any, misfits: Misfits | None) -> Wire:
+def _json_result(value: Any, validate: Validator | None) -> Wire:
     is_error = _reports_failure(value)
     try:
         text = _dump(value)
@@ -105,20 +105,20 @@ def _json_result(value: Any, misfits: Misfits | None) -> Wire:
     if isinstance(value, str):
         text = str(value)
     result: Wire = {"content": [_text(text)] if value is not None else [], "isError": is_error}
-    if misfits is not None and not is_error:
-        result["structuredContent"] = _fitting(as_json_value(value), misfits)
+    if validate is not None and not is_error:
+        result["structuredContent"] = _fitting(as_json_value(value), validate)
     elif not isinstance(value, str):
         result["structuredContent"] = value
     return result
 
 
-def _fitting(value: Any, misfits: Misfits) -> Any:
-    """The value as the output schema has it. Raises `ResultError`."""
-    problems = misfits(value)
+def _fitting(value: Any, validate: Validator) -> Any:
+    """The value, or `{"result": value}`, whichever the output schema accepts. Raises `ResultError`."""
+    problems = validate(value)
     if not problems:
         return value
     wrapped = {"result": value}
-    problems_of_wrapped = misfits(wrapped)
+    problems_of_wrapped = validate(wrapped)
     if not problems_of_wrapped:
         return wrapped
     problem = (problems if isinstance(value, dict) else problems_of_wrapped)[0]
@@ -126,7 +126,7 @@ def _fitting(value: Any, misfits: Misfits) -> Any:
 
 
 def _own_members(value: Wire) -> Wire:
-    """The members of a complete result that are not the protocol's own. Raises `ResultError`."""
+    """The members of a complete result, without the protocol's own. Raises `ResultError`."""
     kind = value.get("resultType")
     if kind is not None and kind != "complete":
         raise ResultError(f"a result of the type {as_text(kind)!r}, where only a complete one may be returned")
@@ -160,14 +160,14 @@ def failure(text: str) -> Wire:
 def failure_of(error: BaseException) -> Wire:
     """The result of `tools/call` for a tool that raised."""
     text = str(error)
-    # The text of a KeyError is the key, that of a SystemExit a number.
+    # The message of a KeyError is only the key, that of a SystemExit only a number.
     if not text or isinstance(error, (KeyError, SystemExit)):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return failure(text)
 
 
 def prompt_result(value: Any, description: str) -> Wire:
-    """The result of `prompts/get` for a text, an image, a sound, a file, a list of these and of messages, or a result.
+    """The result of `prompts/get` for a string, image, audio, file, a list of these and of messages, or a result.
 
     Raises `ResultError` for anything else, and `OSError` for a file that cannot be read.
     """
@@ -184,9 +184,9 @@ def prompt_result(value: Any, description: str) -> Wire:
 
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
-    """The result of `resources/read` for a text, bytes, a JSON value, or a complete result.
+    """The result of `resources/read` for a string, bytes, a JSON value, or a complete result.
 
-    Raises `ResultError`, and `TypeError` or `ValueError` for a value that is not JSON.
+    Raises `ResultError`, and `TypeError` or `ValueError` for a value that is not JSON-serializable.
     """
     described: Wire = {"uri": uri}
     if mime_type:
@@ -209,10 +209,10 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
 
 
 def _dump(value: Any) -> str:
-    """`value` as JSON with an indent of two."""
+    """`value` as JSON, indented by two."""
     parts = value.values() if type(value) is dict else value if type(value) is list else ()
     if parts and _SCALARS.issuperset(map(type, parts)):
-        # Most results have one level; `json` has C code for what it does not indent.
+        # Most results have one level, and `json` encodes without `indent` in C, which is faster.
         text = _DUMP_FLAT(value)
         return f"{text[0]}\n  {text[1:-1]}\n{text[-1]}"
     return _DUMP_NESTED(value)
@@ -233,7 +233,7 @@ def _message(message: Any, where: str) -> Wire:
 
 
 def _content_of(value: Any) -> str | Wire | None:
-    """A text as it is, an image, a sound, a file or bytes as a content block; None for every other value."""
+    """A string as it is; an image, audio, file or bytes as a content block; None for any other value."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, (dict, list, tuple)):
@@ -248,7 +248,7 @@ def _text(text: str) -> Wire:
 
 
 def _is_result(value: Wire) -> bool:
-    """Whether a dict is a result of MCP rather than a value. Agents use the name `content` for values of their own."""
+    """Whether a dict is an MCP result rather than a value: agents also use the key `content` in plain values."""
     if "structuredContent" in value or ("content" in value and isinstance(value.get("isError"), bool)):
         return True
     content = value.get("content")

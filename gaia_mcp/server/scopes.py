@@ -1,4 +1,4 @@
-"""The scopes that a call needs of its caller's access token."""
+"""Checks the scopes of a caller's access token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gaia_mcp.server.provider import InsufficientScopeError
 
 
 def require_scopes(granted: frozenset[str] | None, scopes: Iterable[str]) -> None:
-    """Raises `InsufficientScopeError` where one of `scopes` was not granted; None was granted as everything."""
+    """Raises `InsufficientScopeError` if one of `scopes` is not in `granted`; `granted` None means all scopes."""
     needed = tuple(dict.fromkeys(scopes))
     if granted is not None and not granted.issuperset(needed):
         raise InsufficientScopeError(needed)

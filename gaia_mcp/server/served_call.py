@@ -1,7 +1,8 @@
-"""A running call as a server has it: what the tool reports and asks goes to the client of the request.
+"""A running call on the server side. Sends the tool's progress, logs and server requests to the client of the request.
 
-Knows no revision: the connection either sends a question, so that the thread waits here, or has the result ask it, so
-that this run ends and another one follows.
+A question is a server request: elicitation, sampling or roots. Knows no revision: the connection either sends a
+question, and the thread waits here for the answer, or puts it into an `input_required` result, and this run ends until
+the client retries the call.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A person may take their time; one who has left does not come back to the question.
+# Long enough for a person to answer; after an hour we assume that they have left.
 ANSWER_SECONDS = 3600.0
-# So much of a name goes into a line of the log, where it is the client's to choose.
+# The limit of a name in a log line: the client chooses the name.
 _NAME_CHARS = 200
-# What code is told that runs on, in a thread of its own, after its call has returned.
+# The error for a tool's own thread that still asks after the call has returned.
 HAS_ENDED = "the call has ended, and its client can be asked no more"
 
 
 class InputRequired(BaseException):
-    """This run of the call ends here: its result asks for input, and another run follows.
+    """Ends this run of the call with an `input_required` result. The client's retry starts another run.
 
-    Not an `Exception`, for it has to pass what catches those.
+    Not an `Exception`, so that a tool's `except Exception` does not catch it.
     """
 
 
 class Transport(NamedTuple):
-    """How a request came: what its transport tells about a trace, and its attributes by the names of OpenTelemetry."""
+    """The transport of a request: the trace context of its headers, and its OpenTelemetry attributes."""
 
     trace: Mapping[str, str] = MappingProxyType({})
     attributes: Mapping[str, str] = MappingProxyType({})
@@ -66,35 +67,35 @@ class Front(Protocol):
         """Send progress."""
 
     def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
-        """Send a log message of `logger`; an empty one stands for the tool."""
+        """Send a log message of `logger`, which defaults to the name of the tool."""
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
-        """Send the questions; their answers to come. None if the result of the request has to ask them."""
+        """Send the questions, and return their pending answers; None if they must go into the request's result."""
 
     def waiting(self, call: ServedCall, /) -> AbstractContextManager[None]:
-        """To be entered while a call asks and its thread waits for its client. Raises `QuestionError` if it may not."""
+        """Entered while a call's thread waits for its client. Raises `QuestionError` if too many calls wait already."""
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
-        """Cancel questions that need no answer any more."""
+        """Cancel questions whose answers are no longer needed."""
 
     def close_stream(self, call: ServedCall) -> None:
-        """Close the connection on which the client waits for the call, if it comes back for what follows."""
+        """Close the stream on which the client waits for the call, if the client can resume it."""
 
     def make_task(self, call: ServedCall, *, required: bool) -> TaskFront | None:
-        """Answer the request with a task, which is the front from then on; None if that cannot be. `required` then is
-        an error, if the client could have made it possible.
+        """Answer the request with a task, which is then the front of the call. Returns None if that is not possible,
+        unless a task is `required` and the client could have enabled it: then it raises.
         """
 
 
 class TaskFront(Front, Protocol):
-    """What a call needs of the task that it has become."""
+    """What a call that runs as a task needs of that task."""
 
     def end(self, result: dict[str, Any] | None, error: tuple[int, str, Any]) -> ResultError | None:
-        """The call has ended with a result or an error; what is wrong with the result, if it cannot be kept."""
+        """Store the result or the error of the call. Returns the problem with the result if it cannot be stored."""
 
 
 class Answer:
-    """The answer to one question that was sent, when it has come: a result or the text of an error."""
+    """The pending answer to a question that was sent. It becomes a result or an error message."""
 
     def __init__(self, request_id: RequestId) -> None:
         self.request_id = request_id
@@ -103,18 +104,18 @@ class Answer:
         self._has_come = threading.Event()
 
     def set(self, result: dict[str, Any] | None, error: str | None) -> None:
-        """It has come; or, with neither, there will be none."""
+        """Set the answer. With neither, the question will not be answered."""
         self.result, self.error = result, error
         self._has_come.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has come, waited for up to `seconds`."""
+        """Wait up to `seconds` for the answer; whether it is set."""
         return self._has_come.wait(seconds)
 
 
 class ServedCall(Call):
-    """The call of one request. `required` are the questions that its result must ask; empty if none. `task` is what the
-    call has become, if it goes on without its request. `transport` is for its front to set.
+    """The call of one request. `required` are the questions for its `input_required` result; empty if there are none.
+    `task` is set when the call continues as a task. The front sets `transport`.
     """
 
     transport = Transport()
@@ -126,23 +127,23 @@ class ServedCall(Call):
         self.task: TaskFront | None = None
         self._front = front
         self._record = record
-        # How many questions and log messages this run has had, and the names of the questions.
+        # The numbers of questions and log messages in this run, and the names of the questions.
         self._questions = 0
         self._logs = 0
         self._names: set[str] = set()
-        # How far the call has come, in this run or an earlier one.
+        # The last progress reported, in this run or an earlier one.
         self._reported: float | None = None
-        # Held to look at the record: a tool may ask in several threads. Not held while something is waited for.
+        # Guards the record: a tool may ask from several threads. Never held during a wait.
         self._lock = threading.RLock()
-        # Held to run what happens once, which may ask in a thread that it waits for.
+        # Guards `once`. Not `_lock`: its function may wait for another thread, which asks.
         self._once = threading.RLock()
-        # The questions that are waited for, and whether any may be.
+        # The pending answers that threads wait for; no wait may begin after the end.
         self._awaited: list[Answer] = []
         self._has_ended = False
 
     @property
     def client(self) -> CallingClient:  # type: ignore[override]
-        """As the client describes itself."""
+        """The client's name, version and capabilities, as it declared them."""
         context = self.request.context
         return CallingClient(
             str(context.info.get("name", "")), str(context.info.get("version", "")), context.capabilities
@@ -156,30 +157,30 @@ class ServedCall(Call):
 
     @property
     def is_traced(self) -> bool:
-        """Whether the request belongs to a trace, or may be a span of one."""
-        # The names are those of `tracing`, which most servers never load.
+        """Whether the request has a trace context, or spans may be recorded."""
+        # The keys are those of `tracing`, repeated here because most servers never load that module.
         meta = self.meta
         has_trace = "traceparent" in meta or "baggage" in meta or bool(self.transport.trace)
         return has_trace or "opentelemetry.trace" in sys.modules
 
     @property
     def lacks_task(self) -> bool:  # type: ignore[override]
-        """Whether the client could have asked for a task and has not."""
+        """Whether the client could have requested a task but did not."""
         return lacks_task(self.request.context.version, self.request.params)
 
     @property
     def asks_by_result(self) -> bool:  # type: ignore[override]
-        """Whether a question ends this run; in a task it does not."""
+        """Whether a question ends this run with an `input_required` result. Not in a task."""
         return self.task is None and is_asked_by_result(self.request.context.version)
 
     @property
     def log_level(self) -> str | None:  # type: ignore[override]
-        """The level from which the client wants log messages, None if it wants none."""
+        """The minimum level of log messages for the client; None if it wants none."""
         return self.request.context.log_level
 
     @property
     def record(self) -> Record:
-        """What the call has asked so far."""
+        """The record of what the call has asked so far."""
         if self._record is None:
             from gaia_mcp.asking.record import Record
 
@@ -187,9 +188,9 @@ class ServedCall(Call):
         return self._record
 
     def resume(self, sealer: Sealer) -> None:
-        """Take up the call where an earlier run ended, by what its client has sent back.
+        """Restore the record of earlier runs from the `requestState` and responses that the client sent.
 
-        Raises `RequestError` for a state that is not ours; the reason is for the log alone.
+        Raises `RequestError` for an invalid state; the reason is only logged.
         """
         from gaia_mcp.asking.record import Record
         from gaia_mcp.asking.sealing import SealError, subject_of
@@ -214,7 +215,7 @@ class ServedCall(Call):
         self._record = record
 
     def sealed_record(self, sealer: Sealer) -> str:
-        """What the client is to send back with the answers."""
+        """The `requestState` that the client must return with the responses."""
         from gaia_mcp.asking.sealing import subject_of
 
         record = self.record
@@ -239,7 +240,7 @@ class ServedCall(Call):
 
     @property
     def ends_with_question(self) -> bool:  # type: ignore[override]
-        """Whether the result asks, whatever becomes of this run."""
+        """Whether the result will be `input_required`, however this run ends."""
         return bool(self.required)
 
     def can_ask(self, question: Asked[Any]) -> bool:
@@ -250,17 +251,17 @@ class ServedCall(Call):
         self.raise_if_cancelled()
         with self._lock:
             if self.required:
-                raise InputRequired  # The request has another result already.
+                raise InputRequired  # The result of the request is `input_required` already.
             if (task := self._front.make_task(self, required=required)) is not None:
                 self._front = task
             return task is not None
 
     def close_stream(self) -> None:
-        if not self._has_ended:  # Another request may have its id by now.
+        if not self._has_ended:  # Another request may have the same id by now.
             self._front.close_stream(self)
 
     def end(self) -> None:
-        """For the server: this run has ended. Code of the tool that still runs has no client any more."""
+        """End this run (called by the server). The tool's threads that still run can no longer reach the client."""
         self._has_ended = True
         for answer in list(self._awaited):
             answer.set(None, None)
@@ -319,7 +320,7 @@ class ServedCall(Call):
         return named
 
     def _missing(self, named: Mapping[str, Asked[Any]], read: dict[str, Any]) -> dict[str, Question]:
-        """The questions without a valid answer. The values of the others go into `read`."""
+        """The questions without a valid answer. Adds the values of the others to `read`."""
         from gaia_mcp.asking.forms import AnswerError
 
         missing = {}
@@ -337,7 +338,7 @@ class ServedCall(Call):
         return missing
 
     def _await(self, answers: Mapping[str, Answer]) -> None:
-        """Wait for the answers, and put them into the record."""
+        """Wait for the answers, and add them to the record."""
 
         def wake() -> None:
             for answer in answers.values():

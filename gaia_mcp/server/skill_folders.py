@@ -1,7 +1,6 @@
-"""Skills as folders: each has a SKILL.md, whose YAML at the beginning tells its name and what it is for (SEP-2640).
+"""Reads skills from folders (SEP-2640): the YAML front matter of SKILL.md holds the name and the description.
 
-Reads folders, and knows no agent and no request. What a link leads out of its folder to, and what is hidden, is no
-part of a skill.
+Knows no agent and no request. Hidden files, and links that lead out of the folder, are not part of a skill.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class SkillError(Exception):
-    """A folder is not a skill that can be served; the message tells why."""
+    """A folder is not a valid skill; the message is the reason."""
 
 
 class Skill(NamedTuple):
-    """One skill. `frontmatter` is that of its SKILL.md as JSON, `files` are its files by their URIs, SKILL.md first."""
+    """One skill. `frontmatter` is that of its SKILL.md, as JSON; `files` maps URIs to paths, SKILL.md first."""
 
     name: str
     frontmatter: Wire
@@ -39,11 +38,11 @@ class Skill(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """That of its SKILL.md, which names it."""
+        """The URI of its SKILL.md, which identifies the skill."""
         return f"{self.root}/{MANIFEST}"
 
     def entry(self) -> Wire:
-        """The skill as it is listed, with size and digest of each file. Raises `SkillError`."""
+        """The skill's entry in `skills/list`, with the size and digest of each file. Raises `SkillError`."""
         resources, size = [], 0
         for uri, path in self.files.items():
             data = read_part(path)
@@ -54,7 +53,7 @@ class Skill(NamedTuple):
         return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources}
 
     def children(self, uri: str) -> dict[str, bool] | None:
-        """What lies in the folder with this URI: the URIs, and whether each is a folder. None without such a folder."""
+        """The URIs in the folder `uri`, and whether each is a folder; None if there is no such folder."""
         if uri.rstrip("/") != self.root and not uri.startswith(f"{self.root}/"):
             return None
         prefix = f"{uri.rstrip('/')}/"

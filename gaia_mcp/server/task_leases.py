@@ -1,8 +1,9 @@
-"""Signs of life of the workers that run tasks, and the end of the tasks of those that give none any more.
+"""Leases of the workers that run tasks, and the failure of the tasks of dead workers.
 
-A worker has an entry in the store while tasks run there, and renews it. A task whose worker has no entry is suspected,
-by the worker that is asked for it, and fails if none comes: not at once, for a store that was not reached for a while
-has lost the entries of workers that live. Where the store is not shared, tasks end with their worker and its store.
+A worker has a lease (an entry in the store) while tasks run there, and renews it. When a client asks another worker for
+a task whose worker has no lease, that worker suspects the task, and fails it if no lease appears in time. Not at once:
+while the store is unreachable, the leases of live workers expire too. Where the store is not shared, tasks end with
+their worker and its store.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
     from gaia_mcp.server.task_states import TaskStates
     from gaia_mcp.store import Store
 
-# Between two signs of life.
+# Between two renewals of a lease.
 BEAT_SECONDS = 5.0
-# An entry outlives a few that are late; a worker that has been cut off needs one to be known again.
+# A lease outlives a few late renewals. A worker that was cut off needs one renewal to restore its lease.
 LEASE_BEATS, SUSPICION_BEATS = 4, 2
 HAS_ENDED = "the server that ran this task has ended"
 
 
 class TaskLeases:
-    """The signs of life of this worker, and what it has noticed of others. Safe to use from several threads.
+    """The lease of this worker, and the tasks that it suspects to be lost. Safe to use from several threads.
 
-    `worker` is its name, empty where the store is not shared. `is_running` tells whether tasks run here.
+    `worker` is its name, empty where the store is not shared. `is_running` returns whether tasks run here.
     """
 
     def __init__(self, store: Store, states: TaskStates, is_running: Callable[[], bool]) -> None:
@@ -41,9 +42,9 @@ class TaskLeases:
         self._store = store
         self._states = states
         self._is_running = is_running
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
-        # How often a task is followed here, and since when which are suspected.
+        # The number of followers of each task here; the time since which each task is suspected.
         self._followed: Counter[str] = Counter()
         self._suspected: dict[str, float] = {}
         self._has_thread = False
@@ -51,24 +52,24 @@ class TaskLeases:
 
     @property
     def suspected(self) -> int:
-        """How many tasks seem to run no more."""
+        """How many tasks are suspected to be lost."""
         return len(self._suspected)
 
     def take(self) -> None:
-        """Be known as living before a task begins here. Raises `StoreError`."""
+        """Take the lease, before a task begins here. Raises `StoreError`."""
         if self.worker:
             self._store.put(_name(self.worker), b"", LEASE_BEATS * BEAT_SECONDS)
             self._need_thread()
 
     def check(self, state: TaskState) -> None:
-        """Suspect a task that runs no more, as it seems. Raises `StoreError`."""
+        """Suspect the task if its worker has no lease. Raises `StoreError`."""
         if self._seems_lost(state):
             with self._lock:
                 self._suspected.setdefault(state.id, time.monotonic())
             self._need_thread()
 
     def follow(self, task_id: str) -> Callable[[], None]:
-        """Check a task again and again, until the returned function is called."""
+        """Check a task periodically, until the returned function is called."""
         if not self.worker:
             return lambda: None
         with self._lock:
@@ -82,7 +83,7 @@ class TaskLeases:
         return end
 
     def close(self) -> None:
-        """Give no sign of life any more."""
+        """Stop renewing the lease."""
         self._closing.set()
 
     def _seems_lost(self, state: TaskState) -> bool:
@@ -103,7 +104,7 @@ class TaskLeases:
             try:
                 self._beat()
             except StoreError:
-                # The entries of others may have expired meanwhile.
+                # The store was unreachable: the leases of live workers may have expired. Suspicion starts again.
                 with self._lock:
                     self._suspected = dict.fromkeys(self._suspected, time.monotonic())
             with self._lock:
@@ -131,5 +132,5 @@ class TaskLeases:
 
 
 def _name(worker: str) -> str:
-    """The name of a worker's entry."""
+    """The name of a worker's lease in the store."""
     return f"worker/{worker}"

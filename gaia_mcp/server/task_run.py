@@ -1,4 +1,4 @@
-"""A running task, for the call that has become one: what the tool reports and asks becomes the state of the task."""
+"""A running task, as the front of its call: the tool's progress and questions become part of the task's state."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# A store that fails is asked again after this time to keep what a task has ended with.
+# The delay before another attempt to store the result of a task.
 RETRY_SECONDS = 1.0
 
 
 class TaskRun:
-    """The front of a call that has become a task, as long as it runs. `on_end` is called when it runs no more."""
+    """The front of a call that runs as a task. `on_end` is called when the call has ended."""
 
     def __init__(
         self,
@@ -42,23 +42,23 @@ class TaskRun:
         place: AbstractContextManager[None],
         on_end: Callable[[TaskRun], None],
     ) -> None:
-        # The result of the call's request.
+        # The result of the call's request: `CreateTaskResult`.
         self.created = begun.as_created()
         self._id = begun.id
-        # As far as is known here.
+        # The last state that this worker has seen.
         self._state = begun
         self._states = states
         self._call = call
         self._place = place
         self._on_end = on_end
         self._keys = itertools.count(1)
-        # The questions that are open, by their keys.
+        # The unanswered questions by key.
         self._asked: dict[str, Answer] = {}
         self._stop_listening: Callable[[], None] = lambda: None
 
     def begin(self) -> None:
-        """Keep its state, and follow what its client does with it. Raises `StoreError`, and `QuestionError` where there
-        is no room for a call that leaves its place.
+        """Store the task's state, and watch for its client's changes. Raises `StoreError`, and `QuestionError` if there
+        is no thread that can take this call's place.
         """
         self._place.__enter__()
         try:
@@ -69,24 +69,24 @@ class TaskRun:
             raise
 
     def drop(self) -> None:
-        """It has not begun: its client has not learned of it."""
+        """Discard the task before its client has received it."""
         self._stop()
         with suppress(StoreError):
             self._states.remove(self._id)
 
     def cancel(self, reason: str) -> None:
-        """Cancel it, for a reason of the server."""
+        """Cancel the task on behalf of the server."""
         self._change_if_possible(lambda state, now: state.cancelled(reason, now))
         self._call.cancel()
 
     def end(self, result: Wire | None, error: Error) -> ResultError | None:
-        """Keep what the call has ended with, a result or an error. What is wrong with the result, if it has failed for
-        that. Waits for a store that fails, until the task is cancelled.
+        """Store the result or the error of the call. Returns the problem if the result is invalid and the task failed
+        because of it. Retries while the store fails, until the task is cancelled.
         """
         cancelled = threading.Event()
         forget = self._call.on_cancel(cancelled.set)
         try:
-            while not self._call.is_cancelled:  # Otherwise it is cancelled in its state already.
+            while not self._call.is_cancelled:  # A cancelled call's task already has its final state.
                 try:
                     return self._keep(result, error)
                 except StoreError:
@@ -114,26 +114,26 @@ class TaskRun:
         self._change(lambda state, now: state.failed(*error, now))
         return problem
 
-    # As a front.
+    # `Front`.
 
     def make_task(self, call: ServedCall, *, required: bool) -> TaskRun:  # noqa: ARG002
-        """It is one."""
+        """The call runs as this task already."""
         return self
 
     def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:  # noqa: ARG002
-        """Progress is a message about the state."""
+        """Progress becomes the task's status message."""
         message = text or (f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
         self._change_if_possible(lambda state, now: state.reported(message, now))
 
     def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
-        """The extension has no log messages about tasks."""
+        """Does nothing: the tasks extension has no log messages."""
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer]:
-        """Have the client find the questions when it looks at the task."""
+        """Add the questions to the task's state, where the client reads them."""
         call.raise_if_cancelled()
         context = call.request.context
         check_declared(questions.values(), context.version, context.capabilities)
-        # A question that is asked again is another request.
+        # A question that is asked again needs a new key.
         keys = {name: f"{name}-{next(self._keys)}" for name in questions}
         answers = {name: Answer(key) for name, key in keys.items()}
         requests = {keys[name]: question.as_input_request() for name, question in questions.items()}
@@ -145,30 +145,30 @@ class TaskRun:
         return answers
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
-        """Close questions that need no answer any more."""
+        """Remove questions whose answers are no longer needed."""
         keys = [key for answer in answers if self._asked.pop(key := str(answer.request_id), None) is not None]
         if keys:
             self._change_if_possible(lambda state, now: state.withdrawn(keys, now))
 
     def close_stream(self, call: ServedCall) -> None:
-        """Its request has been answered."""
+        """Does nothing: the request has been answered."""
 
     def waiting(self, call: ServedCall) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Its thread takes no call's place."""
+        """Does nothing: the thread of a task does not count as a running call."""
         return nullcontext()
 
     def _hear(self, by: bytes | None) -> None:
         if by != BY_TOOL:
-            # A store that fails tells the tool when it next reports or asks something.
+            # If the store fails, the next question of the tool raises.
             self._change_if_possible(lambda state, _: state)
 
     def _change_if_possible(self, change: Change) -> None:
-        """Change the state, where the work goes on without that too."""
+        """Change the state, and ignore a failure of the store."""
         with suppress(StoreError):
             self._follow(self._change(change))
 
     def _change(self, change: Change) -> TaskState | None:
-        """Change the state, which is put back first if the store has lost it; None if it has expired."""
+        """Change the state, restoring it first if the store has lost it; None if it has expired."""
         state = self._states.change(self._id, change)
         if state is None and self._states.restore(self._state):
             state = self._states.change(self._id, change)
@@ -176,7 +176,7 @@ class TaskRun:
         return state
 
     def _follow(self, state: TaskState | None) -> None:
-        """Do what the client wants by the present state, or a worker that took this one for dead."""
+        """Apply a state that the client changed, or a worker that declared this one dead."""
         if state is None or state.is_final:
             self._call.cancel()
             return

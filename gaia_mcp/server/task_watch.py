@@ -1,4 +1,4 @@
-"""The tasks that one client has subscribed to: it is sent their states as they change."""
+"""One client's subscriptions to tasks: sends the states of the tasks as they change."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Wire = dict[str, Any]
 
 
 class TaskWatch:
-    """Calls `send` with a task's id and its state, in a thread of its own, until that returns False or the state is
-    final. Changes in quick succession are announced as one. Safe to use from several threads.
+    """Calls `send` with a task's id and state after each change, in a separate thread, until `send` returns False or
+    the state is final. Changes in quick succession are merged. Safe to use from several threads.
     """
 
     def __init__(self, tasks: Tasks, send: Callable[[str, Wire], bool]) -> None:
         self._tasks = tasks
         self._send = send
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._is_closed = False
-        # What ends the watch of each task. A task has a name, as a resource has a URI.
+        # By task id, the function that ends its watch. The ids also serve as the announcer's wanted URIs.
         self._ends: dict[str, Callable[[], None]] = {}
         self._announcer = Announcer(self._deliver, self._ends)
 
     def add(self, task_ids: Iterable[str]) -> None:
-        """Watch these tasks too. Their present states are sent first: they may be final."""
+        """Watch these tasks too. Their current states are sent first, because they may be final."""
         for task_id in task_ids:
             with self._lock:
                 if self._is_closed:
@@ -46,7 +46,7 @@ class TaskWatch:
             self._hear(task_id)
 
     def close(self) -> None:
-        """Watch no task any more."""
+        """Stop watching all tasks."""
         self._announcer.close()
         with self._lock:
             self._is_closed = True
@@ -64,11 +64,11 @@ class TaskWatch:
             try:
                 state = self._tasks.described(task_id)
             except StoreError:
-                continue  # It is announced once the store is reached again.
+                continue  # The store announces the task again when it can be reached.
             if watched is None or (state is not None and self._send(task_id, state) and state["status"] not in FINAL):
                 continue
             watched()
             with self._lock:
-                # Not if it was added again meanwhile.
+                # Not if `add` has replaced the watch meanwhile.
                 if self._ends.get(task_id) is watched:
                     del self._ends[task_id]

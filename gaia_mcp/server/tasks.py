@@ -1,7 +1,7 @@
-"""The tasks of a server: calls that go on after their request has been answered, until their clients have the results.
+"""The tasks of a server: calls that continue after their request has been answered with a task.
 
-Their states are kept in a store, so any worker that uses the same store answers requests about them. The worker that
-runs a task learns of these by the store.
+Their states are in a store, so any worker that uses the same store answers requests about them. The worker that runs a
+task is notified of its changes through the store.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# Each task has a thread while it runs. Most of them wait for something, but a client must not take the machine.
+# Each running task has a thread. Most only wait, but one client must not exhaust the machine's threads.
 MAX_RUNNING = 256
-# Where callers are not told apart, the id is all that a task is protected by.
+# Where callers are not authenticated, only the secrecy of its id protects a task.
 _ID_BYTES = 24
 
 
 class Tasks:
-    """The tasks of one server, of which at most `max_running` run in this process. Safe to use from several threads.
+    """The tasks of one server. At most `max_running` run in this process. Safe to use from several threads.
 
     `clock` returns seconds since 1970.
     """
@@ -48,23 +48,22 @@ class Tasks:
         self._states = TaskStates(store, clock)
         self._leases = TaskLeases(store, self._states, lambda: bool(self._running))
         self._max_running = max_running
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._running: set[TaskRun] = set()
         self._is_closed = False
 
     @property
     def running(self) -> int:
-        """How many run in this process."""
+        """The number of tasks that run in this process."""
         return len(self._running)
 
     def begin(self, call: ServedCall, place: AbstractContextManager[None], *, required: bool) -> TaskRun | None:
-        """A task for a call, which can be asked for from now on; None if its client does not accept one, or there is no
-        room for one. `place` is entered now, and left when the call has ended: its thread takes no call's place
-        meanwhile.
+        """Create a task for a call and store it; None if the client does not support tasks, or too many run. `place` is
+        entered now, and exited when the call ends: meanwhile its thread does not count as a running call.
 
-        Raises `MissingCapabilityError` or `RequestError` instead if one is `required`, unless the client is of a
-        revision without tasks.
+        If a task is `required`, raises `MissingCapabilityError` or `RequestError` instead of returning None, unless the
+        client uses a revision without tasks.
         """
         context = call.request.context
         if not declares_tasks(context):
@@ -94,7 +93,7 @@ class Tasks:
     def answer(self, method: str, params: Wire, call: ServedCall) -> Wire:
         """The result of `tasks/get`, `tasks/update` or `tasks/cancel`.
 
-        Raises `RequestError`, with the same text for every task that the caller does not have, and where the store
+        Raises `RequestError`, with the same message for every task that the caller does not own, and if the store
         fails; and `MissingCapabilityError` for a client that does not declare the extension.
         """
         _check_declared(call)
@@ -119,8 +118,8 @@ class Tasks:
         return self.state_of(task_id, owner).as_detailed(self._states.clock())
 
     def state_of(self, task_id: str, owner: str) -> TaskState:
-        """The state of a task, as its client sees it now, which keeps one that runs from expiring. Raises
-        `RequestError` for a task that this owner does not have, and `StoreError`.
+        """The current state of a task, as its client sees it. Postpones the expiry of a running task. Raises
+        `RequestError` for a task that `owner` does not own, and `StoreError`.
         """
         state = _owned(self._states.get(task_id), owner)
         if not state.is_final:
@@ -129,11 +128,11 @@ class Tasks:
         return state.seen(self._states.clock())
 
     def cancel(self, task_id: str, owner: str) -> TaskState:
-        """Cancel a task that has not ended; its state after that. Raises as `state_of` does."""
+        """Cancel a task unless it has ended. Returns its new state. Raises as `state_of` does."""
         return self._change(task_id, owner, lambda state, now: state.cancelled("cancelled by the client", now))
 
     def subscribed(self, call: ServedCall) -> list[str]:
-        """Those of the tasks that a request for a subscription names which its client has. Raises as `answer` does."""
+        """The tasks named in a subscription request that its client owns. Raises as `answer` does."""
         _check_declared(call)
         try:
             named = tasks_in(call.request.params)
@@ -146,12 +145,12 @@ class Tasks:
             raise _store_failed() from problem
 
     def described(self, task_id: str) -> Wire | None:
-        """A task as `tasks/get` has it, None if there is no such task. Raises `StoreError`."""
+        """A task as in the result of `tasks/get`; None if there is no such task. Raises `StoreError`."""
         state = self._states.get(task_id)
         return None if state is None else state.as_detailed(self._states.clock())
 
     def on_change(self, task_id: str, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after each change of a task; it must not block. Returns a function that ends this. Raises
+        """Call `listener` after each change of a task; it must not block. Returns a function that removes it. Raises
         `StoreError`.
         """
         stop = self._states.on_change(task_id, lambda _: listener())
@@ -164,7 +163,7 @@ class Tasks:
         return end
 
     def close(self) -> None:
-        """Cancel what runs in this process, and begin nothing more."""
+        """Cancel the tasks that run in this process, and begin no more."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
@@ -183,7 +182,7 @@ class Tasks:
 
 
 def _store_failed() -> RequestError:
-    # Where the store is does not concern a client.
+    # The store's own message may name its address, which the client must not see.
     return RequestError("the store of tasks does not answer; repeat this later", INTERNAL_ERROR)
 
 

@@ -1,4 +1,4 @@
-"""Threads that a tool has started itself, as Python reports their ends."""
+"""Python's reports of exceptions in threads that a tool has started itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from gaia_mcp.server.served_call import InputRequired
 
 
 def report_no_ended_runs() -> None:
-    """From now on, report no failure of a thread whose question has ended its run; others as before. May be called
-    again.
-    """
+    """Suppress the report of a thread that ended with `InputRequired`; report others as before. Idempotent."""
     if not isinstance(threading.excepthook, _Hook):
         threading.excepthook = _Hook(threading.excepthook)
 

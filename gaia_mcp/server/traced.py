@@ -1,6 +1,6 @@
-"""Answering a request in the trace that it belongs to, as its `_meta` or its transport tells.
+"""Answers a request within the trace of its `_meta` or its transport.
 
-Imported only for a request that has one, or where spans may be recorded.
+Imported only for a request with a trace context, or where spans may be recorded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -> Outcome:
-    """As `outcome_of`: what `answer` sends meanwhile belongs to the same trace."""
+    """As `outcome_of`. Messages that `answer` sends belong to the same trace."""
     received, ambient = _traces_of(job.call)
     if not has_spans():
         with carrying(received):
@@ -39,6 +39,6 @@ def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -
 
 
 def _traces_of(call: ServedCall) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The trace of a request, and that of its transport, if it has another one."""
+    """The trace of a request, and that of its transport if both have one."""
     received, of_transport = trace_in(call.meta), trace_in(call.transport.trace)
     return (received, of_transport) if received else (of_transport, {})

@@ -40,7 +40,7 @@ class MemoryStore:
     def __init__(self, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_bytes = max_bytes
         self._clock = clock
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._size = 0

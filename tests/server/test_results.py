@@ -251,9 +251,9 @@ def test_a_failure_need_not_fit_the_output_schema() -> None:
 FITS_POINT = Checker(POINT).validation_errors
 
 
-def _problem_of(value: Any, misfits: Any = None) -> str:
+def _problem_of(value: Any, validate: Any = None) -> str:
     """The text of the failure that becomes of it."""
-    result = call_result("t", value, misfits)
+    result = call_result("t", value, validate)
     assert result["isError"] is True
     assert set(result) == {"content", "isError"}
     return _text_of(result)

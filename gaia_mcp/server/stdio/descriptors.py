@@ -1,4 +1,4 @@
-"""The protocol's own copies of this process's stdin and stdout, out of reach of everything else that runs in it."""
+"""Private copies of this process's stdin and stdout for the protocol, which no other code in it can reach."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import os
 import sys
 import time
 
-# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+# A pipe's capacity. A larger buffer would be allocated with mmap and freed for every message.
 READ_BYTES = 64 * 1024
 
 
 class GuardedPipes:
-    """Takes stdin and stdout under private descriptors. From then on descriptor 0 is empty and 1 writes to stderr, so
-    that no `print`, no C library and no child process of an agent can write into the protocol.
+    """Moves stdin and stdout to private descriptors. Descriptor 0 then reads the null device and 1 writes to stderr, so
+    that no `print`, C library or child process of an agent can write into the protocol stream.
     """
 
     def __init__(self) -> None:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # What an agent prints now goes to a log. Flushed after each line, it is not lost when the agent is killed,
-            # and stays in order with what it writes to stderr.
+            # An agent's prints now go to the stderr log. Flushed after each line, they are not lost when the agent is
+            # killed, and stay in order with other stderr output.
             sys.stdout.reconfigure(line_buffering=True)
-        # How many pieces have been written, and whether one more is being written.
+        # The number of completed writes, and whether another is in progress.
         self._written = 0
         self._is_writing = False
         self._input = os.dup(0)
@@ -37,7 +37,7 @@ class GuardedPipes:
             try:
                 return os.read(self._input, READ_BYTES)
             except BlockingIOError:
-                # The parent process left its end non-blocking: wait until there is more.
+                # The parent process made the pipe non-blocking: wait until it is readable.
                 import select
 
                 select.select([self._input], [], [])
@@ -45,8 +45,8 @@ class GuardedPipes:
                 return b""
 
     def has_input(self) -> bool:
-        """Whether the client has sent something that is not read yet, or has closed its end. False where that cannot be
-        known: on Windows.
+        """Whether unread input is available, or the client has closed its end. False where that cannot be determined:
+        on Windows.
         """
         import select
 
@@ -58,7 +58,7 @@ class GuardedPipes:
         return bool(poller.poll(0))
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`. Raises `BrokenPipeError` when the client has gone, `OSError` if it cannot be written."""
+        """Write all of `data`. Raises `BrokenPipeError` if the client has disconnected, else `OSError`."""
         view: bytes | memoryview = data
         self._is_writing = True
         while True:
@@ -75,8 +75,8 @@ class GuardedPipes:
         self._is_writing = False
 
     def await_abandonment(self, seconds: float) -> bool:
-        """Wait until the client has closed our input and, after that, takes nothing of what is being written for
-        `seconds`. Most never do. False where that cannot be known: for a device, and on Windows.
+        """Wait until the client has closed our input and then reads none of our output for `seconds` while a write is
+        blocked. Returns False where that cannot be determined: for a device, and on Windows.
         """
         import select
 

@@ -1,8 +1,8 @@
-"""Leader and followers: one thread, the leader, reads; the others wait to lead, or run calls.
+"""Leader/followers: one thread, the leader, reads; the others wait to lead, or run calls.
 
-A leader that has read a call may go on leading while it runs the call, for most calls end at once. If the call lasts,
-a watch deposes the leader, so that a follower can read. Deposing before each call would wake another thread every time,
-which is a fifth of what a small call costs.
+A leader that has read a call may keep leading while it runs the call, because most calls end at once. If the call is
+slow, the watch thread deposes the leader, so that a follower can read. Handing over before each call would wake another
+thread every time, which is a fifth of the cost of a small call.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import threading
 import time
 from collections.abc import Callable
 
-# A call that lasts delays a ping or a cancellation by two of these at most.
+# A slow call delays a ping or a cancellation by at most two ticks.
 TICK_SECONDS = 0.005
-# After this many ticks without a new call the watch sleeps until the next one.
+# After this many ticks without a call the watch thread sleeps until the next call.
 IDLE_TICKS = 10
 
 
 class Leadership:
-    """Held by one thread at a time. `on_depose` is called before a leader is deposed: a follower has to be there."""
+    """Held by one thread at a time. `on_depose` is called before a leader is deposed, so that a follower exists."""
 
     def __init__(self, on_depose: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
         self._on_depose = on_depose
         self._tick_seconds = tick_seconds
         self._held = threading.Lock()
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._kept_for: object = None
         self._calls = 0
@@ -33,7 +33,7 @@ class Leadership:
         self._watch = threading.Thread(target=self._depose_slow_leaders, name="watch", daemon=True)
 
     def acquire(self) -> None:
-        """Become the leader, as soon as there is no other."""
+        """Wait until there is no leader, and become it."""
         self._held.acquire()
 
     def release(self) -> None:
@@ -41,7 +41,7 @@ class Leadership:
         self._held.release()
 
     def keep(self, call: object) -> None:
-        """Go on leading while this call runs, unless it lasts."""
+        """Keep leading while this call runs, until the watch thread finds it slow."""
         with self._lock:
             self._kept_for = call
             self._calls += 1
@@ -53,7 +53,7 @@ class Leadership:
             self._watch.start()
 
     def step_down(self, call: object) -> None:
-        """Before this call waits for what only a leader can read: let another thread lead at once."""
+        """Let another thread lead at once: this call is about to wait for a message that the leader must read."""
         with self._lock:
             if self._kept_for is not call:
                 return
@@ -62,7 +62,7 @@ class Leadership:
         self._held.release()
 
     def is_kept(self, call: object) -> bool:
-        """After the call: whether the thread that ran it still leads."""
+        """Whether the thread that ran this call still leads. To be called after the call."""
         with self._lock:
             if self._kept_for is not call:
                 return False

@@ -1,4 +1,4 @@
-"""A provider that may take long to load: described without it meanwhile, so that no client gives up waiting."""
+"""A placeholder for a provider that is slow to load: it answers for it, so that no client times out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gaia_mcp.server.provider import Change, Listener, Listeners, Provider
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
-# Declared for a provider that has not loaded yet: whatever it may turn out to have.
+# Declared for a provider that has not loaded yet: every capability that it may have.
 CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": True},
     "prompts": {"listChanged": True},
@@ -23,19 +23,19 @@ CAPABILITIES: dict[str, Any] = {
     "logging": {},
     "extensions": {TASKS_EXTENSION: {}},
 }
-# A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds,
-# the quickest on `initialize` too, and this process has taken a while to start.
+# How long a request for the description waits for the provider. The fastest clients time out on a probe or `initialize`
+# after ten seconds, of which the start of this process has taken some.
 LOADING_SECONDS = 8.0
-# After this, a client that has sent something more is not kept waiting: it may have given up on its probe.
+# After this, stop waiting if the client has sent another message: its probe may have timed out.
 IMPATIENT_SECONDS = 3.0
-# How often it is looked whether it has.
+# How often to check for such a message.
 POLL_SECONDS = 0.1
 
 
 class LoadingProvider:
-    """Stands for a provider until `load` supplies it, and passes everything on to it from then on.
+    """Stands in for a provider until `load` supplies it, and delegates to it from then on.
 
-    It is called `name` until then. `is_settled`: `await_description` has nothing left to wait for.
+    Its name is `name` until then. `is_settled` is true when `await_description` no longer waits.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class LoadingProvider:
         self._provider = provider
         provider.on_change(self._listeners.announce, self._listeners)
         self._listeners.announce(Change(description=True))
-        # Only now: a request that waited for this is judged by the new description.
+        # Set last: a request that waited for this must see the new description.
         self.is_settled = True
         self._loaded.set()
 
     def has_loaded_within(self, seconds: float) -> bool:
-        """Whether the provider has loaded, waited for up to `seconds`."""
+        """Wait up to `seconds` for the provider to load; whether it has."""
         return self._loaded.wait(seconds)
 
     def await_description(self, record: bytes, has_sent_more: Callable[[], bool] = lambda: False) -> None:
-        """Before a record is received: give the provider a moment to load if the client asks for its description. That
-        is a short one if the client has sent more meanwhile.
+        """If the record asks for the description, wait for the provider to load, up to a limit. The limit is shorter if
+        the client has sent another message meanwhile. To be called before the record is processed.
         """
         if not self.is_settled and (b'"initialize"' in record or b'"server/discover"' in record):
             self._was_described_early = not self._has_loaded_in_time(has_sent_more)
@@ -80,22 +80,24 @@ class LoadingProvider:
         return True
 
     def describe(self) -> Description:
-        """The provider's own description, or one that promises nothing but a name while it loads."""
+        """The provider's own description; while it loads, one with `name` and all capabilities."""
         if self._provider is None:
             return Description({"name": self._name, "version": ""}, CAPABILITIES)
         description = self._provider.describe()
         if not self._was_described_early:
             return description
-        # A capability that was declared once is kept, even if its list turns out to be empty and never changes.
-        kept = {kind: {**features, **description.capabilities.get(kind, {})} for kind, features in CAPABILITIES.items()}
-        return description._replace(capabilities={**description.capabilities, **kept})
+        # A capability that was declared while loading stays declared, even if its list is empty and never changes.
+        declared = {
+            kind: {**features, **description.capabilities.get(kind, {})} for kind, features in CAPABILITIES.items()
+        }
+        return description._replace(capabilities={**description.capabilities, **declared})
 
     def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
-        """As the provider does, waited for as long as it takes to load."""
+        """The provider's answer. Waits without limit for the provider to load."""
         if self._provider is None:
             self._loaded.wait()
             call.raise_if_cancelled()
-        assert self._provider is not None  # noqa: S101 (that is what was waited for)
+        assert self._provider is not None  # noqa: S101 (`load` sets it before `_loaded`)
         return self._provider.answer(method, params, call)
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""This process as a stdio server: from taking its pipes to its exit."""
+"""A stdio server in this process, from taking over its pipes to its exit."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gaia_mcp.server.threads import report_no_ended_runs
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
 
-# After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
+# How long running calls may finish after EOF on stdin. Clients wait about two seconds before they terminate us.
 FINISH_SECONDS = 1.0
-# A tool that is cancelled may still have to save something; one that does not listen must not keep its client.
+# How long cancelled tools may clean up. A tool that ignores cancellation must not delay the exit.
 CLEANING_SECONDS = 0.5
-# A client that has closed our input may still read slowly, perhaps through a pager. One that takes nothing has gone.
+# A client that closed our stdin may still read slowly (a pager, for example); one that reads nothing has gone.
 TAKING_SECONDS = 10.0
-# An agent may save something, or remove its temporary files.
+# How long an agent's exit functions may run: they may save data or remove temporary files.
 EXIT_SECONDS = 1.0
 
 
 class StdioServer:
-    """Takes this process's stdin and stdout, and serves a provider over them.
+    """Takes over this process's stdin and stdout, and serves a provider over them.
 
-    Reads in threads of its own from the first moment on, so that the main thread is free to import a slow agent.
-    `name` is shown until the provider has loaded. While `max_calls` are running, others wait; `on_full` is called when
-    the first one has to, and `on_failure` for each request that ends in an internal error.
+    Reads in its own threads from the start, so that the main thread is free to import a slow agent. `name` is the
+    server's name until the provider has loaded. While `max_calls` are running, others wait; `on_full` is called when
+    the first one waits, and `on_failure` for each request that ends in an internal error.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class StdioServer:
         self._closer = threading.Thread(target=self._close, name="close", daemon=True)
 
     def allow(self, max_calls: int) -> None:
-        """Let so many calls run at once from now on."""
+        """Set the number of calls that may run at once."""
         self._session.max_calls = max_calls
 
     def run(self, load: Callable[[], Provider]) -> None:
-        """Serve until the client closes our input. An exception of `load` ends it too, and is raised.
+        """Serve until the client closes our stdin. An exception of `load` also ends it, and is raised.
 
-        Raises `OSError` if our output cannot be written, although the client may be there.
+        Raises `OSError` if stdout cannot be written for another reason than a disconnected client.
         """
         report_no_ended_runs()
         self._session.start()
@@ -76,7 +76,7 @@ class StdioServer:
             if (problem := self._session.problem) is not None:
                 raise OSError(problem.errno, problem.strerror, "standard output") from problem
         finally:
-            # Also when a signal ends it: a task that is cancelled may clean up, and a handler disconnects.
+            # Also after a signal: cancelled asyncio tasks may clean up, and handlers disconnect.
             self._provider.close()
             _run_exit_functions()
 
@@ -88,24 +88,24 @@ class StdioServer:
         self._session.wait()
         self._session.finish(FINISH_SECONDS, CLEANING_SECONDS)
         self._provider.close()
-        # A provider that cannot be loaded is given the time to report why.
+        # A provider that fails to load gets this time to report the reason.
         if not self._provider.has_loaded_within(FINISH_SECONDS):
-            # The client has gone, and an import cannot be cancelled.
+            # The client has disconnected, and an import cannot be cancelled.
             _run_exit_functions()
             sys.stderr.flush()
             os._exit(0)
 
 
 def _run_exit_functions() -> None:
-    """Run what an agent has registered for the exit of its process, before the parent process can kill this one. In a
-    thread, because it may hang.
+    """Run the exit functions that the agent registered, before the parent process can kill this one. In a thread,
+    because they may hang.
     """
-    # `Thread.join` would take a thread for ended once a signal has interrupted it.
+    # Not `Thread.join`: after a signal has interrupted it, it treats the thread as ended.
     have_run = threading.Event()
     ends = time.monotonic() + EXIT_SECONDS
     try:
         threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
         have_run.wait(EXIT_SECONDS)
     finally:
-        # A signal that comes meanwhile, be it while the thread starts, does not take the rest of the time from them.
+        # A signal during the wait, or during the start of the thread, does not shorten their time.
         have_run.wait(max(0.0, ends - time.monotonic()))

@@ -1,7 +1,7 @@
-"""One client on one pipe: threads that read its requests and run them, as leader and followers.
+"""One client on one pipe: leader/follower threads that read its requests and run them.
 
-A response leaves from the thread that read its request. A slow call delays other requests by a moment at most: the
-leader steps down before it runs a call while others wait, and is deposed when its only call turns out to last.
+The thread that reads a request also runs it and sends the response. A slow call hardly delays other requests: the
+leader steps down before it runs a call if other requests are pending, and is deposed if its only call is slow.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from gaia_mcp.server.served_call import ServedCall
     from gaia_mcp.server.stdio.loading import LoadingProvider
 
-# Each call has a thread while it runs; a client that asks without end must not take the machine.
+# Each running call has a thread; one client must not exhaust the machine's threads.
 MAX_CALLS = 32
-# So many calls more may wait for a thread: a client may ask for all that it has at once, but not fill the memory.
+# How many more calls may wait for a thread: a client may send a large batch, but must not fill the memory.
 MAX_WAITING = 10_000
 
 
 def note_full(limit: int) -> None:
-    """Write to stderr that calls wait, since `limit` of them are running."""
+    """Write to stderr that `limit` calls are running, and others wait."""
     print(f"note: the limit of {limit} running calls is reached; further calls wait", file=sys.stderr)  # noqa: T201
 
 
 class StdioSession:
     """Serves one client.
 
-    `read` returns the next bytes and nothing at the end, `write` takes whole lines; neither may be called from
-    elsewhere. `has_input` returns whether there is more to read. A line of more than `max_line_bytes` ends the session.
+    `read` returns the next bytes, and b"" at EOF; `write` takes whole lines. No other code may call them. `has_input`
+    returns whether more input is available. A line of more than `max_line_bytes` ends the session.
 
-    While `max_calls` are running, which may be changed at any time, up to `max_waiting` others wait; more of them are
-    refused. `on_full` is called with `max_calls` when the first one has to wait, and again only after there was a time
-    without calls; `on_failure` for each request that ends in an internal error.
+    While `max_calls` are running (it may be changed at any time), up to `max_waiting` others wait; more are refused.
+    `on_full` is called with `max_calls` when the first one waits, and again only after a time without calls.
+    `on_failure` is called for each request that ends in an internal error.
     """
 
     def __init__(
@@ -74,31 +74,31 @@ class StdioSession:
         self._ended = threading.Event()
         self._closed = threading.Event()
         self._client_has_gone = False
-        # Why nothing can be written, although the client may be there.
+        # Why output cannot be written, unless the client has disconnected.
         self.problem: OSError | None = None
-        # Held by the thread that reads; the lines are its alone.
+        # Held by the thread that reads; only it uses `_lines`.
         self._leadership = Leadership(self._need_follower)
         self._lines = LineBuffer(max_line_bytes)
         self._records: deque[bytes] = deque()
         self._at_end = False
-        # Held to touch what follows. `_free` counts the threads that run no call: the leader and its followers.
+        # Guards the fields below. `_free` counts the threads that run no call: the leader and its followers.
         self._lock = threading.Lock()
         self._jobs: deque[Job] = deque()
         self._threads = 0
         self._free = 0
 
     def start(self) -> None:
-        """Begin to read, in a thread of its own."""
+        """Start reading, in a separate thread."""
         with self._lock:
             self._add_thread()
 
     def wait(self) -> None:
-        """Until nothing more will arrive, or the client has gone."""
+        """Wait for EOF, or for the client to disconnect."""
         self._ended.wait()
 
     def finish(self, seconds: float, cleaning_seconds: float = 0.0) -> None:
-        """After the end: let the calls that run end, for up to `seconds`, then cancel them. Waits until all of it
-        is sent, or the session is given up, and for up to `cleaning_seconds` until what is cancelled has cleaned up.
+        """After EOF: wait up to `seconds` for running calls to end, then cancel them. Waits until all messages are
+        sent, or the session is given up, and up to `cleaning_seconds` for cancelled calls to clean up.
         """
         self._calls.wait_until_idle(seconds)
         threading.Thread(target=self._close, name="last messages", daemon=True).start()
@@ -106,7 +106,7 @@ class StdioSession:
         self._calls.wait_until_over(cleaning_seconds)
 
     def give_up(self) -> None:
-        """End although a message is being written: the client does not read it."""
+        """End the session during a blocked write: the client no longer reads."""
         self._client_has_gone = True
         self._ended.set()
         self._closed.set()
@@ -123,7 +123,7 @@ class StdioSession:
         threading.Thread(target=self._serve, name=f"server {self._threads}", daemon=True).start()
 
     def _need_follower(self) -> None:
-        """The leader will run a call: another thread has to be there to lead."""
+        """Ensure that another thread can lead while the leader runs a call."""
         with self._lock:
             self._free -= 1
             if self._free == 0:
@@ -131,7 +131,7 @@ class StdioSession:
 
     @contextmanager
     def _waiting(self, call: ServedCall) -> Iterator[None]:
-        """While a call waits for its client, its thread neither leads nor takes the place of another call."""
+        """While a call waits for its client, its thread does not lead and does not count as running a call."""
         self._leadership.step_down(call)
         with self._lock:
             if self._jobs:
@@ -145,7 +145,7 @@ class StdioSession:
                 self._threads += 1
 
     def _serve(self, job: Job | None = None) -> None:
-        """A thread: begins with a call, or by leading."""
+        """The body of a thread. Runs `job` first, or else becomes the leader."""
         if job is None:
             self._leadership.acquire()
         elif not self._run(job):
@@ -160,7 +160,7 @@ class StdioSession:
                 return
 
     def _run(self, job: Job) -> bool:
-        """Run a call, then those that wait for a thread. Whether this thread leads then; if not, it is one too many."""
+        """Run a call, then the waiting ones. Whether this thread leads then; if not, it is superfluous and must end."""
         while True:
             self._calls.run(job)
             if self._leadership.is_kept(job.call):
@@ -169,7 +169,7 @@ class StdioSession:
                 if self._jobs:
                     job = self._jobs.popleft()
                     continue
-                # The leader runs no call. More threads were there for calls that waited for their client.
+                # One more than `max_calls`, for the leader. The others replaced threads of calls that waited.
                 if self._threads > self.max_calls + 1:
                     self._threads -= 1
                     return False
@@ -178,14 +178,14 @@ class StdioSession:
             return True
 
     def _read_job(self) -> Job | None:
-        """The next call to run; None when this thread reads no more, nor does any other."""
+        """The next call to run; None after the end of input, when all threads end."""
         try:
             job = self._next_job()
         except RecordTooLongError as problem:
             print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
             job = None
         except BaseException:
-            self._end()  # No thread would read from here on.
+            self._end()  # Otherwise the session would wait for a reader that has died.
             raise
         if job is None:
             self._end()
@@ -224,13 +224,13 @@ class StdioSession:
     def _receive(self, record: bytes) -> None:
         if not self._provider.is_settled:
             self._provider.await_description(record, lambda: bool(self._records) or self._has_input())
-        # Without the lock: only the leader adds jobs, and it looks for them under the lock before it reads on.
+        # Without the lock: only the leader adds jobs, and it checks them under the lock before it reads again.
         jobs = self._calls.receive(record)
         for job in jobs:
             job.call.transport = PIPE
         if len(self._jobs) + len(jobs) > self._max_waiting:
             with self._lock:
-                # What was cancelled needs no answer, and has nothing to clean up before it has begun.
+                # A job that was cancelled before it began needs neither an answer nor a cleanup.
                 self._jobs = deque(job for job in self._jobs if not job.call.is_cancelled)
         room = self._max_waiting - len(self._jobs)
         self._jobs.extend(jobs[:room])

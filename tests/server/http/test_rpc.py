@@ -84,11 +84,11 @@ def test_a_method_is_a_tool(server: Server, request_id: Any) -> None:
 def test_a_failure_of_a_tool_is_a_result(server: Server) -> None:
     """Spec, C3, and the document."""
     failed = ask(server, plain(1, "files.fail")).json["result"]
-    misfit = ask(server, plain(1, "files.echo", {"path": 3})).json["result"]
+    invalid = ask(server, plain(1, "files.echo", {"path": 3})).json["result"]
 
     assert failed == {"content": [{"type": "text", "text": "there is no such file"}], "isError": True}
-    assert misfit["isError"]
-    assert "path" in misfit["content"][0]["text"]
+    assert invalid["isError"]
+    assert "path" in invalid["content"][0]["text"]
 
 
 def test_what_a_program_has_written_has_a_block_of_its_own(server: Server) -> None:
