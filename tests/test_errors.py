@@ -250,7 +250,7 @@ def test_an_exit_is_put_into_words(returncode: int | None, words: str) -> None:
     error = ServerExitedError("fs", "before it answered tools/list", returncode, "a\nb", last_words="b")
 
     assert (error.returncode, error.stderr_tail, error.stage) == (returncode, "a\nb", "before it answered tools/list")
-    assert error.message == f"server 'fs' {words} before it answered tools/list; its last words: b"
+    assert error.message == f"server 'fs' {words} before it answered tools/list; the last line of its stderr: b"
 
 
 def test_what_a_server_closed_is_told_while_it_runs() -> None:
@@ -258,7 +258,7 @@ def test_what_a_server_closed_is_told_while_it_runs() -> None:
     running = ServerExitedError("fs", "at its start", None, closed="no longer reads its input", last_words="b")
     ended = ServerExitedError("fs", "at its start", 3, closed="no longer reads its input")
 
-    assert running.message == "server 'fs' no longer reads its input at its start; its last words: b"
+    assert running.message == "server 'fs' no longer reads its input at its start; the last line of its stderr: b"
     assert (running.closed, running.last_words) == ("no longer reads its input", "b")
     assert "exited with status 3" in ended.message
     assert ServerExitedError("fs", "x", None).closed == "closed its output"
@@ -272,7 +272,9 @@ def test_a_server_without_last_words_is_said_to_have_none() -> None:
 def test_a_server_that_wrote_only_to_stdout_is_told_by_that() -> None:
     """Ours: where it wrote to stderr, that says more."""
     assert ServerExitedError("fs", "x", 1, noise="it wrote 1 line").message.endswith("status 1 x; it wrote 1 line")
-    assert ServerExitedError("fs", "x", 1, noise="it wrote 1 line", last_words="b").message.endswith("last words: b")
+    assert ServerExitedError("fs", "x", 1, noise="it wrote 1 line", last_words="b").message.endswith(
+        "last line of its stderr: b"
+    )
 
 
 @pytest.mark.parametrize(

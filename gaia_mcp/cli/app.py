@@ -65,7 +65,7 @@ COMMANDS = {
 UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
 _PLACES = COMMANDS | UNLISTED
 # In the help, above the first command of each group.
-HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "init": "And more"}
+HEADINGS = {"add": "Manage servers", "tools": "Inspect and use them", "test-client": "Test them", "init": "And more"}
 # Longer than any of ours: a terminal that is too narrow for one breaks it.
 SUMMARY_CHARS = 200
 
@@ -178,7 +178,7 @@ def _amd_gaia() -> str | None:
 
 
 VersionOption = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
 ]
 mcp = typer.Typer(
     cls=CommandGroup,
@@ -186,7 +186,7 @@ mcp = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Keep MCP servers, look inside, call and test them, and serve agents.",
+    help="Manage, inspect, call and test MCP servers, and serve agents.",
     epilog=EXAMPLE,
 )
 app = typer.Typer(

@@ -95,7 +95,7 @@ def _unknown(error: ServerUnknownError) -> str:
         return f"a URL begins with its scheme: {to_type(Typed.command, f'http://{name}')}"
     if (line := command_after(name)) and is_server_name(name):
         return f"it is a program; run it with: {to_type('tools', more=line)}"
-    return f"see the names with: {to_type('list')}"
+    return f"list the servers with: {to_type('list')}"
 
 
 def _install(error: SpawnError) -> str:
@@ -106,7 +106,7 @@ def _install(error: SpawnError) -> str:
             return f"a variable is an option: put --env {variable}=VALUE before the command, and leave {variable} out"
         if not Typed.is_saved(error.server):
             return f"start the command with env: -- env {variable}=… COMMAND [ARG...]"
-        return f"a variable belongs into its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
+        return f"set the variable in its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
     known = _INSTALL.get(command.removesuffix(".exe").removesuffix(".cmd"))
     if known is None and command.startswith("python"):
         return f"install it, or use another interpreter, for instance {sys.executable}"
@@ -123,11 +123,11 @@ def _exited(error: ServerExitedError) -> str:
     # The commands keep a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
     if lines > 1 or (lines and not _unsaved()):
-        return f"read all that it wrote with: {to_type('logs', error.server)}"
+        return f"show its whole stderr log with: {to_type('logs', error.server)}"
     # A server that ends before its first message, and without one of its own, was most often started in a wrong way.
     if error.stage == "at its start":
         return _unsaved() or f"try its command by hand; it is shown with: {to_type('show', error.server)}"
-    return _steps(error, "see each step with")
+    return _steps(error, "show each step with")
 
 
 def _not_passed_on(error: MCPError) -> str:
@@ -138,13 +138,14 @@ def _not_passed_on(error: MCPError) -> str:
     # Not every variable can be referred to as ${NAME}.
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
+    what = "pass it" if len(names) == 1 else "pass them"
     if _unsaved():
-        how = again("try again", *options.split(), server=error.server)
+        how = again(what, *options.split(), server=error.server)
     else:
-        how = f"pass on with: {to_type('edit', error.server, more=options)}"
+        how = f"{what} with: {to_type('edit', error.server, more=options)}"
     if not Typed.is_saved(error.server):
-        how = f"pass on by saving it: {to_type('add', more=f'{options} NAME -- COMMAND')}"
-    return f"set here, and not passed on: {listed}; {how}"
+        how = f"{what} by saving the server: {to_type('add', more=f'{options} NAME -- COMMAND')}"
+    return f"set here, but not passed to the server: {listed}; {how}"
 
 
 def _late(error: DeadlineError) -> str:
@@ -158,8 +159,8 @@ def _no_revision(error: VersionError) -> str:
     if len(error.ours) != 1:
         return "update the older of the two"
     if _unsaved() or not Typed.is_saved(error.server):
-        return "leave --protocol out, and the two agree on a revision"
-    return f"have the two agree on one: {to_type('edit', error.server, more='--unset protocolVersion')}"
+        return "leave --protocol out to negotiate a revision"
+    return f"negotiate one: {to_type('edit', error.server, more='--unset protocolVersion')}"
 
 
 def _distrusted(error: ReadOnlyError) -> str:
@@ -179,19 +180,19 @@ def _excluded(error: ToolExcludedError) -> str:
     options = " ".join(f"{option} {shlex.quote(pattern)}" for pattern in wanted[: MAX_PATTERNS + 1])
     if not wanted or len(wanted) > MAX_PATTERNS:
         options = f"--unset {error.member}"
-    return f"use it too with: {to_type('edit', error.server, more=options)}"
+    return f"include it with: {to_type('edit', error.server, more=options)}"
 
 
 def _not_offered(error: ScopeError) -> str:
     given = (("--stage", error.stage), ("--as", error.agent))
     options = " ".join(f"{option} {shlex.quote(value)}" for option, value in given if value is not None)
-    return f"see what is offered with: {to_type('tools', more=options)}"
+    return f"list the available tools with: {to_type('tools', more=options)}"
 
 
 def _steps(error: MCPError, reason: str) -> str:
     """Send the person to `test-client`, unless that is what runs, or nothing was saved that it could test."""
     if Typed.command == "test-client":
-        return "see all that it writes to stderr with --debug"
+        return "show its stderr with --debug"
     return _unsaved() or f"{reason}: {to_type('test-client', error.server)}"
 
 
@@ -232,12 +233,12 @@ def _shell(error: EntryError) -> str:
     # A command line that was typed has no name.
     command = "add" if Typed.command == "add" else "edit"
     words = (command, error.server) if is_server_name(error.server) else ("tools",)
-    return "if you want a shell, name it: " + to_type(*words, more="-- sh -c '…'")
+    return "to use a shell, start it explicitly: " + to_type(*words, more="-- sh -c '…'")
 
 
 def _invalid(error: EntryError) -> str:
     if Typed.command in ("add", "edit", "import") or not is_server_name(error.server):
-        return f"see what an entry contains: {to_type('add', more='--help')}"
+        return f"show the members of an entry: {to_type('add', more='--help')}"
     return f"correct it in an editor: {to_type('edit', error.server)}"
 
 
@@ -254,7 +255,7 @@ def _log_in(error: AuthorizationError) -> str:
 
 
 def _own_token(error: AuthorizationError) -> str:
-    told = "its owner has to correct that"
+    told = "its operator has to correct that"
     if not Typed.is_saved(error.server):
         return told
     return f"{told}; use another token: {to_type('edit', error.server, more=NEW_HEADER)}"
@@ -274,10 +275,10 @@ def _unsaved() -> str:
 
 def _unreachable(error: EntryError) -> str:
     if Typed.command in ("add", "edit"):
-        return again("keep it for a version that can use it", "--no-check")
+        return again("save it for a version that supports it", "--no-check")
     if not Typed.is_saved(error.server):
-        return f"keep it for a version that can: {to_type('add', error.server, more='--no-check')}"
-    return f"it stays in the configuration for a version that can; see its entry with: {to_type('show', error.server)}"
+        return f"save it for a version that supports it: {to_type('add', error.server, more='--no-check')}"
+    return f"it stays saved for a version that supports it; show its entry with: {to_type('show', error.server)}"
 
 
 HINTS: dict[type, Callable[[Any], str]] = {
@@ -288,7 +289,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     VariableUnsetError: lambda e: f"export {e.variable}=… first, or write a default: ${{{e.variable}:-value}}",
     AgentError: lambda _: "write package.module:Class or path/to/file.py:Class",
     HandlerError: lambda _: "write path/to/file.py, path/to/file.py:Class or package.module:Class",
-    SpawnError: lambda e: _steps(e, "try the entry alone with"),
+    SpawnError: lambda e: _steps(e, "test the entry with"),
     StatusError: after_status,
     ServerExitedError: _exited,
     AuthorizationError: _log_in,
@@ -296,9 +297,9 @@ HINTS: dict[type, Callable[[Any], str]] = {
     RegistryUnknownError: lambda _: f"find its name with: {to_type('search', more='--registry WORD')}",
     DeadlineError: _late,
     CancelledError: lambda _: "repeat the command if you still need the result",
-    RemoteProtocolError: lambda e: _steps(e, "report it to its author; see each step with"),
+    RemoteProtocolError: lambda e: _steps(e, "report it to its author; show each step with"),
     VersionError: _no_revision,
-    NotOfferedError: lambda e: f"see what it has with: {to_type('show', e.server, more='--check')}",
+    NotOfferedError: lambda e: f"show its capabilities with: {to_type('show', e.server, more='--check')}",
     PeerError: after_error,
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
@@ -313,28 +314,30 @@ CASES: dict[str, Callable[[Any], str]] = {
     "agent-failed": _code_failed,
     "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (
-        f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
+        f"if it is an MCP server, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
     ),
     "agent-problem": lambda e: f"correct it, and check again: {to_type('serve', e.target, more='--check')}",
     "hints-distrusted": _distrusted,
-    "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
+    "entry-changed": lambda e: f"nothing was saved; check the entry and retry: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
-    "header": lambda e: _unsaved() or f"give another: {to_type('edit', e.server, more=NEW_HEADER)}",
+    "header": lambda e: _unsaved() or f"set another: {to_type('edit', e.server, more=NEW_HEADER)}",
     "authorization-invalid": _own_token,
     "client-unknown": lambda e: (
         _unsaved()
         or f"register a client there, and write its id as oauth.clientId into the entry: {to_type('edit', e.server)}"
     ),
-    "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
+    "host-file-missing": lambda _: f"list the hosts found here with: {to_type('import')}",
     "issuer-changed": lambda e: (
         _unsaved() or f"if that is right, write its issuer as oauth.issuer into the entry: {to_type('edit', e.server)}"
     ),
     "keyring-locked": lambda e: f"unlock it, or log in again: {to_type('login', e.server)}",
-    "keyring-missing": lambda _: "install it beside this one: pip install keyring",
+    "keyring-missing": lambda _: "install it in the same environment: pip install keyring",
     "lock-file": lambda _: (
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),
-    "login": lambda e: f"allow more time with --timeout SECONDS, or begin anew with: {to_type('logout', e.server)}",
+    "login": lambda e: (
+        f"allow more time with --timeout SECONDS, or discard the login with: {to_type('logout', e.server)}"
+    ),
     "no-folder": _folder,
     "no-login": lambda _: f"see which servers have one: {to_type('login', more='--status')}",
     "no-interpreter": lambda e: f"correct that line, or name an interpreter before {e.program}",
@@ -345,7 +348,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "not-on-path": _install,
     "not-runnable": _not_runnable,
     "oauth-off": lambda e: _unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
-    "pyjwt-missing": lambda _: "install it beside this one: pip install PyJWT",
+    "pyjwt-missing": lambda _: "install it in the same environment: pip install PyJWT",
     "version-unknown": lambda e: f"leave the version out for the newest: {to_type('add', e.name)}",
     "registry-busy": lambda _: "try again later",
     "registry-moved": _registry_moved,
@@ -353,7 +356,7 @@ CASES: dict[str, Callable[[Any], str]] = {
         "set GAIA_MCP_REGISTRY to its URL, and GAIA_MCP_REGISTRY_TOKEN to your token for it"
     ),
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
-    "recording-busy": lambda _: "wait for its end, or choose another file with --to FILE",
+    "recording-busy": lambda _: "wait until it ends, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
     "transport-unknown": _unreachable,

@@ -69,7 +69,7 @@ class Invocation(NamedTuple):
             remark(f"{shown(store.project.path)} is not used, since it {reason}")
         if (secrets := store.exposed_secrets()) is not None:
             private = f"chmod 600 {typeable(str(secrets))}"
-            remark(f"{shown(secrets)} holds secrets, and others may read it; make it private with: {private}")
+            remark(f"{shown(secrets)} contains secrets, and other users may read it; restrict it with: {private}")
         return store
 
     def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:
@@ -137,11 +137,11 @@ class Invocation(NamedTuple):
 
             remark_on_held_back(entry)
         if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
-            remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")
+            remark(f"{entry.name!r} is the name of a saved server, which is used; for the file, type ./{entry.name}")
         return entry
 
     def check(self) -> None:
-        """Raises `UsageError` for options that exclude each other."""
+        """Raises `UsageError` for options that cannot be used together."""
         if self.max_chars is not None and self.as_json:
             raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
 

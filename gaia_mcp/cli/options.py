@@ -38,19 +38,19 @@ def timeout_option(text: str) -> Parameter:
 
 CONFIG = _option(
     "config", Path | None, None, "--config",
-    metavar="PATH", help="Use this file of servers, and no project's.", show_default=False,
+    metavar="PATH", help="Use this configuration file, and no project's.", show_default=False,
 )  # fmt: skip
-JSON = _option("as_json", bool, False, "--json", help="Print the answer as JSON.")
-QUIET = _option("quiet", bool, False, "--quiet", help="Print nothing but the answer and errors.")
-DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and what servers write to stderr.")
+JSON = _option("as_json", bool, False, "--json", help="Print the result as JSON.")
+QUIET = _option("quiet", bool, False, "--quiet", help="Print only the result and errors.")
+DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and the stderr of servers.")
 TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
 STAGE = _option(
     "stage", str | None, None, "--stage",
-    metavar="STAGE", help="Use only what is offered at this stage.", show_default=False, autocompletion=stage_names,
+    metavar="STAGE", help="Use only what is available at this stage.", show_default=False, autocompletion=stage_names,
 )  # fmt: skip
 AGENT = _option(
     "agent", str | None, None, "--as",
-    metavar="AGENT", help="Use only what is offered to this agent.", show_default=False, autocompletion=scope_agents,
+    metavar="AGENT", help="Use only what is available to this agent.", show_default=False, autocompletion=scope_agents,
 )  # fmt: skip
 OUTPUT = _option(
     "output", str | None, None, "-o", "--output",
@@ -62,9 +62,9 @@ OUTPUT_DIR = _option(
 )  # fmt: skip
 MAX_CHARS = _option(
     "max_chars", int | None, None, "--max-chars",
-    metavar="N", help="Print N characters at most, and how many more there are.", min=1, show_default=False,
+    metavar="N", help="Print at most N characters, and how many were left out.", min=1, show_default=False,
 )  # fmt: skip
-RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
+RAW = _option("raw", bool, False, "--raw", help="Do not add a newline to text in a pipe.")
 ANSWER = _option(
     "answer", list[str] | None, None, "--answer",
     metavar="KEY=VALUE", help="Answer questions: a field of a form, or HOST=accept for a URL.", show_default=False,

@@ -92,13 +92,14 @@ def how_to_set(names: list[str], server: str) -> str:
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     # One that is set here is referred to, and not repeated.
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
+    what = "set it" if len(names) == 1 else "set them"
     if Typed.command in ("add", "edit"):
-        how = f"nothing was saved; {again('try again', *options, server=server)}"
+        how = f"nothing was saved; {again(what, *options, server=server)}"
     elif Typed.is_saved(server):
-        how = f"set it with: {to_type('edit', server, more=' '.join(options))}"
+        how = f"{what} with: {to_type('edit', server, more=' '.join(options))}"
     else:
-        how = f"set it by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
-    return f"the server speaks of {listed}; {how}"
+        how = f"{what} by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
+    return f"the server mentions {listed}; {how}"
 
 
 def after_error(error: PeerError) -> str:
@@ -118,7 +119,7 @@ def after_error(error: PeerError) -> str:
         return "repeat the command in a moment"
     if needed := _needed_sampling(error):
         # What a program is given, and what it writes, is text.
-        return "it needs a client whose model can use tools, or see other servers"
+        return "it needs a client that supports sampling with tools or context"
     if _may_sample() and (needed is not None or _lacks_sampling(error.text)):
         return _how_to_sample()
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
@@ -127,14 +128,14 @@ def after_error(error: PeerError) -> str:
     if error.asked in _FOR_ONE and error.code in _NOT_THERE:
         kind = error.asked.partition("/")[0]
         listed = kind if kind in ("prompts", "resources") else "tools"
-        return f"see what it has with: {to_type(listed, error.server)}"
+        return f"list its {listed} with: {to_type(listed, error.server)}"
     if error.is_logged:
-        return f"{begun}its log may show why: {to_type('logs', error.server)}"
+        return f"{begun}its stderr log may show why: {to_type('logs', error.server)}"
     if begun:
-        return f"{begun}the error is the server's own; {again('save it as it is', '--no-check')}"
+        return f"{begun}the error comes from the server; {again('save it as it is', '--no-check')}"
     if error.asked == "tools/call" and error.code == INTERNAL_ERROR:
-        return f"check the arguments, or report it to its author; see what they mean: {to_type('tools', error.server)}"
-    return "the error is the server's own; report it to its author"
+        return f"check the arguments, or report it to its author; show its parameters: {to_type('tools', error.server)}"
+    return "the error comes from the server; report it to its author"
 
 
 def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False) -> str:
@@ -152,14 +153,14 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, 
     if is_unreached(said):
         return how_to_reach(server)
     if is_agent and re.match(_RAISED, said) is not None and "--debug" not in Typed.words:
-        return again("see where its code raised this", "--debug")
-    return f"see what it {'takes' if parameters else 'does'}: {to_type('call', server, tool, more='--help')}"
+        return again("show the traceback", "--debug")
+    return f"show its {'parameters' if parameters else 'description'}: {to_type('call', server, tool, more='--help')}"
 
 
 def _how_to_be_asked(server: str, newer: str) -> str:
     option = f"--protocol {HANDSHAKE_VERSIONS[0]}"
     save = to_type("edit", server, more=option) if Typed.is_saved(server) else to_type("add", server, more=option)
-    return f"it asks in revisions before {newer} alone; keep to one with: {save}"
+    return f"it can ask only in revisions before {newer}; use an older one with: {save}"
 
 
 def _may_sample() -> bool:
@@ -192,9 +193,9 @@ def is_unreached(text: str) -> bool:
 
 def how_to_reach(server: str) -> str:
     """What to do where a server could not open a connection of its own."""
-    what = "the server could not open a connection of its own"
+    what = "the server could not open a network connection"
     if Typed.command in ("add", "edit"):
         return f"{what}; {again('save it as it is', '--no-check')}"
     if not Typed.is_saved(server):
-        return f"{what}; check the network, and what its command is given"
-    return f"{what}; see what it is given with: {to_type('show', server)}"
+        return f"{what}; check the network, and the arguments and variables of its command"
+    return f"{what}; show its entry with: {to_type('show', server)}"

@@ -29,10 +29,10 @@ MEANINGS = {
     ExitStatus.FAILURE: "any other error; a bug in gaia mcp (traceback with --debug)",
     ExitStatus.USAGE: "wrong command line",
     ExitStatus.CONFIG: "configuration: file unreadable, server unknown, existing or invalid; agent not loadable",
-    ExitStatus.CONNECTION: "connection: the server was not started, not reached, or has gone",
-    ExitStatus.TIMEOUT: "time ran out",
+    ExitStatus.CONNECTION: "connection: the server could not be started or reached, or the connection was lost",
+    ExitStatus.TIMEOUT: "timeout",
     ExitStatus.PROTOCOL: "protocol: an invalid message, no common revision, or a JSON-RPC error",
-    ExitStatus.TOOL: "no such tool, prompt or resource, or arguments that do not fit it",
+    ExitStatus.TOOL: "no such tool, prompt or resource, or invalid arguments",
     ExitStatus.REFUSED: "refused: the tool changed since it was locked, is not read-only or excluded by its entry, or "
     "the server's question was not answered",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",

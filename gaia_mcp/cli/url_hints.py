@@ -19,19 +19,19 @@ def after_status(error: StatusError) -> str:
     if error.status in (429, 503):
         return "it is too busy; try again later, or allow more time with --timeout SECONDS"
     if error.status == 403:
-        return "it does not let you in; check the headers of its entry"
+        return "access is forbidden; check the headers of its entry"
     return _check_url(error)
 
 
 def _check_url(error: MCPError) -> str:
     if Typed.command in ("add", "edit"):
         # What has failed is not saved yet.
-        return again("check its URL, or save it all the same", "--no-check")
+        return again("check its URL, or save it anyway", "--no-check")
     return f"check its URL: {to_type('show', error.server)}" if Typed.is_saved(error.server) else "check its URL"
 
 
 def _another_path(error: MCPError) -> str:
-    return f"most servers are at a path such as /mcp or /sse; {_check_url(error)}"
+    return f"the path is usually /mcp or /sse; {_check_url(error)}"
 
 
 def _listening(error: MCPError) -> str:
@@ -39,18 +39,18 @@ def _listening(error: MCPError) -> str:
 
 
 def _trusting(_: MCPError) -> str:
-    return "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE"
+    return "set 'ssl_verify' in its entry, or SSL_CERT_FILE, to the file of its certificate authority"
 
 
 def _renewing(_: MCPError) -> str:
-    return "its owner has to renew the certificate; check the clock of this machine too"
+    return "its operator has to renew the certificate; check the clock of this machine too"
 
 
 def _other_transport(error: MCPError) -> str:
-    found = "it may have the other transport"
+    found = "it may use the other transport"
     if Typed.command in ("add", "edit") or not Typed.is_saved(error.server):
-        return f"{found}, which is found out without --transport"
-    return f"{found}; have it found out: {to_type('edit', error.server, more='--unset type')}"
+        return f"{found}; leave --transport out to detect it"
+    return f"{found}; detect it with: {to_type('edit', error.server, more='--unset type')}"
 
 
 # By the case of the error.
@@ -61,15 +61,15 @@ URL_CASES: dict[str, Callable[[MCPError], str]] = {
     "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
     "refused": _listening,
     "tls": _check_url,
-    "tls-client": lambda _: "name its files in PEM as 'client_cert' and 'client_key' in the entry",
+    "tls-client": lambda _: "set 'client_cert' and 'client_key' in its entry to PEM files",
     "tls-expired": _renewing,
     "tls-none": _check_url,
     "tls-not-yet-valid": _renewing,
     "tls-other-name": _check_url,
     "tls-self-signed": _trusting,
     "tls-unknown-authority": _trusting,
-    "tls-version": lambda _: "its owner has to update it",
-    "url-closed": lambda e: f"if it speaks TLS, its URL begins with https://; {_check_url(e)}",
+    "tls-version": lambda _: "its operator has to update it",
+    "url-closed": lambda e: f"if it uses TLS, its URL begins with https://; {_check_url(e)}",
     "url-page": _another_path,
     "url-silent": lambda e: f"allow more time with --timeout SECONDS; {_check_url(e)}",
     "unreachable": lambda e: f"check the network; {_check_url(e)}",

@@ -195,7 +195,7 @@ def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | 
     Raises `EntryError` naming the member that is invalid.
     """
     if (other := {"handler": "agent", "agent": "handler"}[kind]) in config:
-        raise EntryError(name, f"{kind!r} and {other!r} exclude each other")
+        raise EntryError(name, f"{kind!r} and {other!r} cannot be used together")
     order = {key: config[key] for key in ORDERED if config.get(key) is not None}
     for key, least in (("max_retries", 0), ("max_result_bytes", 1)):
         if type(order.get(key, least)) is not int or order.get(key, least) < least:

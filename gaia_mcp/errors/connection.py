@@ -51,7 +51,7 @@ class ServerExitedError(ConnectionLostError, kind="exited"):
         closed: str = "closed its output",
     ) -> None:
         how = closed if returncode is None else exit_in_words(returncode)
-        said = f"its last words: {last_words}" if last_words else noise or "it wrote nothing to stderr"
+        said = f"the last line of its stderr: {last_words}" if last_words else noise or "it wrote nothing to stderr"
         super().__init__(f"server {server!r} {how} {stage}; {said}", server=server)
         self.returncode = returncode
         self.stderr_tail = stderr_tail

@@ -155,7 +155,7 @@ def _remote_or_none(entry: ServerEntry) -> Remote | None:
 
 def _unauthorizable(entry: ServerEntry, target: Remote) -> AuthorizationError:
     if target.oauth.is_off:
-        return AuthorizationError(entry.name, "has no login: its entry turns OAuth off", case="oauth-off")
+        return AuthorizationError(entry.name, "has no login: OAuth is disabled in its entry", case="oauth-off")
     return AuthorizationError(entry.name, "has no login: its entry has an Authorization header", case="header")
 
 

@@ -59,17 +59,17 @@ NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp c
 UNSAVED = "nothing was saved; correct the command, or save it as it is with --no-check"
 EXPECTED: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is empty"), "correct or move the file; it was not changed"),
-    (ServerUnknownError("fs", PATH), "see the names with: gaia mcp list"),
+    (ServerUnknownError("fs", PATH), "list the servers with: gaia mcp list"),
     (ServerExistsError("fs"), "choose another name"),
     (EntryError("fs", "is empty"), "correct it in an editor: gaia mcp edit fs"),
     (VariableUnsetError("fs", "KEY", "env KEY"), "export KEY=… first, or write a default: ${KEY:-value}"),
     (AgentError("demo", "does not exist"), "write package.module:Class or path/to/file.py:Class"),
     (HandlerError("x", "is wrong"), "write path/to/file.py, path/to/file.py:Class or package.module:Class"),
-    (SpawnError("fs", "npx", "does not exist"), "try the entry alone with: gaia mcp test-client fs"),
+    (SpawnError("fs", "npx", "does not exist"), "test the entry with: gaia mcp test-client fs"),
     (ServerExitedError("my fs", "at its start", 1), "try its command by hand; it is shown with: gaia mcp show 'my fs'"),
-    (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
-    (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "read all that it wrote with: gaia mcp logs fs"),
-    (ServerExitedError("fs", "while answering", 1, "a"), "read all that it wrote with: gaia mcp logs fs"),
+    (ServerExitedError("fs", "while answering", 1), "show each step with: gaia mcp test-client fs"),
+    (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "show its whole stderr log with: gaia mcp logs fs"),
+    (ServerExitedError("fs", "while answering", 1, "a"), "show its whole stderr log with: gaia mcp logs fs"),
     (
         RegistryError("https://r.example", "cannot be read"),
         "check the network, and which registry --registry or GAIA_MCP_REGISTRY names",
@@ -78,10 +78,10 @@ EXPECTED: list[tuple[MCPError, str]] = [
         RegistryUnknownError("https://r.example", "a.b/c"),
         "find its name with: gaia mcp search --registry WORD",
     ),
-    (StatusError("fs", "no", 404), "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs"),
-    (StatusError("fs", "no", 302), "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs"),
+    (StatusError("fs", "no", 404), "the path is usually /mcp or /sse; check its URL: gaia mcp show fs"),
+    (StatusError("fs", "no", 302), "the path is usually /mcp or /sse; check its URL: gaia mcp show fs"),
     (StatusError("fs", "no", 429), "it is too busy; try again later, or allow more time with --timeout SECONDS"),
-    (StatusError("fs", "no", 403), "it does not let you in; check the headers of its entry"),
+    (StatusError("fs", "no", 403), "access is forbidden; check the headers of its entry"),
     (StatusError("fs", "no", 415), "check its URL: gaia mcp show fs"),
     (AuthorizationError("fs", "requires authorization"), "log in with: gaia mcp login fs"),
     (
@@ -94,20 +94,20 @@ EXPECTED: list[tuple[MCPError, str]] = [
         "a first start may download a lot: allow more time with --timeout SECONDS",
     ),
     (CancelledError("fs", "tools/list"), "repeat the command if you still need the result"),
-    (RemoteProtocolError("fs", "is silent"), "report it to its author; see each step with: gaia mcp test-client fs"),
+    (RemoteProtocolError("fs", "is silent"), "report it to its author; show each step with: gaia mcp test-client fs"),
     (VersionError("fs", [], []), "update the older of the two"),
-    (NotOfferedError("fs", "prompts"), "see what it has with: gaia mcp show fs --check"),
-    (PeerError("fs", "tools/list", INTERNAL_ERROR, "no"), "the error is the server's own; report it to its author"),
+    (NotOfferedError("fs", "prompts"), "show its capabilities with: gaia mcp show fs --check"),
+    (PeerError("fs", "tools/list", INTERNAL_ERROR, "no"), "the error comes from the server; report it to its author"),
     (ToolUnknownError("fs", "raed"), "see its tools with: gaia mcp tools fs"),
     (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
     (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
     (ReadOnlyError("fs", "write"), "call it without --read-only if it may change something"),
     (
         ToolExcludedError("fs", "write", "includeTools", ["read_*"]),
-        "use it too with: gaia mcp edit fs --only 'read_*' --only write",
+        "include it with: gaia mcp edit fs --only 'read_*' --only write",
     ),
-    (ScopeError("fs", "build", None), "see what is offered with: gaia mcp tools --stage build"),
-    (ScopeError("fs", None, "two words"), "see what is offered with: gaia mcp tools --as 'two words'"),
+    (ScopeError("fs", "build", None), "list the available tools with: gaia mcp tools --stage build"),
+    (ScopeError("fs", None, "two words"), "list the available tools with: gaia mcp tools --as 'two words'"),
 ]
 
 
@@ -125,38 +125,38 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ConnectError("no", server="fs", case="tls"), "check its URL: gaia mcp show fs"),
     (
         ConnectError("no", server="fs", case="tls-client"),
-        "name its files in PEM as 'client_cert' and 'client_key' in the entry",
+        "set 'client_cert' and 'client_key' in its entry to PEM files",
     ),
     (
         ConnectError("no", server="fs", case="tls-expired"),
-        "its owner has to renew the certificate; check the clock of this machine too",
+        "its operator has to renew the certificate; check the clock of this machine too",
     ),
     (ConnectError("no", server="fs", case="tls-none"), "check its URL: gaia mcp show fs"),
     (
         ConnectError("no", server="fs", case="tls-not-yet-valid"),
-        "its owner has to renew the certificate; check the clock of this machine too",
+        "its operator has to renew the certificate; check the clock of this machine too",
     ),
     (ConnectError("no", server="fs", case="tls-other-name"), "check its URL: gaia mcp show fs"),
     (
         ConnectError("no", server="fs", case="tls-self-signed"),
-        "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE",
+        "set 'ssl_verify' in its entry, or SSL_CERT_FILE, to the file of its certificate authority",
     ),
     (
         ConnectError("no", server="fs", case="tls-unknown-authority"),
-        "name the file of its authority as 'ssl_verify' in its entry, or in SSL_CERT_FILE",
+        "set 'ssl_verify' in its entry, or SSL_CERT_FILE, to the file of its certificate authority",
     ),
-    (ConnectError("no", server="fs", case="tls-version"), "its owner has to update it"),
+    (ConnectError("no", server="fs", case="tls-version"), "its operator has to update it"),
     (
         DeadlineError("fs", "at its start", 5, case="url-silent"),
         "allow more time with --timeout SECONDS; check its URL: gaia mcp show fs",
     ),
     (
         ConnectionLostError("no", server="fs", case="url-closed"),
-        "if it speaks TLS, its URL begins with https://; check its URL: gaia mcp show fs",
+        "if it uses TLS, its URL begins with https://; check its URL: gaia mcp show fs",
     ),
     (
         RemoteProtocolError("fs", "answered with a page", case="url-page"),
-        "most servers are at a path such as /mcp or /sse; check its URL: gaia mcp show fs",
+        "the path is usually /mcp or /sse; check its URL: gaia mcp show fs",
     ),
     (ConnectError("no", server="fs", case="unreachable"), "check the network; check its URL: gaia mcp show fs"),
     (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg NAME=VALUE"),
@@ -176,22 +176,25 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         AgentError("a b.py", "contains no agent class", case="agent-missing"),
-        "if it is a server by itself, run it with: gaia mcp tools -- python 'a b.py'",
+        "if it is an MCP server, run it with: gaia mcp tools -- python 'a b.py'",
     ),
     (
         ConfigFileError(PATH, "has changed", server="fs", case="entry-changed"),
-        "nothing was saved; look at it, and do it again: gaia mcp show fs",
+        "nothing was saved; check the entry and retry: gaia mcp show fs",
     ),
     (
         DeadlineError("fs", "at its start", 5, case="not-mcp"),
         "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     ),
     (ReadOnlyError("fs", "read", is_distrusted=True), "if you trust its author: gaia mcp edit fs --trust-hints"),
-    (ConfigFileError(PATH, "does not exist", case="host-file-missing"), "see what is here with: gaia mcp import"),
+    (
+        ConfigFileError(PATH, "does not exist", case="host-file-missing"),
+        "list the hosts found here with: gaia mcp import",
+    ),
     (AuthorizationError("fs", "x", case="keyring-locked"), "unlock it, or log in again: gaia mcp login fs"),
     (
         EntryError("fs", "lies in the keyring", case="keyring-missing"),
-        "install it beside this one: pip install keyring",
+        "install it in the same environment: pip install keyring",
     ),
     (
         ConfigFileError(PATH, "is not a lock file", case="lock-file"),
@@ -199,7 +202,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         AuthorizationError("fs", "refused the header", case="header"),
-        "give another: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'",
+        "set another: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'",
     ),
     (
         AuthorizationError("fs", "requires authorization", case="oauth-off"),
@@ -207,15 +210,18 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         StatusError("fs", "no", 405, case="not-http"),
-        "it may have the other transport; have it found out: gaia mcp edit fs --unset type",
+        "it may use the other transport; detect it with: gaia mcp edit fs --unset type",
     ),
     (
         StatusError("fs", "no", 404, case="not-sse"),
-        "it may have the other transport; have it found out: gaia mcp edit fs --unset type",
+        "it may use the other transport; detect it with: gaia mcp edit fs --unset type",
     ),
     (
         AuthorizationError("fs", "cannot be used", case="authorization-invalid"),
-        "its owner has to correct that; use another token: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'",
+        (
+            "its operator has to correct that; use another token: "
+            "gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
+        ),
     ),
     (
         AuthorizationError("fs", "registers no client", case="client-unknown"),
@@ -227,10 +233,13 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         DeadlineError("fs", "to its login", 5, case="login"),
-        "allow more time with --timeout SECONDS, or begin anew with: gaia mcp logout fs",
+        "allow more time with --timeout SECONDS, or discard the login with: gaia mcp logout fs",
     ),
     (EntryError("fs", "has no URL", case="no-login"), "see which servers have one: gaia mcp login --status"),
-    (AuthorizationError("fs", "needs PyJWT", case="pyjwt-missing"), "install it beside this one: pip install PyJWT"),
+    (
+        AuthorizationError("fs", "needs PyJWT", case="pyjwt-missing"),
+        "install it in the same environment: pip install PyJWT",
+    ),
     (spawn("npx", "no-folder"), "name an existing one: gaia mcp edit fs --cwd DIR"),
     (spawn("/srv/x", "no-such-program"), "check the path in its entry"),
     (spawn("/srv/127.0.0.1:80/mcp", "no-such-program"), "a URL begins with its scheme: http://127.0.0.1:80/mcp"),
@@ -250,7 +259,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (spawn("python", "not-on-path"), "try python3, or give the full path of the interpreter"),
     (spawn("python3.9", "not-on-path"), f"install it, or use another interpreter, for instance {sys.executable}"),
     (spawn("frobnicate", "not-on-path"), "install it, or give its full path"),
-    (spawn("KEY=****", "not-on-path"), "a variable belongs into its env: gaia mcp edit fs --env KEY=…"),
+    (spawn("KEY=****", "not-on-path"), "set the variable in its env: gaia mcp edit fs --env KEY=…"),
     (spawn("npx", "not-runnable"), "try it by hand: /bin/npx"),
     (
         RegistryUnknownError("https://r.example", "a.b/c", "9"),
@@ -268,21 +277,21 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is read-only", case="read-only-file"), "allow writing first: chmod u+w servers.json"),
     (
         ConfigFileError(PATH, "is in use", case="recording-busy"),
-        "wait for its end, or choose another file with --to FILE",
+        "wait until it ends, or choose another file with --to FILE",
     ),
     (ConfigFileError(PATH, "cannot be written", case="recording-file"), "choose another file with --to FILE"),
     (
         EntryError("fs", "uses shell syntax", case="shell-syntax"),
-        "if you want a shell, name it: gaia mcp edit fs -- sh -c '…'",
+        "to use a shell, start it explicitly: gaia mcp edit fs -- sh -c '…'",
     ),
     (
         EntryError("x | y", "uses shell syntax", case="shell-syntax"),
-        "if you want a shell, name it: gaia mcp tools -- sh -c '…'",
+        "to use a shell, start it explicitly: gaia mcp tools -- sh -c '…'",
     ),
     (ConfigFileError(PATH, "is a folder", case="unreadable-file"), "check its permissions, or name another file"),
     (
         EntryError("fs", "cannot be reached", case="transport-unknown"),
-        "it stays in the configuration for a version that can; see its entry with: gaia mcp show fs",
+        "it stays saved for a version that supports it; show its entry with: gaia mcp show fs",
     ),
 ]
 
@@ -339,10 +348,10 @@ def test_a_server_that_is_not_saved_has_no_entry_to_edit() -> None:
     network.facts["not_passed_on"] = ["CERTS"]
 
     assert hint_for(unset) == "start the command with env: -- env A=… COMMAND [ARG...]"
-    assert hint_for(network).endswith("pass on by saving it: gaia mcp add --env CERTS NAME -- COMMAND")
+    assert hint_for(network).endswith("pass it by saving the server: gaia mcp add --env CERTS NAME -- COMMAND")
     Typed.unsaved.append(TypedEntry("https://x.example/mcp", Remote("https://x.example/mcp")))
     far = EntryError("https://x.example/mcp", "cannot be reached", case="transport-unknown")
-    assert hint_for(far) == "keep it for a version that can: gaia mcp add https://x.example/mcp --no-check"
+    assert hint_for(far) == "save it for a version that supports it: gaia mcp add https://x.example/mcp --no-check"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +361,7 @@ def test_a_server_that_is_not_saved_has_no_entry_to_edit() -> None:
         ("localhost:8000/mcp", "a URL begins with its scheme: gaia mcp tools http://localhost:8000/mcp"),
         ("127.0.0.1:80", "a URL begins with its scheme: gaia mcp tools http://127.0.0.1:80"),
         ("sh", "it is a program; run it with: gaia mcp tools -- sh"),
-        ("./sh", "see the names with: gaia mcp list"),
+        ("./sh", "list the servers with: gaia mcp list"),
     ],
 )
 def test_an_unknown_name_may_be_another_kind_of_target(name: str, hint: str) -> None:
@@ -383,14 +392,14 @@ def test_a_call_that_may_have_run_is_told_before_what_to_type() -> None:
     ended = outcome_unknown(ServerExitedError("fs", "while answering", 1, "a\nb"), "pay")
 
     assert hint_for(late) == f"{told}allow more time with --timeout SECONDS"
-    assert hint_for(ended) == f"{told}read all that it wrote with: gaia mcp logs fs"
+    assert hint_for(ended) == f"{told}show its whole stderr log with: gaia mcp logs fs"
 
 
 def test_a_hint_is_about_the_file_that_the_command_was_about() -> None:
     """Ours: without `--config` the same line would be about another file."""
     Typed.config = Path("my servers.json")
 
-    assert hint_for(ServerUnknownError("fs", PATH)) == "see the names with: gaia mcp list --config 'my servers.json'"
+    assert hint_for(ServerUnknownError("fs", PATH)) == "list the servers with: gaia mcp list --config 'my servers.json'"
     assert to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
 
 
@@ -410,9 +419,9 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
         assert hint_for(error) == UNSAVED
     log_in = "nothing was saved; save it, then log in, with --no-check"
     assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
-    assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "read all that it wrote with: gaia mcp logs fs"
+    assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
     unreachable = EntryError("fs", "cannot be reached", case="transport-unknown")
-    assert hint_for(unreachable) == "keep it for a version that can use it with --no-check"
+    assert hint_for(unreachable) == "save it for a version that supports it with --no-check"
     assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
 
 
@@ -420,10 +429,10 @@ def test_what_add_refused_is_added_in_another_way() -> None:
     """Ours: there is no entry to edit yet."""
     Typed.command = "add"
 
-    assert hint_for(EntryError("fs", "x")) == "see what an entry contains: gaia mcp add --help"
+    assert hint_for(EntryError("fs", "x")) == "show the members of an entry: gaia mcp add --help"
     assert hint_for(ServerExistsError("fs")) == "choose another name, or replace it with --force"
     shell = hint_for(EntryError("fs", "x", case="shell-syntax"))
-    assert shell == "if you want a shell, name it: gaia mcp add fs -- sh -c '…'"
+    assert shell == "to use a shell, start it explicitly: gaia mcp add fs -- sh -c '…'"
     assert hint_for(spawn("npx", "no-folder")) == "name an existing one with --cwd DIR"
 
 
@@ -450,6 +459,6 @@ def test_test_client_does_not_send_to_itself() -> None:
     """Ours: its steps have just been shown."""
     Typed.command = "test-client"
 
-    assert hint_for(SpawnError("fs", "npx", "does not exist")) == "see all that it writes to stderr with --debug"
+    assert hint_for(SpawnError("fs", "npx", "does not exist")) == "show its stderr with --debug"
     silent = ServerExitedError("fs", "at its start", 1)
     assert hint_for(silent) == "try its command by hand; it is shown with: gaia mcp show fs"

@@ -208,11 +208,11 @@ def sh(script: str, **options: object) -> dict[str, object]:
         (
             sh("echo no key >&2; exit 3"),
             4,
-            "exited with status 3 at its start; its last words: no key",
+            "exited with status 3 at its start; the last line of its stderr: no key",
             "gaia mcp logs 'my x'",
         ),
-        (sh("echo one >&2; echo two >&2; exit 3"), 4, "its last words: two", "gaia mcp logs 'my x'"),
-        (sh("echo no daemon >&2; echo >&2; echo See docker run --help. >&2; exit 1"), 4, "words: no daemon", "logs"),
+        (sh("echo one >&2; echo two >&2; exit 3"), 4, "the last line of its stderr: two", "gaia mcp logs 'my x'"),
+        (sh("echo no daemon >&2; echo >&2; echo See docker run --help. >&2; exit 1"), 4, "stderr: no daemon", "logs"),
         (
             sh("echo 'Usage: x --stdio'; cat >/dev/null"),
             5,
@@ -222,7 +222,7 @@ def sh(script: str, **options: object) -> dict[str, object]:
         (
             sh("echo waiting for db >&2; cat >/dev/null"),
             5,
-            "within 1.5 s; its log ends: waiting for db",
+            "within 1.5 s; the last line of its stderr: waiting for db",
             "a first start may download",
         ),
         (sh("kill -9 $$"), 4, "was ended by SIGKILL at its start", "gaia mcp show 'my x'"),

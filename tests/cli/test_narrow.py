@@ -161,7 +161,7 @@ def test_no_summary_of_a_command_is_cut_on_a_narrow_terminal(files: Gaia) -> Non
     ran = subprocess.run(
         [BIN / "gaia", "--help"], capture_output=True, env={**files.environ, "COLUMNS": "40"}, check=True
     )
-    assert "call and test them, and serve agents." in " ".join(ran.stdout.decode().split())
+    assert "call and test MCP servers, and serve agents." in " ".join(ran.stdout.decode().split())
 
 
 def test_an_example_stays_whole_on_a_narrow_terminal(files: Gaia) -> None:

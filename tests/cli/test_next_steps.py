@@ -248,7 +248,7 @@ def test_a_placeholder_of_one_of_several_servers_is_filled_in_under_its_name(gai
     (line,) = lines_in(gaia("add", "@two.json").stderr)
 
     assert line == ["add", "fails", "@two.json", "--env", "SOME_KEY=VALUE"]
-    assert "its last words: its key: " in gaia(*line[:-1], "SOME_KEY=abcdefgh").stderr
+    assert "the last line of its stderr: its key: " in gaia(*line[:-1], "SOME_KEY=abcdefgh").stderr
 
 
 def test_a_file_that_is_missing_is_told_from_text_that_begins_like_one(gaia: Gaia) -> None:

@@ -166,8 +166,8 @@ def test_secrets_that_others_may_read_are_remarked_on(project: Gaia) -> None:
     secrets.chmod(0o644)
     told = project("list", *CONFIG).stderr
     assert told == (
-        "note: prototype.secrets.yaml holds secrets, and others may read it; "
-        "make it private with: chmod 600 prototype.secrets.yaml\n"
+        "note: prototype.secrets.yaml contains secrets, and other users may read it; "
+        "restrict it with: chmod 600 prototype.secrets.yaml\n"
     )
     assert project("add", "x", *CONFIG, "--no-check", "--env", f"TOKEN={KEY}", "--", "x").code == 0
     assert secrets.stat().st_mode & 0o777 == 0o600

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Gaia
 
-OWN = "the error is the server's own; report it to its author"
+OWN = "the error comes from the server; report it to its author"
 SAMPLED = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
-LOG = "its log may show why: gaia mcp logs fs"
+LOG = "its stderr log may show why: gaia mcp logs fs"
 
 
 @pytest.fixture(autouse=True)
@@ -72,10 +72,10 @@ def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     error = refused("tools/list", text="ACME_TOKEN is not set")
     ended = ServerExitedError("fs", "at its start", 1, "a\nb", last_words="ACME_TOKEN is not set")
 
-    advised = "the server speaks of ACME_TOKEN; set it with: gaia mcp edit fs --env ACME_TOKEN=VALUE"
+    advised = "the server mentions ACME_TOKEN; set it with: gaia mcp edit fs --env ACME_TOKEN=VALUE"
     assert (hint_for(error), hint_for(ended)) == (advised, advised)
     assert hint_for(refused("tools/list", text="set A_KEY, B_KEY and C_KEY")).startswith(
-        "the server speaks of A_KEY, B_KEY and C_KEY; set it with: gaia mcp edit fs --env A_KEY=VALUE --env B_KEY"
+        "the server mentions A_KEY, B_KEY and C_KEY; set it with: gaia mcp edit fs --env A_KEY=VALUE --env B_KEY"
     )
     monkeypatch.setenv("ACME_TOKEN", "x")
     assert hint_for(error).endswith(": gaia mcp edit fs --env ACME_TOKEN")
@@ -86,7 +86,7 @@ def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     Typed.begin("add", None)
     Typed.words = ["mcp", "add", "fs", "--", "fs-server"]
     assert hint_for(error).endswith(
-        "nothing was saved; try again with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server"
+        "nothing was saved; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server"
     )
 
 
@@ -97,7 +97,7 @@ def test_an_error_is_explained_by_the_log_or_is_the_servers_own(asked: str) -> N
     assert after_error(refused(asked, is_logged=True)) == LOG
     Typed.begin("add", None)
     assert after_error(refused(asked, is_logged=True)) == f"nothing was saved; {LOG}"
-    own = "nothing was saved; the error is the server's own; save it as it is with --no-check"
+    own = "nothing was saved; the error comes from the server; save it as it is with --no-check"
     assert after_error(refused(asked)) == own
 
 
@@ -113,7 +113,7 @@ def test_an_error_is_explained_by_the_log_or_is_the_servers_own(asked: str) -> N
 )
 def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, listed: str) -> None:
     """Ours: its list has what it has; any other error of the same request is its own."""
-    assert after_error(refused(asked, code)) == f"see what it has with: gaia mcp {listed} fs"
+    assert after_error(refused(asked, code)) == f"list its {listed} with: gaia mcp {listed} fs"
     assert after_error(refused(asked, 1)) == OWN
     assert after_error(refused(asked, 1, is_logged=True)) == LOG
 
@@ -133,29 +133,31 @@ def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, liste
 )
 def test_a_server_without_a_network_is_shown(said: str) -> None:
     """Ours: its arguments are not at fault, nor is its author; the addresses in its entry may be."""
-    where = "the server could not open a connection of its own; see what it is given with: gaia mcp show fs"
+    where = "the server could not open a network connection; show its entry with: gaia mcp show fs"
     assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == where
     assert after_error(refused("tools/list", text=said, is_logged=True)) == where
 
-    late = DeadlineError("fs", "at its start", 30, noise=f"its log ends: {said}")
+    late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
     assert hint_for(late) == where
     ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
     assert hint_for(ended) == where
 
     Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
-    assert after_failure("fs", "read", said, {}).endswith("; check the network, and what its command is given")
+    assert after_failure("fs", "read", said, {}).endswith(
+        "; check the network, and the arguments and variables of its command"
+    )
     Typed.begin("add", None)
     for error in (refused("tools/list", text=said), late, ended):
-        assert hint_for(error).endswith(" of its own; save it as it is with --no-check")
+        assert hint_for(error).endswith(" a network connection; save it as it is with --no-check")
 
 
 def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
     """Ours: what a tool without parameters takes is nothing to look up, but what it does is."""
     schema = {"properties": {"file_path": {}}}
     looked_up = "gaia mcp call fs read --help"
-    assert after_failure("fs", "read", "no such file", schema) == f"see what it takes: {looked_up}"
-    assert after_failure("fs", "read", "FILE_PATH must be absolute", schema) == f"see what it takes: {looked_up}"
-    assert after_failure("fs", "read", "no such file", {}) == f"see what it does: {looked_up}"
+    assert after_failure("fs", "read", "no such file", schema) == f"show its parameters: {looked_up}"
+    assert after_failure("fs", "read", "FILE_PATH must be absolute", schema) == f"show its parameters: {looked_up}"
+    assert after_failure("fs", "read", "no such file", {}) == f"show its description: {looked_up}"
     assert after_failure("fs", "read", "ACME_TOKEN is not set", schema).endswith(" edit fs --env ACME_TOKEN=VALUE")
 
 
@@ -167,9 +169,9 @@ def test_an_exception_of_an_agent_is_traced(monkeypatch: pytest.MonkeyPatch) -> 
     def hint(said: str, *, is_agent: bool = True) -> str:
         return after_failure("./notes.py", "add", said, {}, is_agent=is_agent)
 
-    traced = f"see where its code raised this with: gaia {' '.join(line)} --debug"
+    traced = f"show the traceback with: gaia {' '.join(line)} --debug"
     assert {hint("KeyError: 'inner'"), hint("ValueError")} == {traced}
-    looked_up = "see what it does: gaia mcp call ./notes.py add --help"
+    looked_up = "show its description: gaia mcp call ./notes.py add --help"
     assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
     monkeypatch.setattr(Typed, "words", [*line, "--debug"])
     assert hint("KeyError: 'inner'") == looked_up
@@ -194,7 +196,7 @@ def test_a_server_without_a_place_is_tried_again() -> None:
 def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:
     """Ours: in the words of FastMCP. Its tools that ask fail in a revision without requests of the server's own."""
     said = "elicitation via server-initiated requests is unavailable on 2026-07-28 connections."
-    keep = "it asks in revisions before 2026-07-28 alone; keep to one with: gaia mcp"
+    keep = "it can ask only in revisions before 2026-07-28; use an older one with: gaia mcp"
     assert after_failure("fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
 
     Typed.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
@@ -204,7 +206,7 @@ def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:
 
 def test_a_tool_that_was_refused_may_have_been_given_wrong_arguments() -> None:
     """Ours: many servers answer so where a file or a record is not there."""
-    advised = "check the arguments, or report it to its author; see what they mean: gaia mcp tools fs"
+    advised = "check the arguments, or report it to its author; show its parameters: gaia mcp tools fs"
     assert after_error(refused("tools/call", -32603, text="open /x: no such file or directory")) == advised
 
 
@@ -224,7 +226,7 @@ def test_the_hint_of_an_internal_error_leads_on(gaia: Gaia, command: str) -> Non
     gaia.write({name: entry_of("list-errors", *given) for name, given in words.items()})
 
     ran = gaia(command, "s")
-    assert (ran.code, ran.errors[-1]) == (6, "hint: its log may show why: gaia mcp logs s")
+    assert (ran.code, ran.errors[-1]) == (6, "hint: its stderr log may show why: gaia mcp logs s")
     assert "no workspace is open" in gaia("logs", "s").stdout
     ran = gaia(command, "silent")
     assert (ran.code, ran.errors[-1]) == (6, f"hint: {OWN}")
@@ -236,11 +238,11 @@ def test_a_server_that_add_refuses_is_explained(gaia: Gaia) -> None:
     words = ["--", start["command"], *start["args"]]
 
     ran = gaia("add", "s", *words, "no", "no workspace is open")
-    assert (ran.code, ran.errors[-1]) == (6, "hint: nothing was saved; its log may show why: gaia mcp logs s")
+    assert (ran.code, ran.errors[-1]) == (6, "hint: nothing was saved; its stderr log may show why: gaia mcp logs s")
     assert "no workspace is open" in gaia("logs", "s").stdout
     ran = gaia("add", "t", *words, "the variable ACME_TOKEN is not set")
     assert ran.code == 6
-    assert "try again with: gaia mcp add t --env ACME_TOKEN=VALUE -- " in ran.errors[-1]
+    assert "set it with: gaia mcp add t --env ACME_TOKEN=VALUE -- " in ran.errors[-1]
 
 
 def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) -> None:
@@ -319,7 +321,7 @@ def test_a_server_that_misses_a_model_is_given_one(
         ({"requiredCapabilities": {"sampling": {}}}, SAMPLED),
         (
             {"requiredCapabilities": {"sampling": {"tools": {}}}},
-            "it needs a client whose model can use tools, or see other servers",
+            "it needs a client that supports sampling with tools or context",
         ),
         ({"requiredCapabilities": {"sampling": 5}}, OWN),
         ({"requiredCapabilities": {"roots": {}}}, OWN),

@@ -133,7 +133,7 @@ def test_a_mistaken_name_shows_all_tools_and_remembers_them(gaia: Gaia, cache: P
 
 def test_what_is_saved_without_connecting_names_the_command_that_makes_it_known(gaia: Gaia) -> None:
     """Ours: TAB and `search` never connect, and no server is started unasked."""
-    known = "note: TAB and search know its tools after: gaia mcp tools {}\n"
+    known = "note: completion and search include its tools after: gaia mcp tools {}\n"
     entry = entry_of("good-handshake")
     command = [entry["command"], *entry["args"]]
 
@@ -141,7 +141,7 @@ def test_what_is_saved_without_connecting_names_the_command_that_makes_it_known(
     assert gaia("import", "-", stdin=json.dumps({"b": entry})).stderr == known.format("b")
     gaia("disable", "a", "b")
     both = gaia("enable", "a", "b")
-    assert both.stderr == "note: TAB and search know their tools after: gaia mcp tools a b\n"
+    assert both.stderr == "note: completion and search include their tools after: gaia mcp tools a b\n"
     assert gaia("tools", "a", "b").code == 0
     assert gaia("enable", "a", "b").stderr == ""
     assert gaia("add", "c", "--", *command).stderr == ""
@@ -164,4 +164,4 @@ def test_a_renamed_server_stays_known(gaia: Gaia) -> None:
     assert (ran.code, ran.stderr) == (0, "")
     assert "good echo" in gaia("search", "echo").stdout
     changed = gaia("edit", "good", "--no-check", "--", "prog")
-    assert changed.stderr == "note: TAB and search know its tools after: gaia mcp tools good\n"
+    assert changed.stderr == "note: completion and search include its tools after: gaia mcp tools good\n"

@@ -61,7 +61,7 @@ def test_a_server_that_is_not_offered_is_refused_before_it_is_started(scoped: Ga
     refused = scoped("call", "terraform", "greet", "name=x", "--stage", "a b", "--as", "x'y")
     assert refused.errors == [
         """error: server 'terraform' is not offered to agent "x'y" at stage 'a b'""",
-        """hint: see what is offered with: gaia mcp tools --stage 'a b' --as 'x'"'"'y'""",
+        """hint: list the available tools with: gaia mcp tools --stage 'a b' --as 'x'"'"'y'""",
     ]
     assert scoped("logs", "never").stdout == ""
     assert json.loads(scoped("call", "build", "echo", "text=x", "--stage=deploy").stdout) == {"text": "x"}

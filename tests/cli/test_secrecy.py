@@ -219,7 +219,7 @@ def test_what_is_no_secret_stays_readable(gaia: Gaia) -> None:
 
 
 def test_what_a_tool_returns_is_the_users_own(gaia: Gaia) -> None:
-    """Ours: what was asked for is printed as it came; only a failure, which goes into logs, is masked."""
+    """Ours: what was asked for is printed unchanged; only a failure, which goes into logs, is masked."""
     gaia.use("good-handshake", env={"API_TOKEN": "hunter22hunter"})
 
     ran = gaia("call", "good-handshake", "environment", "--json")

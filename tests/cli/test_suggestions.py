@@ -45,7 +45,7 @@ def test_what_was_meant_is_named(demo: Gaia, words: tuple[str, ...], code: int, 
 
 def test_nothing_is_suggested_that_is_far_off(demo: Gaia) -> None:
     """Ours: then it is said where to look."""
-    assert demo("call", "xyz", "greet").errors[1] == "hint: see the names with: gaia mcp list"
+    assert demo("call", "xyz", "greet").errors[1] == "hint: list the servers with: gaia mcp list"
     assert demo("call", "demo", "zzz").errors[1] == "hint: see its tools with: gaia mcp tools demo"
     assert demo("prompt", "demo", "zzz").errors[1] == "hint: see its prompts with: gaia mcp prompts demo"
     assert demo("read", "demo", "zzz").errors[1] == "hint: see its resources with: gaia mcp resources demo"
@@ -58,7 +58,8 @@ def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
     config = ("--config", str(demo.config))
 
     assert (
-        demo("call", "xyz", "greet", *config).errors[1] == f"hint: see the names with: gaia mcp list {' '.join(config)}"
+        demo("call", "xyz", "greet", *config).errors[1]
+        == f"hint: list the servers with: gaia mcp list {' '.join(config)}"
     )
     assert demo("tools", *config, "demo").code == 0
     told = demo("call", "demo", "zzz", *config).errors[1]

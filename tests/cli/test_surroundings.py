@@ -216,4 +216,4 @@ def test_what_keeps_a_person_waiting_is_told_and_taken_away(gaia: Gaia, term: st
     assert unsafe(seen) == []
     left = seen.rpartition("\r\x1b[K")[2].splitlines()
     assert [line[:6] for line in left] == ["error:", "hint: "]
-    assert left[0].endswith("; its log ends: resolving \\x1b[31m packages")
+    assert left[0].endswith("; the last line of its stderr: resolving \\x1b[31m packages")

@@ -124,7 +124,7 @@ def test_a_command_after_two_dashes_comes_with_the_tool_before_them(gaia: Gaia) 
     forgotten = gaia("call", "--", *command)
 
     assert ran.json["content"] == [{"type": "text", "text": '{"text": "hi"}'}]
-    assert (forgotten.code, forgotten.errors[0]) == (2, f"error: which tool of {HANDSHAKE!r}?")
+    assert (forgotten.code, forgotten.errors[0]) == (2, f"error: no tool of {HANDSHAKE!r} given")
 
 
 @pytest.mark.parametrize("command", ["prompt", "read"])
@@ -175,7 +175,9 @@ def test_a_configured_name_wins_over_a_file_with_a_remark(notes: Gaia) -> None:
     ran = notes("call", "notes.py", "echo", "text=hi")
 
     assert (ran.code, ran.json) == (0, {"text": "hi"})
-    assert ran.stderr == "note: 'notes.py' is a configured server, and it is used; the file is ./notes.py\n"
+    assert (
+        ran.stderr == "note: 'notes.py' is the name of a saved server, which is used; for the file, type ./notes.py\n"
+    )
     assert notes("call", "./notes.py", "add", "text=hi").stdout.strip() == "added hi"
     assert notes("call", "demo", "echo", "text=hi").stderr == ""
 
@@ -212,7 +214,7 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
     [
         (("tools", ""), 3, "no server '' in ", "the name is empty"),
         (("tools", "   "), 3, "no server ' ' in ", "the name is empty"),
-        (("tools", "nope"), 3, "no server 'nope' in ", "see the names with: gaia mcp list"),
+        (("tools", "nope"), 3, "no server 'nope' in ", "list the servers with: gaia mcp list"),
         (
             ("tools", "gmcp", "serve", "x y"),
             3,
@@ -228,7 +230,7 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
         (("tools", "nope", "-y"), 2, "no such option: -y", "see: gaia mcp tools --help"),
         (("tools", "gmcp"), 3, "no server 'gmcp' in ", "it is a program; run it with: gaia mcp tools -- gmcp"),
         (("tools", "env"), 3, "no server 'env' in ", "it is a program; run it with: gaia mcp tools -- env"),
-        (("call", "cat", "x"), 3, "no server 'cat' in ", "see the names with: gaia mcp list"),
+        (("call", "cat", "x"), 3, "no server 'cat' in ", "list the servers with: gaia mcp list"),
         (("tools", "localhost:80/mcp"), 3, "no server ", "gaia mcp tools http://localhost:80/mcp"),
         (("call", "./gone.py", "x"), 3, "agent './gone.py' does not exist: there is no file './gone.py'", "check"),
         (("call", "./notes.py:Nots", "x"), 3, "agent './notes.py:Nots' does not exist: ", "did you mean 'Notes'?"),
@@ -241,7 +243,7 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
         (("tools", "./nope"), 4, "server './nope' could not be started: './nope' does not exist", "check"),
         (("tools", "x | y"), 3, "server 'x | y': the command line uses shell syntax ('|')", "gaia mcp tools -- sh -c"),
         (("tools", "A=1 x"), 4, "server 'A=1 x' could not be started: 'A=1' was not found", "-- env A="),
-        (("call", "./notes.py"), 2, "which tool of './notes.py'?", "gaia mcp tools ./notes.py"),
+        (("call", "./notes.py"), 2, "no tool of './notes.py' given", "gaia mcp tools ./notes.py"),
         (("call", "./notes.py", "nope"), 7, "server './notes.py' has no tool 'nope'", "gaia mcp tools ./notes.py"),
         (("show", "one", "two"), 3, "no server 'one' in ", "gaia mcp list"),
         (("show", "demo", "two"), 2, "one server at a time, not also 'two'", "gaia mcp show --help"),
@@ -272,7 +274,7 @@ def test_a_server_that_is_no_agent_is_told_how_to_be_run(gaia: Gaia) -> None:
         3,
         [
             "error: agent './server.py' contains no agent class",
-            "hint: if it is a server by itself, run it with: gaia mcp tools -- python ./server.py",
+            "hint: if it is an MCP server, run it with: gaia mcp tools -- python ./server.py",
         ],
     )
 

@@ -57,7 +57,7 @@ def test_calling_what_is_excluded_is_refused_with_the_command_that_includes_it(c
 
     assert (refused.code, refused.errors[0]) == (8, EXCLUDED)
     way = "gaia mcp edit demo --only greet --only '*_time' --only fail --only add"
-    assert refused.errors[1] == f"hint: use it too with: {way}"
+    assert refused.errors[1] == f"hint: include it with: {way}"
     assert as_json.json["error"]["kind"] == "tool-excluded"
     assert unknown.code == 7
     assert "did you mean 'greet'?" in unknown.stderr
@@ -69,7 +69,7 @@ def test_calling_what_is_excluded_is_refused_with_the_command_that_includes_it(c
     excluded = chosen("call", "demo", "fail")
     assert excluded.errors == [
         "error: tool 'fail' of 'demo' is excluded by the 'excludeTools' of its entry",
-        "hint: use it too with: gaia mcp edit demo --unset excludeTools",
+        "hint: include it with: gaia mcp edit demo --unset excludeTools",
     ]
     assert chosen("edit", "demo", "--unset", "excludeTools").code == 0
     assert chosen("call", "demo", "fail").code == 9
@@ -86,7 +86,7 @@ def test_the_hint_keeps_the_rest_of_the_choice(gaia: Gaia, entry: dict[str, Any]
     """Ours: a long choice is dropped as a whole, since nobody types it again."""
     gaia.write({"demo": {**DEMO, **entry}})
 
-    assert gaia("call", "demo", "add", "a=1", "b=2").errors[1] == f"hint: use it too with: gaia mcp edit demo {way}"
+    assert gaia("call", "demo", "add", "a=1", "b=2").errors[1] == f"hint: include it with: gaia mcp edit demo {way}"
 
 
 def test_a_test_and_a_lock_see_what_is_used(chosen: Gaia) -> None:

@@ -113,7 +113,7 @@ def test_a_server_of_fastmcp_is_used_in_the_stateless_era(urls: dict[str, str], 
     asked = gaia("call", "web", "ask", "--answer", "value=Ada")
     assert asked.code == 9
     fixed = "gaia mcp edit web --protocol 2025-11-25"
-    assert asked.errors[-1] == f"hint: it asks in revisions before 2026-07-28 alone; keep to one with: {fixed}"
+    assert asked.errors[-1] == f"hint: it can ask only in revisions before 2026-07-28; use an older one with: {fixed}"
     assert gaia(*fixed.split()[2:]).code == 0
     asked = gaia("call", "web", "ask", "--answer", "value=Ada")
     assert (asked.code, asked.stdout) == (0, "Hello, Ada!\n"), asked.stderr

@@ -38,7 +38,7 @@ def _encoded(letter: str) -> str:
 def _host_in_words(url: str) -> str:
     host = host_of(url)
     if not host:
-        return "it names no host"
+        return "it has no host"
     ascii_form = _in_ascii(host)
     return f"on {whole(host)}" if ascii_form == host else f"on {whole(host)}, which is {ascii_form} in ASCII"
 

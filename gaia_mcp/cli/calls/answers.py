@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # A tool that asks until it gets another answer would not end: a script always gives the same.
 MAX_ANSWERED = 100
 HOW_TO_ANSWER = "write --answer key=value or --answer key:=JSON"
-HOW_TO_LIST = "--answers takes a file with a JSON object, such an object, or - for stdin"
+HOW_TO_LIST = "--answers takes a JSON object, a file with one, or - for stdin"
 # What the answer to a question about a URL may be.
 ACTIONS = ("accept", "decline", "cancel")
 
@@ -66,7 +66,7 @@ class Answers:
         if not unused:
             return ""
         meant = did_you_mean(unused[0], self._asked) if self._asked else ""
-        return f"no question took {', '.join(map(repr, unused))}" + (f"; {meant}" if meant else "")
+        return f"no question used {', '.join(map(repr, unused))}" + (f"; {meant}" if meant else "")
 
 
 def read_answers(words: Sequence[str], listed: str | None) -> Answers:

@@ -28,7 +28,7 @@ ACCEPTED = {"action": "accept"}
 DECLINED = {"action": "decline"}
 CANCELLED = {"action": "cancel"}
 MESSAGE_CHARS = 1000
-NO_ANSWER = "no answer is given, and no person can be asked"
+NO_ANSWER = "no answer is given, and there is no terminal to ask on"
 
 
 def answered(
@@ -140,7 +140,7 @@ class _Asked(NamedTuple):
             except SchemaError:
                 continue
             if problems:
-                told = f"{self.told}, and the answer for {key!r} does not fit: {problems[0]}"
+                told = f"{self.told}, and the answer for {key!r} is invalid: {problems[0]}"
                 hint = f"write {shlex.join(self._words([key]))}"
                 raise UnansweredError(self.server, told, self.params, hint=hint)
 
@@ -148,7 +148,7 @@ class _Asked(NamedTuple):
         """The error for a question that neither the script nor a person answers."""
         if self.is_url:
             host = self.site
-            told = f"{self.told}, and to open {f'a URL on {host}' if host else 'what is not a site'}; {NO_ANSWER}"
+            told = f"{self.told}, and to open {f'a URL on {host}' if host else 'an invalid URL'}; {NO_ANSWER}"
             hint = again("once you have opened it, answer", "--answer", f"{host}=accept") if host else "use a terminal"
             return UnansweredError(self.server, told, self.params, hint=hint)
         known = properties_of(self.schema)
@@ -165,7 +165,7 @@ class _Asked(NamedTuple):
     def _counted(self, answer: dict[str, Any]) -> dict[str, Any]:
         if self.answers.count():
             return answer
-        told = f"asks without end: {MAX_ANSWERED} questions were answered, and the next is {self.message!r}"
+        told = f"keeps asking: {MAX_ANSWERED} questions were answered, and the next is {self.message!r}"
         raise UnansweredError(self.server, told, self.params, hint="answer on a terminal, or report it to its author")
 
 
@@ -176,7 +176,7 @@ def _by_person(asked: _Asked, ask: Ask) -> dict[str, Any]:
     to_stderr("  (n declines, Ctrl-D cancels)")
     try:
         if asked.is_url:
-            question = "Have you opened it, and is all done there?" if asked.is_first else "Will you open it yourself?"
+            question = "Have you opened it and finished there?" if asked.is_first else "Will you open it yourself?"
             is_opened = _is_confirmed(question, ask, default=False)
             answer = ACCEPTED if is_opened else DECLINED
         else:
@@ -208,7 +208,7 @@ def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:
         return DECLINED
     required = required_of(asked.schema)
     if any(name not in required for name in fields):
-        to_stderr("  (an empty line takes the default, - leaves a field out that is not required)")
+        to_stderr("  (Enter takes the default, - omits a field that is not required)")
     # What the script has answered is not asked again.
     content = asked.answers.content(asked.schema) if asked.answers.are_given else {}
     for name, field in fields.items():

@@ -57,7 +57,7 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
         raise typer.Abort from None
     if asked:
         words = [*plan.words, *(_as_word(key, value) for key, value in asked.items())]
-        remark(f"the same without questions: {to_type('call', server, tool.name, *words)}")
+        remark(f"the same command without prompts: {to_type('call', server, tool.name, *words)}")
     return plan._replace(base={**plan.base, **asked})
 
 

@@ -51,7 +51,7 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
     check_utf8((tool, *given))
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
-        raise UsageError("--args and a JSON object exclude each other", hint="leave --args out")
+        raise UsageError("--args and a JSON object cannot be used together", hint="leave --args out")
     return Plan(entry, tool, given, base_arguments(args), args is not None and args.startswith(("@", "-")))
 
 
@@ -96,7 +96,7 @@ def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[Serv
                 raise store.unknown(server) from None
             raise
     if not rest:
-        raise UsageError(f"which tool of {entry.name!r}?", hint=f"see its tools with: {to_type('tools', entry.name)}")
+        raise UsageError(f"no tool of {entry.name!r} given", hint=f"see its tools with: {to_type('tools', entry.name)}")
     if rest[0].startswith("-"):
         raise option_unknown(rest[0])
     return entry, rest[0], rest[1:]

@@ -41,4 +41,4 @@ def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
         f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
     ]
     if problems:
-        raise ArgumentsError(server, name, problems, hint=f"it takes {signature_of(known[name])}", offer="prompt")
+        raise ArgumentsError(server, name, problems, hint=f"its signature: {signature_of(known[name])}", offer="prompt")

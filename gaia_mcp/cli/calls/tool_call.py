@@ -69,7 +69,7 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
         arguments = checked_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
     except SchemaError as problem:
         which = f"the input schema of {tool.name!r} of server {server!r}"
-        remark(f"{which} cannot be used, so the arguments go unchecked: {problem}")
+        remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
         return arguments
     except (ArgumentsError, UsageError):
         # Its hint leads to the help page of the tool, which reads the cache.

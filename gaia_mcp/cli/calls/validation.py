@@ -93,7 +93,7 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
     keys = {re.split(r"[.\[]", problem.where)[0] for problem in found if re.search(r"[.\[]", problem.where)}
     if len(keys) != 1 or (described := properties_of(schema).get(key := keys.pop())) is None:
         return ""
-    hint = f"it takes {key}: {members_in_words(described, schema)}"
+    hint = f"the type of {key}: {members_in_words(described, schema)}"
     return hint if hint.endswith("}") and len(hint) <= lines * LINE_CHARS - len("hint: ") else ""
 
 
@@ -101,7 +101,7 @@ def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
     """What the tool takes, in so many lines; what does not fit is on the tool's help page."""
     from gaia_mcp.toolspec.in_words import signature
 
-    begun = "it takes "
+    begun = "its signature: "
     room = lines * LINE_CHARS - len("hint: ") - len(begun)
     if len(whole := signature(tool, schema)) <= room:
         return begun + whole

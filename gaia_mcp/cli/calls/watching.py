@@ -92,7 +92,7 @@ class Watcher:
         elif isinstance(event, NotGranted):
             self._not_granted.add(event.kind)
             name = self._session.entry.name
-            remark(f"server {name!r} declares that it announces changes of its {event.kind}, and does not")
+            remark(f"server {name!r} declares listChanged for its {event.kind}, but does not send it")
         elif isinstance(event, SubscriptionEnded):
             _print(moment, "subscription-ended", f"no longer subscribed to {event.uri}", {"uri": event.uri})
         elif isinstance(event, ResourceUpdated):

@@ -141,4 +141,4 @@ def _seen_schema(entry: ServerEntry, tool: str) -> Any:
 
 
 def _how_to_see(server: str, tool: str) -> str:
-    return f"see what it takes: {to_type('call', server, tool, more='--help')}"
+    return f"show its parameters: {to_type('call', server, tool, more='--help')}"

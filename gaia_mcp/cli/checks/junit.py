@@ -49,7 +49,7 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
                 ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {check.detail}"
         for name in report.skipped:
             case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
-            ElementTree.SubElement(case, "skipped", message=f"not done, since {report.failures[0].name!r} failed")
+            ElementTree.SubElement(case, "skipped", message=f"skipped, since {report.failures[0].name!r} failed")
         if report.stderr_tail:
             ElementTree.SubElement(suite, "system-err").text = report.stderr_tail
     for element in root.iter():

@@ -36,7 +36,7 @@ class LockedTools:
         where = lock_path(path)
         servers = read_lock(where)
         if servers is None:
-            raise ConfigFileError(where, "does not exist", hint=f"write it with: {to_type('lock', more='NAME...')}")
+            raise ConfigFileError(where, "does not exist", hint=f"create it with: {to_type('lock', more='NAME...')}")
         return cls(where, servers)
 
     @property
@@ -105,7 +105,7 @@ def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractE
 
     summary = ", ".join(map(str, changes))
     again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())
-    hint = f"read what has changed; to approve it: {again}"
+    hint = f"review the changes; to approve them: {again}"
     return ContractError(server, f"does not match {path}: {summary}", as_objects(changes), hint=hint)
 
 

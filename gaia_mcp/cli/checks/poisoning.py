@@ -57,7 +57,7 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
     if odd := [tool.name for tool in tools if not _RECOMMENDED.fullmatch(tool.name)]:
         problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
     if alike := [tool.name for tool in tools if looks_like_another(tool.name)]:
-        problems.append(f"with letters that look like others: {', '.join(map(ascii, alike))}")
+        problems.append(f"with letters that look like other letters: {', '.join(map(ascii, alike))}")
     taken: dict[str, list[str]] = {}
     for tool in tools:
         known_alike = (one for one in known.get(folded_name(tool.name), ()) if one.server != server)
@@ -66,7 +66,7 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
     for others, names in taken.items():
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         what = "a tool" if len(names) == 1 else "tools"
-        problems.append(f"{', '.join(names[:MAX_NAMED])}{more} may be taken for {what} of {others}")
+        problems.append(f"{', '.join(names[:MAX_NAMED])}{more} may be mistaken for {what} of {others}")
     return (WARN, "; ".join(problems)) if problems else (OK, "as recommended")
 
 

@@ -124,7 +124,7 @@ class _Checker:
             # After a signal to the group, some processes end later than others. They count as left behind only by a
             # server that ended by itself.
             if stopped.how in ("on SIGTERM", "on SIGKILL"):
-                outcome, detail = WARN, f"it did not end with its input, and was stopped {stopped.how}"
+                outcome, detail = WARN, f"it did not exit when its stdin was closed, and was stopped {stopped.how}"
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self.report.add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
@@ -253,7 +253,7 @@ class _Checker:
             if tool.output_schema is not None and (
                 found := validation_errors(tool.output_schema, result.get("structuredContent"), self.deadline)
             ):
-                problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
+                problem = f"answered {tool.name} with a result that does not match its output schema: {found[0]}"
                 raise RemoteProtocolError(self.session.entry.name, problem, hint="report it to its author")
         except SchemaCostError as cost:
             unchecked.append(f"result not checked: the output schema: {cost}")

@@ -83,27 +83,29 @@ SETTINGS = {"cls": AddCommand}
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Name of the new server. Default: made of what follows.", show_default=False),
+    typer.Argument(
+        metavar="[NAME]", help="Name of the new server. Default: derived from what follows.", show_default=False
+    ),
 ]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar='{"COMMAND LINE" | -- COMMAND [ARG...] | URL | JSON | @FILE | - | REGISTRY/NAME[@VERSION]}',
-        help="What starts it, without a shell, or reaches it; its entry, as READMEs show it; its name in a registry.",
+        help="Its command, run without a shell; its URL; its entry as READMEs show it; or its name in a registry.",
         show_default=False,
     ),
 ]
 EntryOption = Annotated[
     str | None,
     typer.Option(
-        "--entry", metavar="JSON", help="Take the whole entry as JSON; also: --json '{…}'.", show_default=False
+        "--entry", metavar="JSON", help="Read the whole entry from JSON; also: --json '{…}'.", show_default=False
     ),
 ]
 TransportOption = Annotated[
     str | None,
     typer.Option(
         "--transport", "-t", metavar="{stdio|http|sse|rpc}",
-        help="Reach it this way only. Default for a URL: found out.",
+        help="Use only this transport. Default for a URL: detected.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -111,7 +113,7 @@ ViaOption = Annotated[
     str | None,
     typer.Option(
         "--via", metavar="{npm|pypi|nuget|oci|http|sse}", show_default=False,
-        help="Of what a registry offers, take this. Default: what runs here.",
+        help="Use this package type or remote of a registry server. Default: one that runs here.",
     ),
 ]  # fmt: skip
 ScopeOption = Annotated[str | None, typer.Option("--scope", "-s", hidden=True)]
@@ -219,7 +221,7 @@ def add(
     tried = [UNTRIED] * len(entries) if no_check else tried_all(servers, entries, invocation.deadline())
     store.add(*entries, replace=[each.name for each in entries] if force else [])
     if scope not in (None, "user"):
-        remark("there are no scopes here: it is saved for all folders; --config .mcp.json saves it for this project")
+        remark("--scope has no effect: it is saved for all folders; --config .mcp.json saves it for this project")
     _remark(servers, entries, is_trusting=bool(trust_hints))
     _print(store.path, [each.name for each in entries], tried)
 
@@ -241,7 +243,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
         warn_of_patterns(entry)
         if entry.trusts_hints and not is_trusting:
             undo = to_type("edit", entry.name, more="--no-trust-hints")
-            remark(f"its entry has what {entry.name!r} says of its tools believed; undo it with: {undo}")
+            remark(f"its entry trusts the tool annotations of {entry.name!r}; undo it with: {undo}")
     remark_on_retries(entries)
     remark_on_unseen(entries)
 

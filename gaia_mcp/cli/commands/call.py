@@ -41,11 +41,11 @@ ArgsOption = Annotated[
     ),
 ]
 InteractiveOption = Annotated[
-    bool, typer.Option("--interactive", "-i", help="Ask for the arguments that are not given, on a terminal.")
+    bool, typer.Option("--interactive", "-i", help="Ask for missing arguments on the terminal.")
 ]
 LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool matches the lock file.")]
 ReadOnlyOption = Annotated[
-    bool, typer.Option("--read-only", help="Refuse unless the tool says that it only reads, and is trusted.")
+    bool, typer.Option("--read-only", help="Refuse unless the tool is marked read-only and trusted.")
 ]
 
 

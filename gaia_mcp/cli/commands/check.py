@@ -98,7 +98,7 @@ def check(
     if (given.assignments or given.base is not None or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL")
     if not names and not typed.after and not every:
-        raise UsageError("which server?", hint=f"name one, or {again('test all of them', '--all')}")
+        raise UsageError("no server given", hint=f"name one, or {again('test all of them', '--all')}")
     call = (
         CallWanted(call_tool, given.assignments, {**base_arguments(args), **(given.base or {})})
         if call_tool is not None

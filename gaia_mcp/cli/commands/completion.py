@@ -16,13 +16,13 @@ ShellArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[bash|zsh|fish|powershell]",
-        help="Default: the shell that this is typed in.",
+        help="Default: the current shell.",
         show_default=False,
         autocompletion=shell_names,
     ),
 ]
 InstallOption = Annotated[bool, typer.Option("--install", help="Install the script where that shell looks for it.")]
-UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Remove the script again.")]
+UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Remove the installed script.")]
 
 COMMON = (JSON,)
 
@@ -44,7 +44,7 @@ def completion(
     from gaia_mcp.cli.status import UsageError
 
     if install and uninstall:
-        raise UsageError("--install and --uninstall exclude each other", hint="choose one of them")
+        raise UsageError("--install and --uninstall cannot be used together", hint="choose one of them")
     chosen = _chosen(shell)
     if not install and not uninstall:
         if invocation.as_json:
@@ -58,11 +58,11 @@ def completion(
     there = shellfiles.places(chosen, os.environ)
     if install:
         changed = shellfiles.install(chosen, there)
-        then = f"; it is read by a new {chosen}, or now with: {there.then}"
-        nothing = f"completion for {chosen} was installed already"
+        then = f"; start a new {chosen} to use it, or type: {there.then}"
+        nothing = f"completion for {chosen} is already installed"
     else:
         changed = shellfiles.uninstall(there, shellfiles.start_files(chosen, there, os.environ))
-        then, nothing = "", f"completion for {chosen} was not installed"
+        then, nothing = "", f"completion for {chosen} is not installed"
     verb = "wrote" if install else "removed it from"
     said = f"{verb} {', '.join(shown(path) for path in changed)}" if changed else nothing
     facts = {"shell": chosen, "changed": [str(path) for path in changed]}

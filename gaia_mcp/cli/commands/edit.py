@@ -42,7 +42,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar='["COMMAND LINE" | -- COMMAND [ARG...]]',
-        help="Command that starts it from now on. No shell is involved.",
+        help="Start it with this command from now on, without a shell.",
         show_default=False,
     ),
 ]
@@ -132,7 +132,7 @@ def edit(
             _print_unchanged(store, name)
     else:
         hint = "name it: --env K=V, --cwd DIR, --request-timeout S, --unset KEY, --rename NAME, or -- COMMAND [ARG...]"
-        raise UsageError(f"what is to be changed in {name!r}?", hint=hint)
+        raise UsageError(f"no change given for {name!r}", hint=hint)
 
 
 def _print(store: ConfigStore, change: Change, saved: Saved) -> None:

@@ -76,13 +76,13 @@ def export(
     from gaia_mcp.hosts.places import chosen_place
 
     if names and everything:
-        raise UsageError("--all and the name of a server exclude each other", hint="give one of the two")
+        raise UsageError("--all and the name of a server cannot be used together", hint="give one of the two")
     if not names and not everything:
-        raise UsageError("which server?", hint=f"name one, or {again('export all of them', '--all')}")
+        raise UsageError("no server given", hint=f"name one, or {again('export all of them', '--all')}")
     if (to is None) is (as_host is None):
-        raise UsageError("either --to or --as", hint="write --to HOST for its file, or --as HOST to see the entry")
+        raise UsageError("give one of --to and --as", hint="--to HOST writes its file, --as HOST prints the entry")
     if as_host is not None and (dry_run or force):
-        raise UsageError("--as writes nothing", hint="leave --dry-run and --force out, or write --to")
+        raise UsageError("--as writes nothing", hint="leave --dry-run and --force out, or use --to")
     if to is not None and show_secrets:
         raise UsageError("--show-secrets is for --as", hint="leave it out: a file is always written with its secrets")
     store = invocation.open_store()

@@ -15,9 +15,7 @@ from gaia_mcp.cli.screen.output import print_json, print_line
 
 Name = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[NAME]", help="Server to describe as well.", show_default=False, autocompletion=only_server
-    ),
+    typer.Argument(metavar="[NAME]", help="Describe this server too.", show_default=False, autocompletion=only_server),
 ]
 
 SETTINGS = {"cls": ServerCommand}

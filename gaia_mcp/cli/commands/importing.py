@@ -62,11 +62,11 @@ def import_servers(
     from gaia_mcp.errors import MCPError
 
     if words and everything:
-        raise UsageError("--all and a host's name exclude each other", hint="give one of the two")
+        raise UsageError("--all and a host's name cannot be used together", hint="give one of the two")
     if not words and not everything:
         if server or dry_run or force:
             hint = f"name a host or a file, or {again('import from all', '--all')}"
-            raise UsageError("no host and no file to import from", hint=hint)
+            raise UsageError("no host or file given", hint=hint)
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
     streams = [word for word in dict.fromkeys(words or []) if is_stream(word)]

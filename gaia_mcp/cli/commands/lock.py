@@ -54,7 +54,7 @@ def lock(
     from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 
     if not names and not every:
-        raise UsageError("which server?", hint=f"name one, or {again('lock all of them', '--all')}")
+        raise UsageError("no server given", hint=f"name one, or {again('lock all of them', '--all')}")
     typed, path = invocation.typed(names or []), lock_path(lock_file)
     store = invocation.open_store_for(typed)
     entries = [store.entry(name) for name in enabled_names(store)] if every else invocation.servers(store, typed)

@@ -26,10 +26,10 @@ Name = Annotated[
     ),
 ]
 ScopeOption = Annotated[
-    list[str] | None, typer.Option("--scope", metavar="SCOPE", help="Ask for this scope too.", show_default=False)
+    list[str] | None, typer.Option("--scope", metavar="SCOPE", help="Request this scope too.", show_default=False)
 ]
 NoBrowserOption = Annotated[
-    bool, typer.Option("--no-browser", help="Print the URL to open elsewhere, and take the one that it leads to.")
+    bool, typer.Option("--no-browser", help="Print the URL to open elsewhere, and read the URL of the redirect.")
 ]
 StatusOption = Annotated[bool, typer.Option("--status", help="Show what is granted, for one server or for all.")]
 
@@ -57,7 +57,7 @@ def login(
         _show_status(invocation, name)
         return
     if name is None:
-        raise UsageError("which server?", hint=f"see them with: {to_type('login', more='--status')}")
+        raise UsageError("no server given", hint=f"see them with: {to_type('login', more='--status')}")
     from gaia_mcp.cli.screen.browser import Browser
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.authorization import as_object, log_in
@@ -101,15 +101,15 @@ def _told(login: Login) -> str:
     if login.way == "header":
         return "uses the Authorization header of its entry"
     if login.way == "off":
-        return "its entry turns OAuth off"
+        return "OAuth is disabled in its entry"
     if not login.issuer:
-        return "gets a token when it is used" if login.way == "program" else "not logged in"
+        return "requests a token when it is used" if login.way == "program" else "not logged in"
     parts = [f"at {login.issuer}"]
     if login.scopes:
         parts.append(f"scopes {' '.join(login.scopes)}")
     if login.expires_at is not None:
         minutes = round((login.expires_at - time.time()) / 60)
-        ends = f"the token ends in {_span(minutes)}" if minutes > 0 else "the token has expired"
+        ends = f"the token expires in {_span(minutes)}" if minutes > 0 else "the token has expired"
         parts.append(f"{ends} and is renewed" if login.is_renewed else ends)
     return ", ".join(parts)
 

@@ -34,4 +34,4 @@ def logout(invocation: Invocation, names: Names) -> None:
     deadline = Deadline(invocation.timeout or LOGOUT_SECONDS)
     ended = [entry.name for entry in entries if log_out(entry, deadline)]
     listed = ", ".join(map(repr, ended))
-    done(f"logged out of {listed}" if ended else "there was no login to end", logged_out=ended)
+    done(f"logged out of {listed}" if ended else "not logged in", logged_out=ended)

@@ -26,7 +26,7 @@ RunsOption = Annotated[
         show_default=False,
     ),
 ]
-FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing what is written from now on.")]
+FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")]
 ClearOption = Annotated[bool, typer.Option("--clear", help="Delete the stored logs.")]
 
 # As fast as a person reads a new line, and too seldom to be felt by the machine.

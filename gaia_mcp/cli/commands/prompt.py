@@ -47,7 +47,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     arguments = text_arguments(given)
     for key, value in arguments.items():
         if not isinstance(value, str):
-            raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
+            raise UsageError(f"{key!r} is not a string, as all arguments of a prompt are", hint=f"write {key}=VALUE")
     name = entry.name
     with (
         answering,

@@ -42,7 +42,7 @@ def replay(file: FileArgument) -> None:
 
     data = read_bytes(file, MAX_RECORD_BYTES, may_be_pipe=True)
     if data is None:
-        raise ConfigFileError(file, "does not exist", hint="check the name of the file")
+        raise ConfigFileError(file, "does not exist", hint="check the path")
     try:
         transcripts, is_cut = read_transcripts(data)
     except TranscriptError as cause:
@@ -61,7 +61,9 @@ def replay(file: FileArgument) -> None:
             try:
                 records = lines.feed(data)
             except RecordTooLongError as problem:
-                raise MCPError(f"the client wrote {problem}", hint="nothing in the recording is as long") from problem
+                raise MCPError(
+                    f"the client wrote {problem}", hint="no message of the recording is that long"
+                ) from problem
             for record in records:
                 pipes.write(b"".join(player.receive(record)))
 

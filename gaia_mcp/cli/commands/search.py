@@ -33,9 +33,7 @@ ServerOption = Annotated[
     ),
 ]  # fmt: skip
 
-RegistryOption = Annotated[
-    bool, typer.Option("--registry", help="Search the registry of servers instead, for what can be added.")
-]
+RegistryOption = Annotated[bool, typer.Option("--registry", help="Search the registry for servers to add instead.")]
 
 # Of a description so much stands beside a signature.
 DESCRIPTION_CHARS = 100

@@ -48,7 +48,7 @@ Targets = Annotated[
 KwargOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--kwarg", metavar="K=JSON", help="Pass an argument to the class; what is not JSON is passed as text.",
+        "--kwarg", metavar="K=JSON", help="Pass an argument to the class; a value that is not JSON is text.",
     ),
 ]  # fmt: skip
 ReloadOption = Annotated[
@@ -85,11 +85,11 @@ TokenOption = Annotated[
     str | None,
     typer.Option(
         "--token", metavar="TOKEN", show_default=False,
-        help="Demand this bearer token of HTTP clients. Default: GAIA_MCP_TOKEN, which other users cannot see.",
+        help="Require this bearer token from HTTP clients. Default: GAIA_MCP_TOKEN, which other users cannot see.",
     ),
 ]  # fmt: skip
 WithoutTokenOption = Annotated[
-    bool, typer.Option("--without-token", help="Let other machines use HTTP without a token.")
+    bool, typer.Option("--without-token", help="Allow other machines to use HTTP without a token.")
 ]
 AllowHostOption = Annotated[
     list[str] | None,
@@ -100,14 +100,14 @@ AllowHostOption = Annotated[
 AllowOriginOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-origin", metavar="URL", show_default=False, help="Let pages of this site use HTTP (CORS).",
+        "--allow-origin", metavar="URL", show_default=False, help="Allow pages of this origin to use HTTP (CORS).",
     ),
 ]  # fmt: skip
 JwksOption = Annotated[
     str | None,
     typer.Option(
         "--jwks", metavar="URL", show_default=False,
-        help="Demand access tokens (JWT) signed by the keys at this URL; with --issuer and --audience.",
+        help="Require access tokens (JWT) signed by the keys at this URL; with --issuer and --audience.",
     ),
 ]  # fmt: skip
 IssuerOption = Annotated[
@@ -124,7 +124,7 @@ ScopeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--scope", metavar="[TOOL=]SCOPE", show_default=False,
-        help="Demand this scope of access tokens, or for tools of this name or pattern: 'delete_*=trips:write'.",
+        help="Require this scope of access tokens, or for tools of this name or pattern: 'delete_*=trips:write'.",
     ),
 ]  # fmt: skip
 RpcOption = Annotated[
@@ -133,16 +133,16 @@ RpcOption = Annotated[
 ]
 A2aOption = Annotated[
     bool,
-    typer.Option("--a2a", help="Let agents of AgentVault's A2A call the servers' tools, at /a2a; see MCP_SERVER_MAP."),
+    typer.Option("--a2a", help="Serve tools to agents of AgentVault's A2A too, at /a2a; see MCP_SERVER_MAP."),
 ]
 MetricsOption = Annotated[
-    bool, typer.Option("--metrics", help="Publish metrics for Prometheus at /metrics, to those who may use the server.")
+    bool, typer.Option("--metrics", help="Serve metrics for Prometheus at /metrics, to authorized clients.")
 ]
 StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store", metavar="URL", show_default=False,
-        help="Share sessions and tasks with other servers by this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
+        help="Share sessions and tasks with other servers through this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
     ),
 ]  # fmt: skip
 COMMON = (CONFIG, JSON)
@@ -273,7 +273,7 @@ def serve(
         return
     access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
     if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, a2a, *access.values())):
-        problem = "options such as --token, --allow-host and --jwks are for --http"
+        problem = "options such as --token, --allow-host and --jwks need --http"
         has_access = scope or any(access.values())
         missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)
         raise UsageError(problem, hint=f"add an address: --http 127.0.0.1:8000{missing}")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.session import Session
 
-CheckOption = Annotated[bool, typer.Option("--check", help="Connect to the server, and show how it describes itself.")]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Connect to the server, and show its version, capabilities and instructions.")
+]
 
 SETTINGS = {"cls": ServerCommand}
 

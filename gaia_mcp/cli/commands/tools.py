@@ -30,7 +30,7 @@ Names = Annotated[
 ]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole input schema of each tool.")]
 CostOption = Annotated[bool, typer.Option("--cost", help="Print how many tokens the definitions of each server take.")]
-NamesOption = Annotated[bool, typer.Option("--names", help="Print names alone: of one server's tools, or SERVER.TOOL.")]
+NamesOption = Annotated[bool, typer.Option("--names", help="Print only names: of one server's tools, or SERVER.TOOL.")]
 
 OpenAIOption = Annotated[
     bool, typer.Option("--openai", help="Print them as the functions of a chat completion, in OpenAI's format.")

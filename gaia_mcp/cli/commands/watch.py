@@ -26,11 +26,11 @@ LevelOption = Annotated[
         autocompletion=log_levels,
     ),
 ]
-RestartOption = Annotated[bool, typer.Option("--restart", help="Start the server again when it has ended.")]
+RestartOption = Annotated[bool, typer.Option("--restart", help="Restart the server when it exits.")]
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, timeout_option("End after this time, with exit code 0. Default: never."))
+COMMON = (CONFIG, JSON, timeout_option("Stop after this time, with exit code 0. Default: never."))
 
 
 def watch(

@@ -112,8 +112,8 @@ def check_known(line: CompletionContext) -> None:
     if name and tools is not None:
         raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))
     if name:
-        hint = f"ask it for its tools first: {to_type('tools', server)}"
-        raise ToolError(f"what {name!r} of {server!r} takes is not known yet", hint=hint, server=server)
+        hint = f"list its tools first: {to_type('tools', server)}"
+        raise ToolError(f"the parameters of {name!r} of {server!r} are not known yet", hint=hint, server=server)
 
 
 def _explained(described: Any, schema: Any, *, is_needed: bool) -> str:

@@ -54,7 +54,7 @@ def changed_entry(name: str, before: Any, words: list[str], url: str | None, uns
     Raises `UsageError`, and `EntryError` for an entry that is not an object.
     """
     if words and url is not None:
-        raise UsageError("a command and --url exclude each other", hint=f"see: {to_type('show', name)}")
+        raise UsageError("a command and --url cannot be used together", hint=f"see: {to_type('show', name)}")
     if not isinstance(before, dict):
         read_entry(name, before)  # Raises.
     after: dict[str, Any] = deepcopy(before)

@@ -42,7 +42,7 @@ CwdOption = Annotated[
 RequestTimeoutOption = Annotated[
     float | None,
     _option(
-        "--request-timeout", metavar="SECONDS", about="Save this time limit for each of its requests.",
+        "--request-timeout", metavar="SECONDS", about="Save this time limit for each request.",
         min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS,
     ),
 ]  # fmt: skip
@@ -75,20 +75,20 @@ TrustHintsOption = Annotated[
     bool | None,
     typer.Option(
         "--trust-hints/--no-trust-hints",
-        help="Believe what it says of its tools, such as that one only reads.",
+        help="Trust its tool annotations, such as readOnlyHint.",
         show_default=False,
     ),
 ]
 StageOption = Annotated[
     list[str] | None,
-    _option("--stage", metavar="STAGE", about="Offer its tools only at these stages.", autocompletion=stage_names),
+    _option("--stage", metavar="STAGE", about="Restrict its tools to these stages.", autocompletion=stage_names),
 ]
 AgentOption = Annotated[
     list[str] | None,
-    _option("--agent", metavar="AGENT", about="Offer its tools only to these agents.", autocompletion=scope_agents),
+    _option("--agent", metavar="AGENT", about="Restrict its tools to these agents.", autocompletion=scope_agents),
 ]
 SettingOption = Annotated[
     list[str] | None,
-    _option("--setting", metavar="K=JSON", about="Give this to a handler or agent; what is not JSON is text."),
+    _option("--setting", metavar="K=JSON", about="Pass this to a handler or agent; a value that is not JSON is text."),
 ]
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]

@@ -59,10 +59,10 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
         words, name = [name], None
     ways = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
     if len(ways) > 1:
-        raise UsageError(f"{' and '.join(ways)} exclude each other", hint="give one of them")
+        raise UsageError(f"{' and '.join(ways)} cannot be used together", hint="give one of them")
     if name is not None and words and (_is_url(name) or looks_pasted(name)):
         turned = to_type("add", words[0], more=shlex.quote(masked_url(name)) if _is_url(name) else "-")
-        raise UsageError("the name of a server stands before what it is", hint=f"give it first: {turned}")
+        raise UsageError("the name of a server comes first", hint=f"give it first: {turned}")
     if name is not None:
         check_server_name(name)
     if entry is not None:
@@ -144,7 +144,7 @@ def _incomplete(name: str | None) -> UsageError:
     else:
         begun = to_type("add", name or "NAME", more="-- COMMAND [ARG...]")
         hint = f"give a URL, the entry as JSON, or a command: {begun}"
-    return UsageError("what is to be added?" if name is None else f"how is {name!r} started?", hint=hint)
+    return UsageError("no server to add given" if name is None else f"no command or URL given for {name!r}", hint=hint)
 
 
 def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = (), given: str = "-") -> Given:

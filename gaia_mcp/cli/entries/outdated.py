@@ -39,7 +39,7 @@ def print_outdated(entries: Mapping[str, ServerEntry | EntryError], deadline: De
     """Print each server that has a newer version, or every one as JSON. Ends with the errors of the registries."""
     added = [one for entry in entries.values() if (one := _added(entry)) is not None]
     deadline = deadline or Deadline(DEFAULT_TIMEOUT_SECONDS)
-    with SessionView(f"asking about {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:
+    with SessionView(f"checking {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:
         newest = list(threads.map(lambda one: _newest(one, deadline), added))
     if as_json:
         print_json({"servers": [_row(one, found) for one, found in zip(added, newest, strict=True)]})

@@ -80,7 +80,7 @@ def pasted_text(word: str) -> Text:
     if data is None:
         hint = ""
         if word.startswith("@") and "/" in word:
-            hint = f"a package of npm is a command: {to_type('add', more=f'-- npx -y {typeable(word)}')}"
+            hint = f"add an npm package as a command: {to_type('add', more=f'-- npx -y {typeable(word)}')}"
         raise ConfigFileError(path, "is not there", hint=hint or "check its path")
     try:
         return Text(data.decode("utf-8-sig"), str(path), path)
@@ -136,7 +136,7 @@ def _in_seconds(raw: Any) -> tuple[Any, list[str]]:
     seconds = timeout / 1000
     whole = int(seconds) if seconds == int(seconds) else seconds
     return {**raw, "timeout": whole}, [
-        f"its timeout of {timeout} is taken for milliseconds, and saved as {whole} seconds"
+        f"its timeout of {timeout} is read as milliseconds, and saved as {whole} seconds"
     ]
 
 

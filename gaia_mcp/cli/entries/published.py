@@ -118,7 +118,7 @@ def _offered(document: Document, via: str | None) -> list[Way]:
     ways = ways_of(document, lambda program: shutil.which(program) is not None)
     if not ways:
         offered = ", ".join(unusable(document)) or "no package and no URL"
-        problem = f"cannot be used from here: it offers {one_line(offered)}"
+        problem = f"cannot be started here: it has only {one_line(offered)}"
         raise CatalogError(document.name, problem, hint=_instead(document))
     found = [way for way in ways if via in (None, way.name)]
     if not found:
@@ -138,7 +138,7 @@ def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
     chosen = next(ready, None) or next(remote, None) or ways[0]
     if len(names) > 1:
         others = ", ".join(f"--via {one}" for one in names if one != chosen.name)
-        remark(f"{document.name} is taken by {chosen.name}; others are offered: {others}")
+        remark(f"{document.name} is used by {chosen.name}; alternatives: {others}")
     return chosen
 
 
@@ -149,8 +149,8 @@ def _values(options: Options, way: Way) -> dict[str, str]:
     for item in options.settings:
         name, equals, value = item.partition("=")
         if name not in known:
-            hint = f"it takes: {', '.join(known)}" if known else "leave it out"
-            raise UsageError(f"--setting {name!r} is nothing that the server takes", hint=hint)
+            hint = f"its settings: {', '.join(known)}" if known else "leave it out"
+            raise UsageError(f"--setting {name!r} is not a setting of the server", hint=hint)
         if name in values:
             raise UsageError(f"--setting {name!r} is given twice", hint="leave one of them out")
         values[name] = value if equals else reference(name)
@@ -188,7 +188,7 @@ def _answer(one: Input, ask: Ask) -> str:
             # A secret that is pasted here instead must not be saved. Many of them could be names, but not such.
             if variable in os.environ or re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", variable):
                 return f"${{{variable}}}"
-            to_stderr(f"  export it in a variable first, and give the name of that, such as {usual}")
+            to_stderr(f"  export it in a variable first, and give the name of that variable, such as {usual}")
     field = {"type": "string", "description": one.description or one.placeholder}
     if one.choices:
         field["enum"] = list(one.choices)  # type: ignore[assignment]

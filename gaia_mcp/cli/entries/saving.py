@@ -81,7 +81,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
     for problem in problems[:-1]:
         report(problem)
     if problems:
-        remark("nothing was saved: servers that are pasted together are saved all or none")
+        remark("nothing was saved: of servers that are pasted together, all or none are saved")
         raise problems[-1]
     return [_presented(result.peer, result.value) for result in results]
 
@@ -91,8 +91,8 @@ def _check_complete(entry: ServerEntry) -> None:
     target = entry.target
     if isinstance(target, Command) and not target.args and needs_arguments(target.command):
         start = to_type("add", entry.name, more=f"-- {typeable(target.command)} ARG...")
-        whole = f"give what it is to run: {start}"
-        raise EntryError(entry.name, f"its command {target.command!r} alone starts no server", hint=whole)
+        whole = f"give the program that it runs: {start}"
+        raise EntryError(entry.name, f"its command {target.command!r} alone does not start a server", hint=whole)
 
 
 def _tools(session: Session) -> int:
@@ -121,8 +121,8 @@ def _hint_for(server: Given, error: MCPError) -> str:
         places = [place.partition(" ") for place in placeholders(server.entry)]
         if variables := [name for kind, _, name in places if kind == "env"]:
             options = [word for name in variables for word in ("--env", f"{name}=VALUE")]
-            how = again("try again", *options, server=server.name)
-            return f"its variables hold placeholders; nothing was saved; {how}"
+            how = again("set it" if len(variables) == 1 else "set them", *options, server=server.name)
+            return f"its variables are placeholders; nothing was saved; {how}"
         if arguments := [int(number) for kind, _, number in places if kind == "args"]:
             return _to_be_edited(masked_arguments(server.entry["args"])[arguments[0]])
     if isinstance(error, SpawnError) and "command" in placeholders(server.entry):
@@ -140,7 +140,7 @@ def _hint_for(server: Given, error: MCPError) -> str:
 
 
 def _to_be_edited(placeholder: str) -> str:
-    return f"{placeholder!r} stands for a value of your own; {again('save it, and edit it then,', '--no-check')}"
+    return f"{placeholder!r} is a placeholder; {again('save it, then edit it,', '--no-check')}"
 
 
 def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
@@ -180,8 +180,8 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
             remark(f"{name} is stored as plain text; {instead}")
         else:
             kind = "setting" if kind == "settings" else kind
-            what = f"the {kind} {name}" if name else f"what {place!r} holds"
-            remark(f"{what} is stored as plain text; a reference such as ${{TOKEN}} can stand there instead")
+            what = f"the {kind} {name}" if name else f"the value of {place!r}"
+            remark(f"{what} is stored as plain text; use a reference such as ${{TOKEN}} instead")
 
 
 def warn_of_files(name: str, arguments: list[str]) -> None:

@@ -36,7 +36,7 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
     url = words[0] if words[0].lower().startswith(URL_SCHEMES) else None
     wanted = words[1:] if url else words
     if not any(wanted):
-        raise UsageError("what is to be found?", hint="give a word of the server's name or description")
+        raise UsageError("no search words given", hint="give a word of the server's name or description")
     with open_registry(url, deadline) as registry, SessionView(f"searching {masked_url(registry.url)}"):
         found = list(islice(registry.search(wanted), MAX_FOUND + 1))
     is_complete, found = len(found) <= MAX_FOUND, found[:MAX_FOUND]

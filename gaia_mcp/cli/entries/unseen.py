@@ -27,4 +27,4 @@ def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
     if names:
         whose = "its tools" if len(names) == 1 else "their tools"
         shown = to_type("tools", *(names if len(names) <= MAX_NAMED else ()))
-        remark(f"TAB and search know {whose} after: {shown}")
+        remark(f"completion and search include {whose} after: {shown}")

@@ -26,7 +26,7 @@ class Browser:
         if self._is_elsewhere or not has_browser():
             to_stderr("open this URL in a browser, and grant access there:")
             to_stderr(f"  {url}")
-            to_stderr("the browser is then sent to a page that it may not be able to open; paste the URL of that page:")
+            to_stderr("the browser is then redirected to a page that may not open; paste the URL of that page:")
             threading.Thread(target=self._read, name="gaia-mcp paste", daemon=True).start()
             return
         to_stderr("grant access in the browser; if it does not open, open this URL:")

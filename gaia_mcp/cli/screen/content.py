@@ -105,7 +105,7 @@ def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
     try:
         decoded = base64.b64decode(data, validate=False)
     except ValueError:
-        return Text(data, problem="a file in the answer is not base64, and is printed as it came")
+        return Text(data, problem="a file in the answer is not base64, and is printed unchanged")
     kind = mime_type if isinstance(mime_type, str) else "application/octet-stream"
     return File(decoded, None, kind, *_name_for(name, kind, uri))
 

@@ -92,7 +92,7 @@ def _check_writable(path: Path, *, is_folder: bool, option: str) -> None:
     if (is_folder or place != path) and not place.is_dir():
         raise UsageError(f"{str(place)!r} is not a folder", hint=f"name another one: {option} DIR/")
     if not os.access(place, os.W_OK):
-        raise UsageError(f"{str(place)!r} may not be written", hint=f"name another place with {option} DIR/")
+        raise UsageError(f"{str(place)!r} is not writable", hint=f"name another place with {option} DIR/")
 
 
 def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 1) -> Path:

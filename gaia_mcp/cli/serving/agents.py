@@ -75,7 +75,7 @@ def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) 
         agent = sound_agent(target, keywords)
         with _describing(target):
             provider.replace_agent(agent)
-        remark("the agent has changed and was loaded anew")
+        remark("the agent has changed and was reloaded")
 
     from gaia_mcp.agents.reload import watch
     from gaia_mcp.cli.screen.output import report

@@ -27,25 +27,25 @@ AllowOption = Annotated[
     list[str] | None,
     typer.Option(
         "--allow", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
-        help="Offer only the tools of this pattern, such as read_* or SERVER/*.",
+        help="Serve only tools that match this pattern, such as read_* or SERVER/*.",
     ),
 ]  # fmt: skip
 DenyOption = Annotated[
     list[str] | None,
     typer.Option(
         "--deny", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
-        help="Do not offer the tools of this pattern, whatever --allow says.",
+        help="Do not serve tools that match this pattern, even with --allow.",
     ),
 ]  # fmt: skip
-ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Offer only tools that claim to be read-only.")]
-LockedOption = Annotated[bool, typer.Option("--locked", help="Offer only tools that are as they were locked.")]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Serve only tools that are marked read-only.")]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Serve only tools that match the lock file.")]
 SearchOption = Annotated[
-    bool, typer.Option("--search", help="Offer three tools in the place of all: find, describe and call.")
+    bool, typer.Option("--search", help="Serve three tools in place of all others: find, describe and call.")
 ]
 AuditOption = Annotated[
     Path | None,
     typer.Option(
-        "--audit", metavar="FILE", show_default=False, help="Add a line of JSON to this file for each call of a tool.",
+        "--audit", metavar="FILE", show_default=False, help="Append a line of JSON to this file for each tool call.",
     ),
 ]  # fmt: skip
 
@@ -177,9 +177,7 @@ def _report_pattern(no_tool: str, option: str, pattern: str) -> None:
 
 def _report_contradiction(owner: Owner) -> None:
     name = "/".join(owner)
-    remark(
-        f"{name!r} claims to be read-only, and its name suggests otherwise; to leave it out: --deny {typeable(name)}"
-    )
+    remark(f"{name!r} is marked read-only, but its name suggests otherwise; leave it out with: --deny {typeable(name)}")
 
 
 def _reporting_changes(locked: LockedTools) -> Callable[[str, Sequence[ToolChange] | None], None]:
@@ -187,6 +185,6 @@ def _reporting_changes(locked: LockedTools) -> Callable[[str, Sequence[ToolChang
 
     def report(server: str, changes: Sequence[ToolChange] | None) -> None:
         error = locked.unlocked(server) if changes is None else changed(server, changes, locked.path)
-        remark(f"{error.message}; only tools that are as they were locked are offered. To {error.hint}")
+        remark(f"{error.message}; only tools that match the lock file are served. To {error.hint}")
 
     return report

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.config.entries import ServerEntry
 
-AllOption = Annotated[bool, typer.Option("--all", help="Serve all configured servers that are enabled, as one.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Serve all enabled servers as one.")]
 ServerOption = Annotated[
     list[str] | None,
     typer.Option(
         "--server", metavar="NAME", show_default=False, autocompletion=server_names,
-        help="Serve this server, and those of the further arguments, as one.",
+        help="Serve this server, and those in further arguments, as one.",
     ),
 ]  # fmt: skip
 PrefixOption = Annotated[
     Prefix | None,
     typer.Option(
         "--prefix", show_default=False,
-        help="When names begin with their server's. Default: conflict, where two servers use the same name.",
+        help="Prefix names with their server's. Default: conflict, if two servers use the same name.",
     ),
 ]  # fmt: skip
 
@@ -77,7 +77,7 @@ class Gateway(NamedTuple):
         Raises `UsageError`, `ConfigError` where there are none, and as `Invocation.servers` does.
         """
         if is_all and names:
-            raise UsageError("--all and names exclude each other", hint="leave out --all, or the names")
+            raise UsageError("--all and names cannot be used together", hint="leave out --all, or the names")
         store = invocation.open_store()
         # Also for a server that other folders start: this file, and no other one.
         words = ["--prefix", prefix.value] if prefix is not None else []
@@ -96,7 +96,7 @@ class Gateway(NamedTuple):
         if os.environ.get(BEHIND_VARIABLE) == _digest(store.path):
             raise ConfigError(
                 f"one of the servers in {store.path} serves all of them, itself included",
-                hint=f"have it serve the others by their names: {to_type('serve', more='--server NAME...')}",
+                hint=f"let it serve the others by name: {to_type('serve', more='--server NAME...')}",
             )
         entries = {
             name: entry
@@ -161,7 +161,7 @@ def single_target(targets: Sequence[str], prefix: Prefix | None, invocation: Inv
         option = "--prefix" if prefix is not None else "--config"
         raise UsageError(f"{option} is for --all and --server", hint="add --all, or --server NAME")
     if len(targets) != 1:
-        problem = "what is to be served?" if not targets else _SEVERAL
+        problem = "no target given" if not targets else _SEVERAL
         raise UsageError(problem, hint="name one target, such as demo; or servers: --server NAME..., or --all")
     return targets[0]
 

@@ -153,7 +153,7 @@ def _authorizer(options: HttpOptions) -> Authorizer | None:
         return StaticToken(options.token) if options.token else None
     if not jwks or not issuer or not audience:
         raise UsageError(
-            f"--jwks, --issuer and --audience belong together{', and --scope to them' if scopes else ''}",
+            f"--jwks, --issuer and --audience need each other{', and --scope to them' if scopes else ''}",
             hint="add what is missing: --jwks URL --issuer URL --audience URL",
         )
     if find_spec("jwt") is None:
@@ -202,13 +202,13 @@ def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool, a2a
     for offer in offers:
         remark(f"serving {offer.target} at {urls[offer.name]}; Ctrl-C ends it")
     if a2a is not None:
-        remark(f"agents of A2A find it at {address.url(a2a)}")
+        remark(f"agents of A2A can use it at {address.url(a2a)}")
     if not Form.as_json:
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():
             remark(f"its clients add it with: {to_type('add', name, more=url + header)}")
     if not is_loopback(address.host):
-        remark("it is not encrypted: let a proxy with TLS stand before it")
+        remark("the connection is not encrypted: put a TLS proxy in front of it")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What is printed goes to a log: flushed after each line, it is not lost, and stays in order.
         sys.stdout.reconfigure(line_buffering=True)

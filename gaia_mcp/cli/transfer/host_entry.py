@@ -70,6 +70,6 @@ def entry_for_host(
         hint = f"see the entry with: {to_type('show', name)}"
         if str(problem).endswith(BY_VALUE):
             hint = "set its variables, and write their values with --expand"
-        raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from None
+        raise ConfigError(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint) from None
     expand = ", with --expand, if it is set"
     return theirs, [*remarks, *(text + expand if text.endswith(BY_VALUE) else text for text in told)]

@@ -95,7 +95,7 @@ def _plain_secrets(step: Step) -> list[str]:
         edit = to_type("edit", step.name, more=options)
         remarks.append(f"contains {', '.join(variables)} in plain text; for references: {edit}")
     if others:
-        remarks.append(f"contains plain text in: {', '.join(others)}; a reference such as ${{TOKEN}} can stand there")
+        remarks.append(f"contains plain text in: {', '.join(others)}; use a reference such as ${{TOKEN}}")
     return remarks
 
 
@@ -114,8 +114,8 @@ def conflict_error(step: Step) -> MCPError:
     again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
     how = ", with the same input" if one.place.scope == "stdin" else " with"
     return ConfigError(
-        f"{step.name!r} of {_where(one.place)} is not the one of {against}: it differs in {', '.join(step.differs)}",
-        hint=f"take that of {_title(one.place)}{how}: {again}",
+        f"{step.name!r} of {_where(one.place)} differs from the one of {against} in {', '.join(step.differs)}",
+        hint=f"import the one from {_title(one.place)}{how}: {again}",
     )
 
 

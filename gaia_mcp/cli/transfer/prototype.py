@@ -90,7 +90,7 @@ def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dic
     """The entry of a handler as az prototype can hold it, and remarks. Raises `ConfigError` for any other entry."""
     target = entry.target
     if not isinstance(target, Served) or target.transport != "handler":
-        problem = f"{entry.name!r} cannot be given to {place.host.title}: it is not a handler"
+        problem = f"{entry.name!r} cannot be exported to {place.host.title}: it is not a handler"
         raise ConfigError(problem, hint=f"see the entry with: {to_type('show', entry.name)}")
     remarks: list[str] = []
     raw = {**entry.raw, "handler": target.anchored()}

@@ -110,5 +110,5 @@ def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
             text = with_server(text, host.layout, name, entry)
         except TextProblemError as problem:
             hint = f"see the entry with: {to_type('show', name)}"
-            raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from problem
+            raise ConfigError(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint) from problem
     return text

@@ -24,9 +24,9 @@ from gaia_mcp.cli.calls.addresses import address_lines, is_site
         ("https://a\u3002org/", "which is a.org in ASCII;"),
         ("https://E.org/", "on e.org;"),
         ("http://[2001:db8::1]:80/", "on 2001:db8::1;"),
-        ("http://[::1", "it names no host;"),
-        ("mailto:a", "it names no host;"),
-        ("", "it names no host;"),
+        ("http://[::1", "it has no host;"),
+        ("mailto:a", "it has no host;"),
+        ("", "it has no host;"),
     ],
 )
 def test_the_host_is_named_also_in_ascii(url: str, host: str) -> None:

@@ -216,7 +216,7 @@ def test_a_call_goes_on_after_the_urls_that_it_requires(gaia: Gaia, terminal: tu
     process = gaia.popen("call", "s", "echo", "a=1", stdin=end, stderr=end)
     for url in ("  https://e.org/?a=1&b=%0A2\r\n", "  https://other.org/\r\n"):
         person.waits_for(url)
-        person.waits_for("Have you opened it, and is all done there? [y/N]: ")
+        person.waits_for("Have you opened it and finished there? [y/N]: ")
         person.types(b"y\n")
 
     out, _ = process.communicate(timeout=10)

@@ -76,7 +76,7 @@ def test_what_is_needed_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, 
     arguments = {"to": {"name": "Ada L"}, "count": 2, "numbers": [1, 2], "loud": False}
     assert (code, json.loads(out)) == (0, arguments)
     # The line that is shown does the same.
-    line = shown.partition("the same without questions: gaia mcp ")[2].strip()
+    line = shown.partition("the same command without prompts: gaia mcp ")[2].strip()
     again = gaia(*shlex.split(line))
     assert (again.code, again.json) == (0, arguments)
 

@@ -308,8 +308,8 @@ def test_a_launcher_alone_is_not_waited_for(gaia: Gaia, command: str) -> None:
     assert (refused.code, refused.errors) == (
         3,
         [
-            f"error: server 'x': its command '{command}' alone starts no server",
-            f"hint: give what it is to run: gaia mcp add x -- {command} ARG...",
+            f"error: server 'x': its command '{command}' alone does not start a server",
+            f"hint: give the program that it runs: gaia mcp add x -- {command} ARG...",
         ],
     )
     assert gaia("add", json.dumps({"x": {"command": command}})).errors == refused.errors

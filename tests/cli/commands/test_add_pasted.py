@@ -203,7 +203,7 @@ def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
     """Ours: that is what some hosts have; what no host can mean is invalid."""
     ran = gaia("add", '{"x": {"command": "prog", "timeout": 90000}}', "--no-check")
     assert (ran.code, saved(gaia)["x"]["timeout"]) == (0, 90)
-    assert "its timeout of 90000 is taken for milliseconds" in ran.stderr
+    assert "its timeout of 90000 is read as milliseconds" in ran.stderr
     for wrong in (0, -1, True, 601_000, "90"):
         assert gaia("add", json.dumps({"y": {"command": "prog", "timeout": wrong}}), "--no-check").code == 3
 
@@ -212,7 +212,7 @@ def test_a_url_is_enough(gaia: Gaia) -> None:
     """Ours: the name is that of its host."""
     ran = gaia("add", URL, "--no-check")
     assert ran.stdout == "added 'deepwiki' to ~/.gaia/mcp_servers.json\n"
-    assert ran.stderr == "note: TAB and search know its tools after: gaia mcp tools deepwiki\n"
+    assert ran.stderr == "note: completion and search include its tools after: gaia mcp tools deepwiki\n"
     gaia("add", "docs", URL, "--no-check", "-t", "sse", "-H", "X-Team: blue")
     gaia("add", "more", URL, "--no-check", "--transport", "http")
 
@@ -227,7 +227,7 @@ def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None
     """Ours."""
     ran = gaia("add", "https://ada:hunter2hunter2@host.example/mcp", "--no-check")
 
-    assert "'url' holds is stored as plain text" in ran.stderr
+    assert "the value of 'url' is stored as plain text" in ran.stderr
     assert "hunter2" not in ran.stdout + ran.stderr
 
 
@@ -313,7 +313,7 @@ def test_a_scope_is_explained(gaia: Gaia) -> None:
     """Ours: there is one file for the person, and `--config` for others; `user` is what happens anyway."""
     assert "scope" not in gaia("add", "a", "-s", "user", "--no-check", "--", "prog").stderr
     ran = gaia("add", "b", "--scope", "project", "--no-check", "--", "prog")
-    assert "there are no scopes here" in ran.stderr
+    assert "--scope has no effect" in ran.stderr
     assert list(saved(gaia)) == ["a", "b"]
 
 
@@ -337,7 +337,7 @@ def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
     ) == (4, True)
     dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
     failed = gaia("add", "z", json.dumps(dead))
-    assert (failed.code, failed.errors[1].endswith("try again with --env API_KEY=VALUE")) == (4, True)
+    assert (failed.code, failed.errors[1].endswith("set it with --env API_KEY=VALUE")) == (4, True)
 
 
 def test_a_variable_before_the_command_leads_to_the_option(gaia: Gaia) -> None:

@@ -197,7 +197,7 @@ NOTION = Readme(
 """,
     "Notion",
     {"url": "https://mcp.notion.com/mcp"},
-    "TAB and search know its tools after: gaia mcp tools Notion",
+    "completion and search include its tools after: gaia mcp tools Notion",
 )
 SENTRY = Readme(
     "claude mcp add --transport http sentry https://mcp.sentry.dev/mcp",
@@ -267,6 +267,6 @@ def test_a_server_that_needs_what_its_readme_leaves_open_is_not_saved(gaia: Gaia
     for readme, which in ((FILESYSTEM, "/Users/username/Desktop"), (GIT, "path/to/git/repo")):
         ran = gaia("add", readme.snippet)
         assert ran.code == 4
-        assert f"{which!r} stands for a value of your own; save it" in ran.errors[1]
+        assert f"{which!r} is a placeholder; save it" in ran.errors[1]
         assert ran.errors[1].endswith("--no-check")
     assert json.loads(gaia("list", "--json").stdout)["servers"] == []

@@ -211,7 +211,7 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
     assert (ran.code, ran.stdout) == (9, "")
     assert ran.errors == [
         "error: tool 'fail' of 'demo' failed: out of cheese",
-        "hint: see what it takes: gaia mcp call demo fail --help",
+        "hint: show its parameters: gaia mcp call demo fail --help",
     ]
     assert demo("call", "demo", "fail", "--json").json["isError"] is True
 
@@ -264,7 +264,7 @@ def test_arguments_that_an_agent_refuses_are_told_without_the_schema(gaia: Gaia)
     assert (ran.code, ran.stdout) == (9, "")
     assert ran.errors == [
         "error: tool 'book' of './calendar_agent.py' failed: day: '2024-13-45' is not a date",
-        "hint: see what it takes: gaia mcp call ./calendar_agent.py book --help",
+        "hint: show its parameters: gaia mcp call ./calendar_agent.py book --help",
     ]
     assert "Expected tool schema:" in gaia(*line, "--json").json["content"][0]["text"]
 
@@ -333,7 +333,7 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gai
     """Ours: all problems at once, beside what the tool takes; only a program gets the schema."""
     assert demo("call", "demo", "add", "a=x", "c=3").errors == [
         """error: tool 'add' of 'demo': 'b' is missing; there is no 'c'; a: "x" is not of type "number\"""",
-        "hint: it takes add(a: number, b: number)",
+        "hint: its signature: add(a: number, b: number)",
     ]
     ran = demo("call", "demo", "add", "a=x", "c=3", "--json")
 
@@ -376,7 +376,7 @@ def test_an_error_about_arguments_fits_three_lines(demo: Gaia, words: tuple[str,
     assert len(lines) <= 3, lines
     error, hint = ran.errors
     assert ran.code == 7
-    assert hint.startswith(f"hint: it takes {words[1]}(")
+    assert hint.startswith(f"hint: its signature: {words[1]}(")
     assert "is missing" in error or "is not of type" in error
 
 
@@ -425,14 +425,14 @@ def test_an_argument_may_be_typed_like_an_option(demo: Gaia) -> None:
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
-        (("--name",), "--name needs a value", "see what it takes: gaia mcp call demo greet --help"),
+        (("--name",), "--name needs a value", "show its parameters: gaia mcp call demo greet --help"),
         (("--nmae", "x"), "no such option: --nmae, and tool 'greet' of 'demo' has no such argument", "'--name'"),
         (("name=x", "--jsn"), "no such option: --jsn, and tool 'greet' of 'demo' has no such argument", "'--json'"),
-        (("name=x", "--zzzz", "1"), "has no such argument", "see what it takes: gaia mcp call demo greet --help"),
+        (("name=x", "--zzzz", "1"), "has no such argument", "show its parameters: gaia mcp call demo greet --help"),
         (("name=x", "-z"), "no such option: -z", "see: gaia mcp call --help"),
         (("name=x", "--args"), "option '--args' requires an argument", "see: gaia mcp call --help"),
         (('{"name": "x"',), "the arguments: not JSON", """'{"key": "value"}'"""),
-        (("{}", "--args", "{}"), "exclude each other", "leave --args out"),
+        (("{}", "--args", "{}"), "cannot be used together", "leave --args out"),
     ],
 )
 def test_an_option_that_is_wrong_is_told_so(demo: Gaia, words: tuple[str, ...], error: str, hint: str) -> None:
@@ -680,11 +680,11 @@ def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> No
         7,
         [
             "error: tool 'take' of 's': items[0]: 'name' is missing; items[0].n: \"x\" is not of type \"integer\"",
-            "hint: it takes items: array of {name: string, [n: integer]}",
+            "hint: its signature: items: array of {name: string, [n: integer]}",
         ],
     )
-    assert too_long.errors[1] == "hint: it takes take_many([items: array of object])"
-    assert outside.errors[1] == "hint: it takes take([items: array of object])"
+    assert too_long.errors[1] == "hint: its signature: take_many([items: array of object])"
+    assert outside.errors[1] == "hint: its signature: take([items: array of object])"
 
 
 def test_a_required_argument_that_has_a_default_is_sent_with_it(gaia: Gaia) -> None:
@@ -700,7 +700,7 @@ def test_a_required_argument_that_has_a_default_is_sent_with_it(gaia: Gaia) -> N
     ran = gaia("call", "requires-defaults", "echo")
     assert ran.errors[0] == "error: tool 'echo' of 'requires-defaults': 'name' is missing"
     shown = 'echo(name: string, [area: object], [scale: "css" | "device" = "css"])'
-    assert ran.errors[1] == f"hint: it takes {shown}"
+    assert ran.errors[1] == f"hint: its signature: {shown}"
     assert shown in gaia("tools", "requires-defaults").stdout
     page = gaia("call", "requires-defaults", "echo", "--help").stdout
     assert "name= [area:=] [scale=]" in page

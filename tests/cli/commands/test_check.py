@@ -139,7 +139,7 @@ def test_a_result_that_breaks_the_tools_own_promise_ends_in_six(gaia: Gaia) -> N
     ran = gaia("test-client", "breaks-promise", "--call", "count")
 
     assert ran.code == 6
-    assert "does not fit its own schema" in ran.errors[0]
+    assert "does not match its output schema" in ran.errors[0]
 
 
 def test_a_server_that_says_no_more_is_waited_for_once(gaia: Gaia) -> None:

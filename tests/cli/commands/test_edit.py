@@ -174,7 +174,7 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said", "hint"),
     [
-        (("x",), 2, "what is to be changed", "--unset KEY"),
+        (("x",), 2, "no change given", "--unset KEY"),
         (("othr", "--unset", "cwd"), 3, "no server 'othr'", "did you mean 'other'"),
         (("x", "--unset", "cwd"), 2, "'x' has no 'cwd'", "it has: command, args, env.A"),
         (("x", "--unset", "env.B"), 2, "'x' has no 'env.B'", "env.A"),
@@ -186,7 +186,7 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
         (("far", "--env", "A=1"), 2, "--env is for a command", "--header"),
         (("far", "--cwd", "."), 2, "--cwd is for a command", "--header"),
         (("x", "--header", "A: b"), 2, "needs a URL", ""),
-        (("x", "--url", "https://e.org", "--", "z"), 2, "exclude each other", ""),
+        (("x", "--url", "https://e.org", "--", "z"), 2, "cannot be used together", ""),
         (("x", "a | b"), 3, "no shell", ""),
         (("text", "--request-timeout", "1"), 3, "config dict", ""),
         (("listed", "--request-timeout", "1"), 3, "'env' must be an object", ""),

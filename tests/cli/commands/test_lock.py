@@ -100,7 +100,7 @@ def test_a_change_is_shown_and_refused_until_it_is_approved(gaia: Gaia, locked: 
     summary = "'put' added, 'read' changed (description), 'write' removed"
     assert ran.errors == [
         f"error: server 's' does not match mcp.lock.json: {summary}",
-        "hint: read what has changed; to approve it: gaia mcp lock s --update",
+        "hint: review the changes; to approve them: gaia mcp lock s --update",
     ]
     assert (gaia.cwd / "mcp.lock.json").read_bytes() == before
 
@@ -210,7 +210,7 @@ def test_test_client_fails_with_the_difference_when_a_tool_has_changed(gaia: Gai
     assert [line.strip() for line in lines[at + 1 : at + 4]] == [
         "changed read", "annotations", "~ readOnlyHint: true → false"
     ]  # fmt: skip
-    assert ran.errors[1] == "hint: read what has changed; to approve it: gaia mcp lock s --update"
+    assert ran.errors[1] == "hint: review the changes; to approve them: gaia mcp lock s --update"
     failure = ElementTree.parse(gaia.cwd / "report.xml").getroot().findtext(".//failure")
     assert failure is not None
     assert [line.strip() for line in failure.splitlines()] == [
@@ -255,7 +255,7 @@ def test_what_is_not_locked_is_refused(gaia: Gaia, server: Server) -> None:
     """Ours: a file that is not there is one more reason to stop."""
     assert gaia("test-client", "s", "--locked").code == 3
     ran = gaia("call", "s", "read", "--locked")
-    assert (ran.code, ran.errors[1]) == (3, "hint: write it with: gaia mcp lock NAME...")
+    assert (ran.code, ran.errors[1]) == (3, "hint: create it with: gaia mcp lock NAME...")
 
     gaia.write({**json.loads(gaia.config.read_text())["mcpServers"], "good": entry_of("good-handshake")})
     assert gaia("lock", "good", "--lock-file", "my lock.json").code == 0
@@ -383,8 +383,8 @@ def test_a_name_that_is_taken_for_another_servers_is_warned_about(gaia: Gaia, se
     found = warning(gaia, "names")
 
     assert "unusual: 'gеt'" in found
-    assert "with letters that look like others: 'g\\u0435t'" in found
-    assert "'Echo' may be taken for a tool of 'good'" in found
+    assert "with letters that look like other letters: 'g\\u0435t'" in found
+    assert "'Echo' may be mistaken for a tool of 'good'" in found
 
 
 def test_names_that_are_taken_for_those_of_the_same_servers_are_told_together(gaia: Gaia, server: Server) -> None:
@@ -397,6 +397,6 @@ def test_names_that_are_taken_for_those_of_the_same_servers_are_told_together(ga
     server.offer(*({**WRITE, "name": name} for name in ("echo", *(f"r{number}" for number in range(9)))))
 
     assert warning(gaia, "names") == (
-        "'echo' may be taken for a tool of 'good'; "
-        "'r0', 'r1', 'r2', 'r3', 'r4' and 4 more may be taken for tools of 'twin'"
+        "'echo' may be mistaken for a tool of 'good'; "
+        "'r0', 'r1', 'r2', 'r3', 'r4' and 4 more may be mistaken for tools of 'twin'"
     )

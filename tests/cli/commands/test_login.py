@@ -71,7 +71,9 @@ def test_a_login_is_kept_shown_and_ended(browser: Gaia, world: World) -> None:
 
     assert (before.code, before.stdout) == (0, "web  not logged in\n")
     assert ran.code == 0
-    assert ran.stdout.startswith(f"logged in to 'web': at {world.origin}, scopes files:read, the token ends in 60 min")
+    assert ran.stdout.startswith(
+        f"logged in to 'web': at {world.origin}, scopes files:read, the token expires in 60 min"
+    )
     assert url_in(ran.stderr).startswith(f"{world.origin}/authorize?")
     assert status.stdout.startswith(f"web  at {world.origin}, scopes files:read, ")
     (login,) = as_json.json["logins"]
@@ -139,7 +141,7 @@ def test_a_browser_that_never_comes_back_ends_in_time(gaia: Gaia, world: World) 
 
     assert ran.code == 5
     assert ran.errors[-1].startswith(
-        "hint: allow more time with --timeout SECONDS, or begin anew with: gaia mcp logout"
+        "hint: allow more time with --timeout SECONDS, or discard the login with: gaia mcp logout"
     )
 
 
@@ -213,7 +215,7 @@ def test_what_has_no_login_is_told(gaia: Gaia, world: World) -> None:
     assert (missing.code, missing.stdout) == (3, "")
 
     use(gaia, world, oauth=False)
-    assert gaia("login", "--status").stdout == "web  its entry turns OAuth off\n"
+    assert gaia("login", "--status").stdout == "web  OAuth is disabled in its entry\n"
     assert gaia("login", "web").errors[-1] == "hint: turn it on: gaia mcp edit web --unset oauth"
     gaia.write({})
     assert gaia("login", "--status").stdout == "no server behind a URL is configured\n"
@@ -224,9 +226,9 @@ def test_a_program_logs_in_by_itself(gaia: Gaia, world: World) -> None:
     use(gaia, world, oauth={"grantType": "client_credentials", "clientId": "CID", "clientSecret": "${S}"})
     world.lifetime = 5 * 24 * 3600
 
-    assert gaia("login", "--status", S="s").stdout == "web  gets a token when it is used\n"
+    assert gaia("login", "--status", S="s").stdout == "web  requests a token when it is used\n"
     ran = gaia("login", "web", S="s")
-    assert ran.stdout == f"logged in to 'web': at {world.origin}, the token ends in 5 days and is renewed\n"
+    assert ran.stdout == f"logged in to 'web': at {world.origin}, the token expires in 5 days and is renewed\n"
     assert ran.stderr == ""
 
 
@@ -244,6 +246,6 @@ def test_a_removed_server_is_logged_out_of(browser: Gaia, world: World) -> None:
 def test_a_token_that_ends_soon_or_has_ended_is_told(browser: Gaia, world: World) -> None:
     """Ours: in the unit that fits."""
     use(browser, world)
-    for seconds, told in ((3 * 3600, "the token ends in 3 h"), (0, "the token has expired")):
+    for seconds, told in ((3 * 3600, "the token expires in 3 h"), (0, "the token has expired")):
         world.lifetime = seconds
         assert told in browser("login", "web").stdout

@@ -108,10 +108,10 @@ def test_a_prompt_as_json_is_the_whole_answer(demo: Gaia) -> None:
     [
         (("demo", "intro", "name=Ada"), 7, "no prompt 'intro'", "did you mean 'introduce'?"),
         (("demo", "zzz"), 7, "no prompt 'zzz'", "gaia mcp prompts demo"),
-        (("demo", "introduce"), 7, "'name' is missing", "it takes introduce(name, [language])"),
+        (("demo", "introduce"), 7, "'name' is missing", "its signature: introduce(name, [language])"),
         (("demo", "introduce", "nme=Ada"), 7, "there is no 'nme', did you mean 'name'?; 'name' is missing", ""),
         (("demo", "introduce", "name"), 2, "'name' is not key=value", ""),
-        (("demo", "introduce", "name:=1"), 2, "'name' is not text", "write name=VALUE"),
+        (("demo", "introduce", "name:=1"), 2, "'name' is not a string", "write name=VALUE"),
         (("dmo", "introduce"), 3, "no server 'dmo'", "did you mean 'demo'?"),
     ],
 )

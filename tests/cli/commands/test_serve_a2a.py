@@ -56,7 +56,7 @@ def test_agents_call_the_tools_of_configured_servers(gaia: Gaia) -> None:
     with urlopen(f"http://127.0.0.1:{started['port']}/agent-card.json", timeout=20) as response:
         assert json.loads(response.read())["url"] == f"http://localhost:{started['port']}/a2a"
     process.send_signal(signal.SIGTERM)
-    assert f"agents of A2A find it at {started['a2a']}" in process.communicate(timeout=20)[1].decode()
+    assert f"agents of A2A can use it at {started['a2a']}" in process.communicate(timeout=20)[1].decode()
 
 
 def test_the_map_of_agentvaults_proxy_is_enough(gaia: Gaia) -> None:

@@ -83,7 +83,7 @@ def test_check_lists_what_is_let_through_and_reports_what_is_not(gaia: Gaia) -> 
     doubtful = gaia("serve", "demo", "--check", "--read-only")
     assert doubtful.code == 0
     assert doubtful.stderr.splitlines() == [
-        "note: 'demo/add' claims to be read-only, and its name suggests otherwise; to leave it out: --deny demo/add"
+        "note: 'demo/add' is marked read-only, but its name suggests otherwise; leave it out with: --deny demo/add"
     ]
 
 
@@ -130,7 +130,7 @@ def test_a_tool_that_changes_is_not_offered_any_more(gaia: Gaia) -> None:
     reports = [line for line in err.decode().splitlines() if "mcp.lock.json" in line]
     assert len(reports) == 1
     assert reports[0].startswith("note: server 'notes.py' does not match mcp.lock.json: 'add' changed (description);")
-    assert reports[0].endswith("to approve it: gaia mcp lock notes.py --update")
+    assert reports[0].endswith("to approve them: gaia mcp lock notes.py --update")
 
 
 def test_a_target_that_was_never_locked_is_not_served(gaia: Gaia) -> None:

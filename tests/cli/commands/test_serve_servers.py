@@ -172,11 +172,11 @@ def test_the_entry_for_a_host_is_printed(gaia: Gaia) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--all", "good"], "--all and names exclude each other"),
+        (["--all", "good"], "--all and names cannot be used together"),
         (["--all", "--reload"], "--kwarg, --reload and --check are for an agent"),
         (["demo", "--prefix", "never"], "--prefix is for --all and --server"),
         (["demo", "good"], "several targets need --http"),
-        ([], "what is to be served?"),
+        ([], "no target given"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(gaia: Gaia, words: list[str], problem: str) -> None:

@@ -167,9 +167,9 @@ def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> No
     [
         (("s", "other"), 7, "server 's' has no tool 'other'", "see its tools with: gaia mcp tools s"),
         (("s.Greeet",), 7, "server 's' has no tool 'Greeet'", "did you mean 'greet'?"),
-        (("nobody", "greet"), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
-        (("nobody.greet",), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
-        (("nobody",), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
+        (("nobody", "greet"), 3, "no server 'nobody' in ", "list the servers with: gaia mcp list"),
+        (("nobody.greet",), 3, "no server 'nobody' in ", "list the servers with: gaia mcp list"),
+        (("nobody",), 3, "no server 'nobody' in ", "list the servers with: gaia mcp list"),
         (("S", "greet"), 3, "no server 'S' in ", "did you mean 's'?"),
     ],
 )
@@ -203,8 +203,8 @@ def test_a_server_that_has_not_been_seen_is_to_be_asked(gaia: Gaia) -> None:
     ran = gaia("call", "s", "other", "--help")
     assert (ran.code, ran.stdout) == (7, "")
     assert ran.errors == [
-        "error: what 'other' of 's' takes is not known yet",
-        "hint: ask it for its tools first: gaia mcp tools s",
+        "error: the parameters of 'other' of 's' are not known yet",
+        "hint: list its tools first: gaia mcp tools s",
     ]
     assert gaia("call", "broken", "other", "--help").code == 3
 

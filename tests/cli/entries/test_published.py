@@ -96,7 +96,9 @@ def test_what_is_missing_is_named_with_the_options_that_give_it(gaia: Gaia, regi
         f"hint: give that with: gaia mcp add zone {name}@1.0.0 --no-check {options}",
     ]
     assert (
-        gaia("add", "x", "com.example/remote", "--setting", "nothing=1").errors[-1].startswith("hint: it takes: tenant")
+        gaia("add", "x", "com.example/remote", "--setting", "nothing=1")
+        .errors[-1]
+        .startswith("hint: its settings: tenant")
     )
     wrong = gaia("add", "x", "com.example/remote", "--setting", "tenant=mars", "--setting", "X-Key")
     assert wrong.errors == [
@@ -152,7 +154,7 @@ def test_one_of_several_ways_is_taken(gaia: Gaia, registry: ServedRegistry) -> N
     chosen = gaia("add", "com.example/both", "--no-check")
     other = gaia("add", "com.example/both", "--no-check", "--via", "oci", "--force")
 
-    assert "note: com.example/both is taken by sse; others are offered: --via oci" in chosen.stderr
+    assert "note: com.example/both is used by sse; alternatives: --via oci" in chosen.stderr
     assert saved(gaia)["both"]["args"] == ["run", "-i", "--rm", "a/b:1.0.0"]
     assert other.code == 0
     assert gaia("add", "com.example/both", "--via", "npm").errors == [
@@ -174,7 +176,7 @@ def test_a_document_that_cannot_be_used_is_an_error(gaia: Gaia, registry: Served
     registry.notes["a.b/old"] = {"status": "deprecated", "statusMessage": "use\x1b[1m a.b/new"}
 
     for name, code, problem in (
-        ("a.b/nothing", 3, "'a.b/nothing': cannot be used from here: it offers no package and no URL"),
+        ("a.b/nothing", 3, "'a.b/nothing': cannot be started here: it has only no package and no URL"),
         ("a.b/evil", 3, "'a.b/evil': it gives npx '--call', which could have it do anything else"),
         ("a.b/leaking", 2, "a.b/leaking: 'K' refers to a variable of the environment, which a document may not"),
         ("a.b/unknown", 3, f"the registry {registry.url} has no server 'a.b/unknown'"),
@@ -225,7 +227,7 @@ def test_of_several_bundles_that_for_this_system_is_named(gaia: Gaia) -> None:
 
     ran = gaia("add", "./server.json")
 
-    assert ran.errors[0] == "error: 'a.b/c': cannot be used from here: it offers mcpb"
+    assert ran.errors[0] == "error: 'a.b/c': cannot be started here: it has only mcpb"
     assert ran.errors[1].startswith(f"hint: unpack https://x/y-{platform.system().lower()}.mcpb, ")
 
 

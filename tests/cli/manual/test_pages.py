@@ -112,7 +112,7 @@ def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is(shown: Shown) -
     """Ours: only what is said once for all is left out."""
     page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
 
-    assert page.count("Use this file of servers, and no project's.") == 0
+    assert page.count("Use this configuration file, and no project's.") == 0
     assert page.count("Print the whole input schema of each tool.") == 1
 
 

@@ -309,8 +309,8 @@ class TestImport:
             (["cursor"], 3, "does not exist"),
             (["goose", "--project"], 3, "no file of servers in a project"),
             (["kiro", "--server", "b"], 3, "no server 'b'"),
-            (["--all", "cursor"], 2, "exclude each other"),
-            (["--dry-run"], 2, "to import from"),
+            (["--all", "cursor"], 2, "cannot be used together"),
+            (["--dry-run"], 2, "no host or file given"),
             (["kiro", "--config", "."], 3, "cannot be read"),
         ],
     )
@@ -554,18 +554,18 @@ class TestExport:
     @pytest.mark.parametrize(
         ("words", "code", "says"),
         [
-            (["a"], 2, "either --to or --as"),
-            (["a", "--to", "cursor", "--as", "cursor"], 2, "either --to or --as"),
+            (["a"], 2, "give one of --to and --as"),
+            (["a", "--to", "cursor", "--as", "cursor"], 2, "give one of --to and --as"),
             (["a", "--as", "cursor", "--force"], 2, "--as writes nothing"),
             (["a", "--to", "cursor", "--show-secrets"], 2, "--show-secrets"),
             (["b", "--to", "cursor"], 3, "no server 'b'"),
             (["a", "--to", "cursro"], 3, "did you mean 'cursor'"),
             (["a", "--as", "cursro"], 3, "did you mean 'cursor'"),
-            (["u", "--as", "claude-desktop"], 3, "'u' cannot be given to Claude Desktop"),
+            (["u", "--as", "claude-desktop"], 3, "'u' cannot be exported to Claude Desktop"),
             (
                 ["half", "--as", "cursor", "--show-secrets"],
                 3,
-                "'half' cannot be given to Cursor: 'half' holds half a surrogate pair",
+                "'half' cannot be exported to Cursor: 'half' holds half a surrogate pair",
             ),
             (["half", "--to", "vscode"], 3, "half a surrogate pair"),
             (["a", "--to", "kiro"], 3, "Kiro"),

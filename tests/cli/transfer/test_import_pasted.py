@@ -55,7 +55,7 @@ def test_a_pasted_entry_replaces_no_other_one_unasked(gaia: Gaia) -> None:
     assert (ran.code, list(own(gaia))) == (3, ["time", "My-Notes"])
     assert ran.errors[0].startswith("error: 'time' of standard input is not the one of ~/.gaia/mcp_servers.json")
     line = "gaia mcp import - --server time --force"
-    assert ran.errors[1] == f"hint: take that of standard input, with the same input: {line}"
+    assert ran.errors[1] == f"hint: import the one from standard input, with the same input: {line}"
     shown = gaia("import", "-", "--server", "time", "--force", "--dry-run", stdin=SNIPPET)
     assert '+      "command": "uvx"' in shown.stdout
     assert gaia("import", "-", "--server", "time", "--force", stdin=SNIPPET).code == 0

@@ -140,7 +140,7 @@ def test_what_is_not_a_handler_stays_here(demo: Gaia, folder: Path) -> None:
     demo.write({**ours(demo), "stock": {"handler": handler(folder, "stock")}})
     ran = demo("export", "--all", "--to", "prototype.yaml")
     assert ran.code == 3
-    assert ran.errors[0] == "error: 'demo' cannot be given to az prototype: it is not a handler"
+    assert ran.errors[0] == "error: 'demo' cannot be exported to az prototype: it is not a handler"
     assert "    - name: stock\n" in (folder / "prototype.yaml").read_text()
     assert demo("export", "demo", "--as", "prototype").errors == ran.errors
     assert demo("serve", "demo", "--print-config", "prototype").code == 3

@@ -129,7 +129,7 @@ class StdioChannel(Channel):
         from gaia_mcp.client.transports.stdio.last_words import last_words
 
         said = last_words(self.child.stderr_tail(self.masker()))
-        return f"its log ends: {said}" if said else ""
+        return f"the last line of its stderr: {said}" if said else ""
 
     def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
         from gaia_mcp.client.transports.stdio.last_words import last_words

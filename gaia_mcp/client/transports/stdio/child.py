@@ -196,7 +196,7 @@ class Child:
             reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
             case = "not-runnable"
             if isinstance(cause, FileNotFoundError) and os.path.exists(program):  # noqa: PTH110
-                reason = "is there, but not the interpreter that its first line (#!) names"
+                reason = "exists, but not the interpreter in its first line (#!)"
                 case = "no-interpreter"
             raise SpawnError(self._server, self._command, reason, program=program, case=case) from cause
         if not is_child(process.pid):

@@ -367,7 +367,7 @@ def test_the_end_of_its_log_is_known_of_a_server_that_does_not_respond(channel: 
     assert channel(ECHO)[0].noise() == ""
     wait_until(talk.noise)
 
-    assert talk.noise() == "its log ends: loading ****"
+    assert talk.noise() == "the last line of its stderr: loading ****"
 
 
 def test_a_child_for_which_there_are_no_descriptors_is_an_error(channel: OpenChannel) -> None:
