@@ -75,7 +75,7 @@ def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     advised = "the server mentions ACME_TOKEN; set it with: gaia mcp edit fs --env ACME_TOKEN=VALUE"
     assert (hint_for(error), hint_for(ended)) == (advised, advised)
     assert hint_for(refused("tools/list", text="set A_KEY, B_KEY and C_KEY")).startswith(
-        "the server mentions A_KEY, B_KEY and C_KEY; set it with: gaia mcp edit fs --env A_KEY=VALUE --env B_KEY"
+        "the server mentions A_KEY, B_KEY and C_KEY; set them with: gaia mcp edit fs --env A_KEY=VALUE --env B_KEY"
     )
     monkeypatch.setenv("ACME_TOKEN", "x")
     assert hint_for(error).endswith(": gaia mcp edit fs --env ACME_TOKEN")

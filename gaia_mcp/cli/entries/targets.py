@@ -175,7 +175,7 @@ def find_server(
     if typed.after and not typed.before and has_item and (entry is None or _is_program(entry)):
         command, item = command_entry(typed.after).name, _ITEMS.get(Typed.command, "tool")
         begun = to_type(Typed.command, more=f"{item.upper()} [ARG...] -- {command}")
-        raise UsageError(f"which {item} of {command!r}?", hint=f"name it before the dashes: {begun}")
+        raise UsageError(f"no {item} of {command!r} given", hint=f"name it before the dashes: {begun}")
     if entry is None:
         raise store.unknown(first)
     return entry, rest

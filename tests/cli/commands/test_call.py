@@ -680,7 +680,7 @@ def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> No
         7,
         [
             "error: tool 'take' of 's': items[0]: 'name' is missing; items[0].n: \"x\" is not of type \"integer\"",
-            "hint: its signature: items: array of {name: string, [n: integer]}",
+            "hint: the type of items: array of {name: string, [n: integer]}",
         ],
     )
     assert too_long.errors[1] == "hint: its signature: take_many([items: array of object])"

@@ -160,7 +160,7 @@ def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> N
     path.write_text(AGENT.format(word="x", tool="t").replace("return [", f"raise {way_out} or ["))
     wait_until(lambda: b"error: " in (gaia.cwd / "log").read_bytes())
     path.write_text(AGENT.format(word="two", tool="second"))
-    wait_until(lambda: b"loaded anew" in (gaia.cwd / "log").read_bytes())
+    wait_until(lambda: b"was reloaded" in (gaia.cwd / "log").read_bytes())
 
     assert ask(process, "tools/list", 2)["result"]["tools"][0]["name"] == "second"
     process.communicate(timeout=10)
@@ -306,7 +306,7 @@ def test_a_changed_agent_with_marked_methods_is_loaded_anew(gaia: Gaia) -> None:
     wait_until(lambda: b"Notes.bad(number): type is not" in (gaia.cwd / "log").read_bytes())
     assert ask(process, "tools/call", 5, name="one", arguments={"number": 1})["result"]["isError"] is False
     path.write_text(MARKED.format(tool="two", kind="str") + "# longer")
-    wait_until(lambda: b"loaded anew" in (gaia.cwd / "log").read_bytes())
+    wait_until(lambda: b"was reloaded" in (gaia.cwd / "log").read_bytes())
 
     assert ask(process, "tools/list", 3)["result"]["tools"][0]["inputSchema"]["properties"] == {
         "number": {"type": "string"}

@@ -228,7 +228,7 @@ def test_an_agent_is_loaded_anew_and_has_its_own_limit(gaia: Gaia) -> None:
     wait_until(lambda: "result" in ask(url, "second")[1])
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=20)
-    assert b"loaded anew" in err
+    assert b"was reloaded" in err
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:
 
     ran = gaia("watch", "x", "--timeout", "3")
 
-    assert "note: server 'x' declares that it announces changes of its prompts, and does not" in ran.stderr
+    assert "note: server 'x' declares listChanged for its prompts, but does not send it" in ran.stderr
     assert "changes of its tools" not in ran.stderr
 
 
@@ -315,5 +315,5 @@ def test_that_a_subscription_is_refused_is_told(gaia: Gaia) -> None:
     ran = gaia("watch", "x", "--timeout", "3")
 
     for kind in ("tools", "prompts", "resources"):
-        assert f"note: server 'x' declares that it announces changes of its {kind}, and does not" in ran.stderr
+        assert f"note: server 'x' declares listChanged for its {kind}, but does not send it" in ran.stderr
     assert ran.stdout == ""

@@ -213,8 +213,8 @@ class TestImport:
         assert SECRET not in ran.stdout + ran.stderr
         assert SECRET not in gaia("import", "cursor", "--dry-run", "--json").stdout
         assert "note: a: contains API_KEY in plain text; for references: gaia mcp edit a --env API_KEY" in ran.stderr
-        assert "note: a: contains plain text in: args; a reference" in ran.stderr
-        assert "note: b: contains plain text in: url, header Authorization; a reference" in ran.stderr
+        assert "note: a: contains plain text in: args; use a reference" in ran.stderr
+        assert "note: b: contains plain text in: url, header Authorization; use a reference" in ran.stderr
         assert gaia("import", "cursor").code == 0
         assert own(gaia)["a"]["env"]["API_KEY"] == SECRET
 

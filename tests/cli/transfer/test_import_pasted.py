@@ -53,7 +53,9 @@ def test_a_pasted_entry_replaces_no_other_one_unasked(gaia: Gaia) -> None:
 
     ran = gaia("import", "-", stdin=SNIPPET)
     assert (ran.code, list(own(gaia))) == (3, ["time", "My-Notes"])
-    assert ran.errors[0].startswith("error: 'time' of standard input is not the one of ~/.gaia/mcp_servers.json")
+    assert ran.errors[0].startswith(
+        "error: 'time' of standard input differs from the one of ~/.gaia/mcp_servers.json in "
+    )
     line = "gaia mcp import - --server time --force"
     assert ran.errors[1] == f"hint: import the one from standard input, with the same input: {line}"
     shown = gaia("import", "-", "--server", "time", "--force", "--dry-run", stdin=SNIPPET)
