@@ -52,7 +52,9 @@ class ToolsClient(ClientEngine):
     @property
     def capabilities(self) -> dict[str, Any]:
         """The capabilities that the server has declared; empty while not connected."""
-        return self.peer.capabilities if self.peer is not None else {}
+        # Read once: another thread may disconnect meanwhile.
+        peer = self.peer
+        return peer.capabilities if peer is not None else {}
 
     def known_tools(self) -> list[MCPTool]:
         """The tools listed last, without a request; empty if none were."""
@@ -144,7 +146,8 @@ class ToolsClient(ClientEngine):
                 if not pages.is_end_by_error():
                     raise
             else:
-                if self.peer is not None and (fresh := freshness(self.peer.version, page)) is not None:
+                peer = self.peer
+                if peer is not None and (fresh := freshness(peer.version, page)) is not None:
                     self.freshness[pages.method] = fresh.with_page(self.freshness.get(pages.method))
                 yield from pages.take(page)
         self.tool_problems.extend(pages.problems)
