@@ -66,12 +66,14 @@ class FeaturesClient(ToolsClient):
     @property
     def instructions(self) -> str:
         """The server's instructions for a model's prompt; empty if there are none, and while not connected."""
-        return self.peer.instructions if self.peer is not None else ""
+        peer = self.peer
+        return peer.instructions if peer is not None else ""
 
     @property
     def protocol_version(self) -> str | None:
         """The revision agreed upon, as "2026-07-28"; None while not connected."""
-        return self.peer.version if self.peer is not None else None
+        peer = self.peer
+        return peer.version if peer is not None else None
 
     def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
         """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. An empty
