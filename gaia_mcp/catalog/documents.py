@@ -1,7 +1,7 @@
-"""What a registry's document says of a server: the schemas of 2025-09-29 and 2025-12-11.
+"""Reads a registry's document about a server, by the schemas of 2025-09-29 and 2025-12-11.
 
-Unknown members are ignored, as both schemas allow them. What is read here is complete: an invalid part is an error
-with its place.
+Unknown members are ignored, because both schemas allow them. All known members are validated: an invalid part is an
+error that names its place.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from gaia_mcp.redaction import looks_secret
 
 T = TypeVar("T")
 
-# Where a registry notes what it knows of a version.
+# The `_meta` key of the official registry's metadata about a version.
 _OFFICIAL = "io.modelcontextprotocol.registry/official"
-# Members that only schemas before 2025-09-29 had.
+# Members that exist only in schemas before 2025-09-29.
 _OLD_MEMBERS = ("version_detail", "registry_type", "registry_name")
 
-# A part of a value that is to be filled in. Hundreds of documents have `Bearer {api_key}` without a variable `api_key`.
+# A placeholder in a value. Hundreds of documents have `Bearer {api_key}` without a variable `api_key`.
 _PART = r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]{0,99})\}"
 
 
 class DocumentError(ValueError):
-    """A document is invalid; the text names the place and what is wrong there."""
+    """A document is invalid. The message names the place and the problem."""
 
 
 class Input(NamedTuple):
-    """A value that the user gives, or that the document fixes as `value`. `name` is what it is given by: of a variable
-    or header its own, of an option the option without dashes.
+    """A value that the user provides, or the fixed `value` of the document. `name` is that of the variable or header,
+    or the option without dashes.
 
-    `{variable}` in `value` stands for one of `variables`, which are inputs without variables of their own.
+    `{variable}` in `value` is a placeholder for one of `variables`, which are inputs without variables of their own.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Argument(NamedTuple):
 
 
 class Package(NamedTuple):
-    """A package of the registry `kind`: "npm", "pypi", "nuget", "oci" or another. `runner` is the program that the
-    document advises to run it with, `runner_arguments` are for that one. `transport` is "stdio" if the package is
-    spoken to by its standard input and output; any other listens at `url`.
+    """A package of the registry type `kind`: "npm", "pypi", "nuget", "oci" or another. `runner` is the program that the
+    document recommends to run it, `runner_arguments` are the arguments of that program. If `transport` is not "stdio",
+    the package listens at `url`.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Package(NamedTuple):
 
 
 class Remote(NamedTuple):
-    """A server behind a URL, whose parts in braces are inputs of `url`. `transport` is "http" or "sse"."""
+    """A server at a URL, whose placeholders in braces are inputs of `url`. `transport` is "http" or "sse"."""
 
     transport: str
     url: Input
@@ -79,7 +79,7 @@ class Remote(NamedTuple):
 
 
 class Document(NamedTuple):
-    """One version of a server. `status` is "active", "deprecated" or "deleted", `status_message` says more."""
+    """One version of a server. `status` is "active", "deprecated" or "deleted", `status_message` explains it."""
 
     name: str
     version: str
@@ -92,7 +92,7 @@ class Document(NamedTuple):
 
 
 def read_document(document: Any, meta: Any = None) -> Document:
-    """The document, with what the registry notes about it beside it in `_meta`. Raises `DocumentError`."""
+    """The document, with the status from `meta`, the `_meta` of the registry's response. Raises `DocumentError`."""
     held = _object(document, "the document")
     if any(member in held for member in _OLD_MEMBERS):
         raise DocumentError("the document has a schema before 2025-09-29")
@@ -139,7 +139,7 @@ def _remote(held: Any, where: str) -> Remote:
 
 def _argument(held: Any, where: str) -> Argument:
     held = _object(held, where)
-    # There are published documents without the type, or with an empty one.
+    # Some published documents have no type, or an empty one.
     kind = _text(held, "type", where) or ("named" if "name" in held else "positional")
     if kind == "named":
         option = _text(held, "name", where, is_required=True)
@@ -153,9 +153,9 @@ def _argument(held: Any, where: str) -> Argument:
 
 
 def _named_inputs(held: dict[str, Any], member: str, where: str) -> tuple[Input, ...]:
-    """The variables or headers, without those whose name is empty, as some publish them for none."""
+    """The variables or headers, except those with an empty name, which some documents have instead of none."""
     found = _list(held, member, where, _named_input)
-    # Without its part, such a value is of no use.
+    # A value is unusable without the values of its placeholders.
     return tuple(_with_parts(one, is_required=True) for one in found if one.name)
 
 
@@ -166,7 +166,9 @@ def _named_input(held: Any, where: str) -> Input:
 
 
 def _with_parts(one: Input, *, is_required: bool = False) -> Input:
-    """The input, with the parts of its value that are no variables as such, required if it is."""
+    """The input, with a variable added for each placeholder that has none. Added variables are required if
+    `is_required` is true or the input is required.
+    """
     parts = {
         name: Input(
             name,
@@ -213,7 +215,7 @@ def _choice(held: Any, where: str) -> str:
 
 def _list(held: dict[str, Any], member: str, where: str, read: Callable[[Any, str], T]) -> tuple[T, ...]:
     where = f"{where}.{member}" if where else member
-    # Registries write null for what is not there.
+    # Registries write null for a missing list.
     values = held.get(member)
     if values is None:
         return ()

@@ -1,4 +1,4 @@
-"""Fills in the inputs of a document, with what the user gives and with defaults."""
+"""Fills in the inputs of a document, with the user's values and with defaults."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from gaia_mcp.catalog.documents import Input
 
 _VARIABLE = re.compile(r"\{([^{}]{1,100})\}")
-# What our entries take for a reference to a variable of the user's environment.
+# The beginning of a reference to an environment variable in our entries.
 _REFERENCE = "${"
 
 
 class InputError(ValueError):
-    """The value of the input `name` is invalid, `example` is what it could be. `problem` follows the name."""
+    """The value of the input `name` is invalid: the message is the name and `problem`. `example` is a valid value."""
 
     def __init__(self, name: str, problem: str, example: str = "VALUE") -> None:
         super().__init__(f"{name!r} {problem}")
@@ -24,7 +24,7 @@ class InputError(ValueError):
 
 
 def asked_of(inputs: Iterable[Input]) -> list[Input]:
-    """The inputs that a user may give, each name once: those without a fixed value, and the variables of the others."""
+    """The inputs that a user can provide, each name once: those without a fixed value, and the variables of others."""
     found: dict[str, Input] = {}
     for one in _open(inputs):
         known = found.setdefault(one.name, one)
@@ -44,10 +44,10 @@ def _open(inputs: Iterable[Input]) -> Iterator[Input]:
 
 
 def filled(one: Input, given: Mapping[str, str]) -> str | None:
-    """The value of an input, None to leave it out: `given` by name, fixed, or, if it is required, its default.
+    """The value of an input: fixed, from `given` by name, or, if it is required, its default; None to omit it.
 
-    Raises `InputError` for a value that is missing or not one of the choices, and for a document that holds a reference
-    such as `${TOKEN}`: that would be filled with what the user has not meant for this server.
+    Raises `InputError` for a value that is missing or not one of the choices, and for a document with a reference such
+    as `${TOKEN}`, which would send the server a variable that the user did not intend for it.
     """
     if one.value is not None:
         return _with_variables(one, given)
@@ -68,9 +68,7 @@ def missing(inputs: Iterable[Input], given: Mapping[str, str]) -> list[Input]:
 
 
 def reference(name: str) -> str:
-    """A reference to the variable of the user's environment that a secret is usually in: `${X_API_KEY}` for the header
-    `X-API-Key`.
-    """
+    """A reference to the usual environment variable for a secret: `${X_API_KEY}` for the header `X-API-Key`."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", plain):
         plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain).upper()
@@ -85,13 +83,13 @@ def _with_variables(one: Input, given: Mapping[str, str]) -> str | None:
             continue
         value = filled(one.variables[name], given)
         if value is None:
-            # What depends on an optional value that is not given is left out as a whole, unless it cannot be.
+            # Without an optional variable, the whole input is omitted, unless it is required.
             if one.is_required:
                 raise InputError(name, "is missing")
             return None
         values[name] = value
     result = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)
-    # A reference that only the pieces together make would be one of the document's.
+    # Only values of the user may contain references: the document must not combine one from several pieces.
     if result.count(_REFERENCE) > sum(
         values[name].count(_REFERENCE) for name in _VARIABLE.findall(text) if name in values
     ):

@@ -1,4 +1,4 @@
-"""The options by which a container gets folders of this machine."""
+"""The options that mount host directories into a container."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import re
 from collections.abc import Collection, Iterator
 
 MOUNTS = ("-v", "--volume", "--mount")
-# Of `--mount`. The options of a volume's driver can make it a folder too.
+# Fields of `--mount`. The driver options of a volume can also name a host directory.
 _SOURCES = ("src", "source", "volume-opt")
 _VOLUME = re.compile(r"(?P<source>(?:[A-Za-z]:(?=[/\\]))?[^:]*)(?::[^:]*)?(?::(?P<options>.*))?", re.DOTALL)
 
 
 def has_folder_of_ours(option: str, value: str, named: Collection[str]) -> bool:
-    """Whether a mount has a folder of this machine for its source, rather than a volume, and it is not one of those
-    that the user has `named`.
-    """
+    """Whether the source of a mount is a host directory, not a volume, and the user has not `named` it."""
     return any(re.search(r"[/~\\.]", source) and source not in named for source in _sources(option, value))
 
 
@@ -25,7 +23,7 @@ def _sources(option: str, value: str) -> Iterator[str]:
         yield from (part for part in (match.groups() if match is not None else [value]) if part)
         return
     try:
-        # As docker and podman read it: there may be quotes, and names in upper case.
+        # As docker and podman parse it: values may be quoted, and field names may be in upper case.
         fields = next(csv.reader([value]), [])
     except csv.Error:
         fields = [f"src={value}"]

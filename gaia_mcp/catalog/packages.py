@@ -1,6 +1,6 @@
-"""The ways to reach a server that a document offers, and the entry of each.
+"""The ways in which a document's server can be reached, and the entry for each.
 
-A package is run by the program of its registry: npx, uvx, dnx or docker.
+A package is run by the program for its registry: npx, uvx, dnx or docker.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gaia_mcp.catalog.documents import Argument, Document, DocumentError, Input,
 from gaia_mcp.catalog.inputs import filled
 from gaia_mcp.catalog.runners import OF_LOADERS, RUNNERS, RUNNERS_OF, runner_arguments, started
 
-# Headers that lead a request to another place than its URL, or tell where it ends.
+# Headers that change the target of a request, or delimit it.
 _OF_REQUESTS = ("connection", "content-length", "host", "transfer-encoding")
 
 
 class Way(NamedTuple):
-    """One way to reach the server: `name` is "npm", "pypi", "nuget", "oci", "http" or "sse"; `program` is what has to
-    be installed for it, empty for a URL; `inputs` are all that the document says of it.
+    """One way to reach the server. `name` is "npm", "pypi", "nuget", "oci", "http" or "sse". `program` has to be
+    installed for it; it is empty for a URL. `inputs` are all inputs in the document for it.
     """
 
     name: str
@@ -29,19 +29,19 @@ class Way(NamedTuple):
 
     @property
     def variables(self) -> tuple[Input, ...]:
-        """Those of its inputs that are variables of the environment."""
+        """The inputs that are environment variables."""
         return self.offered.variables if isinstance(self.offered, Package) else ()
 
 
 def ways_of(document: Document, is_installed: Callable[[str], bool] = lambda _: True) -> list[Way]:
-    """The ways that can be used here, in the document's order, packages first. Of several programs that could run a
-    package, one that is installed is taken, and that of the document's advice before others.
+    """The usable ways, packages first, in the document's order. If several programs can run a package, an installed one
+    is preferred, then the one that the document recommends.
     """
     return [*_package_ways(document, is_installed), *(_remote_way(remote) for remote in document.remotes)]
 
 
 def unusable(document: Document) -> list[str]:
-    """What the document offers beside that, each in a few words, and once."""
+    """The kinds of packages in the document that cannot be used, each once."""
     usable = {id(way.offered) for way in ways_of(document)}
     others = [
         f"{package.kind} ({package.transport})" if package.kind in RUNNERS_OF else package.kind
@@ -52,10 +52,10 @@ def unusable(document: Document) -> list[str]:
 
 
 def entry_of(way: Way, given: Mapping[str, str], variables: Collection[str] = ()) -> dict[str, Any]:
-    """The entry that reaches the server, with what is `given` for its inputs, by name. A container also gets the
-    `variables` of its program.
+    """The entry for the server, with the `given` values of its inputs, by name. `variables` are the names of further
+    environment variables that a container gets.
 
-    Raises `InputError`, and `DocumentError` for a package that may not be run as the document says.
+    Raises `InputError`, and `DocumentError` for a package that must not be run as the document specifies.
     """
     if isinstance(way.offered, Remote):
         return _remote_entry(way.offered, given)
@@ -64,7 +64,7 @@ def entry_of(way: Way, given: Mapping[str, str], variables: Collection[str] = ()
 
 def _package_ways(document: Document, is_installed: Callable[[str], bool]) -> Iterator[Way]:
     for package in document.packages:
-        # One that listens on a port would have to be started, waited for and stopped beside its URL.
+        # A package that listens on a port would have to be started before connecting, and stopped afterwards.
         if package.kind in RUNNERS_OF and package.transport == "stdio":
             advised = package.runner
             program = min(RUNNERS_OF[package.kind], key=lambda one: (not is_installed(one), one != advised))
@@ -93,10 +93,12 @@ def _package_entry(
 
 
 def _environment(package: Package, program: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a package. Raises `DocumentError` for one that the document sets for `program` to read."""
+    """The environment variables of a package. Raises `DocumentError` if the document sets one that configures
+    `program`.
+    """
     env: dict[str, str] = {}
     for one in package.variables:
-        # A value that the user gives replaces that of the document.
+        # The user's value replaces that of the document.
         if value := given.get(one.name):
             env[one.name] = value
         elif (value := filled(one, given)) is not None:

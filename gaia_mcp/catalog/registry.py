@@ -1,4 +1,4 @@
-"""The client of a registry's API, version 0.1: read one document, and search."""
+"""The client of a registry's API, version 0.1: gets one document, and searches."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ OFFICIAL_URL = "https://registry.modelcontextprotocol.io"
 # The largest page that the official registry sends. Its pages have about 1.5 KB for each server.
 PAGE_SERVERS = 100
 MAX_RESPONSE_BYTES = 10 * 2**20
-# A search that matches more is better narrowed down than read.
+# A search with more matches has to be narrowed down.
 MAX_PAGES = 20
 LATEST = "latest"
-# Begins the names of most servers, whatever they are for.
+# The prefix of most server names; it is not searched.
 _OF_GITHUB = "io.github."
 
 
 class Registry:
-    """The registry at a URL. Use it as a context manager; each request ends by `deadline`.
+    """The registry at a URL, as a context manager. `deadline` applies to all requests.
 
-    Credentials in the URL, or a bearer `token`, are sent with each request; `url` is without them. Redirects are not
-    followed. Its methods raise `RegistryError` and `DeadlineError`.
+    Credentials in the URL, or a bearer `token`, are sent with each request; the attribute `url` does not contain them.
+    Redirects are not followed. Its methods raise `RegistryError` and `DeadlineError`.
     """
 
     def __init__(self, url: str, deadline: Deadline, token: str = "") -> None:
@@ -60,17 +60,17 @@ class Registry:
         return masked_url(self.url)
 
     def document(self, name: str, version: str = LATEST) -> Document:
-        """A version of a server. Raises `RegistryUnknownError` if there is none."""
+        """The document about a version of a server. Raises `RegistryUnknownError` if it does not exist."""
         place = f"/v0.1/servers/{quote(name, safe='')}/versions/{quote(version, safe='')}"
         missing = RegistryUnknownError(self._shown, name, "" if version == LATEST else version)
         return self._document(self._get(place, {}, missing))
 
     def search(self, words: list[str]) -> Iterator[Document]:
-        """The newest versions of the servers that have each of `words` in name, title or description, in the order of
-        the registry. Documents that cannot be read are left out.
+        """The latest versions of the servers whose name, title or description contain each of `words`, in the order of
+        the registry. Invalid documents are omitted.
         """
         wanted, names = [word.casefold() for word in words], set()
-        # The registry itself looks in names only, for one text: the longest finds the fewest.
+        # The registry searches only names, for one string: the longest word has the fewest matches.
         for word in sorted(wanted, key=len, reverse=True):
             is_found = False
             for one in self._named_like(word):
@@ -108,7 +108,7 @@ class Registry:
             raise RegistryError(self._shown, f"returned an invalid document: {problem}") from None
 
     def _get(self, place: str, query: dict[str, Any], missing: MCPError) -> dict[str, Any]:
-        """The object at a place. Raises `missing` if there is nothing."""
+        """The JSON object at a path. Raises `missing` for status 404."""
         import httpx2
 
         from gaia_mcp.jsontext import JSONTextError, parse_json
@@ -125,8 +125,8 @@ class Registry:
                 if response.status_code != 200:
                     raise self._refused(response, place, missing)
                 body = self._body(response)
-        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as cause:  # The last one for a host with "..".
-            # Without any time left a connection fails in other ways too.
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as cause:  # UnicodeError: a host with "..".
+            # When the deadline has expired, a connection may also fail with other exceptions.
             if isinstance(cause, httpx2.TimeoutException) or self._deadline.expired:
                 raise self._late() from None
             raise RegistryError(self._shown, f"cannot be reached: {cause or type(cause).__name__}") from cause
@@ -159,7 +159,7 @@ class Registry:
             body += piece
             if len(body) > MAX_RESPONSE_BYTES:
                 raise RegistryError(self._shown, f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB")
-        # A body of no known length ends with its connection, also where that is because of the time.
+        # A body without a known length ends when the connection closes, which may be due to the deadline.
         if self._deadline.expired:
             raise self._late()
         return bytes(body)
@@ -169,7 +169,7 @@ class Registry:
 
 
 def without_credentials(url: str) -> str:
-    """`url` without a user and a password. One that cannot be read stays as it is."""
+    """`url` without user and password. An invalid URL is returned unchanged."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -178,7 +178,7 @@ def without_credentials(url: str) -> str:
 
 
 def _is_base(url: str) -> bool:
-    """Whether paths can be added to it."""
+    """Whether a URL is valid as a base to which paths are appended."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 (it raises for one that is no number)

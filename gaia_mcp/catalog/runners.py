@@ -1,8 +1,8 @@
-"""The programs that run packages, and what a document may give them.
+"""The programs that run packages, and the arguments that a document may pass to them.
 
-What a document gives such a program beside the package could have it run something else, take packages from somewhere
-else, or open the machine to a container; only options without such power are passed on. Many documents name the package
-once more there, as in the `docker run … IMAGE` that their author types: what follows it is for the package.
+Arguments for such a program could make it run other code, install packages from another source, or give a container
+access to the machine; only options that cannot do this are accepted. Many documents repeat the package among these
+arguments, as in the command line `docker run … IMAGE`: the arguments after it are for the package.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from gaia_mcp.catalog.mounts import MOUNTS, has_folder_of_ours
 
 
 class Runner(NamedTuple):
-    """A program that runs packages: the words before the package, those between it and its arguments, the options that
-    a document may give it, each with the pattern of its value, None for one without, and the variables that it reads
-    its own settings from.
+    """A program that runs packages: the words before the package, the words between it and its arguments, the options
+    that a document may use (each with the pattern of its value, or None for an option without a value), and the
+    environment variables that configure the program.
     """
 
     words: tuple[str, ...]
@@ -29,7 +29,7 @@ class Runner(NamedTuple):
 
 _ANY = re.compile(r".+", re.DOTALL)
 _QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q": None, "--quiet": None}
-# A version, and no path of an interpreter.
+# A Python version, not the path of an interpreter.
 _PYTHON = re.compile(r"[A-Za-z0-9.@+-]+")
 _FLAGS = ("-i", "--interactive", "--rm", "--init", "--read-only")
 _VALUED = (
@@ -37,7 +37,7 @@ _VALUED = (
     "--cpus", "-u", "--user", "-w", "--workdir", *MOUNTS,
 )  # fmt: skip
 _CONTAINER: Mapping[str, re.Pattern[str] | None] = {**dict.fromkeys(_FLAGS), **dict.fromkeys(_VALUED, _ANY)}
-# What decides which code every program loads.
+# The variables that determine which code any program loads.
 OF_LOADERS = re.compile(r"(?i:PATH)|LD_.*|DYLD_.*")
 RUNNERS = {
     "npx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|NODE_OPTIONS")),
@@ -51,7 +51,7 @@ RUNNERS = {
 }
 # The programs that run the packages of a registry, the usual one first.
 RUNNERS_OF = {"npm": ("npx", "bunx"), "pypi": ("uvx",), "nuget": ("dnx",), "oci": ("docker", "podman")}
-# How a package and its version are written there.
+# The syntax of package names in each registry.
 _IDENTIFIERS = {
     "npm": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*"),
     "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,-]+\])?"),
@@ -60,15 +60,15 @@ _IDENTIFIERS = {
 }
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}"
 _SEPARATORS = {"npm": "@", "pypi": "==", "nuget": "@", "oci": ":"}
-# What takes the arguments of the other.
+# Programs that accept the arguments of each other.
 _ALIKE = {"docker": "podman", "podman": "docker", "npx": "bunx", "bunx": "npx"}
-# The options by which a container is given a variable of the program that runs it.
+# The options that pass an environment variable to a container.
 _PASSING = ("-e", "--env")
 
 
 class Started(NamedTuple):
-    """How a package is started: the words for the program that runs it, those that name the package, and those for the
-    package that the document has put among the first.
+    """How a package is started: the words for the program that runs it, the words that name the package, and arguments
+    for the package that the document has among those of the program.
     """
 
     own: list[str]
@@ -77,14 +77,14 @@ class Started(NamedTuple):
 
     @property
     def passed(self) -> set[str]:
-        """The variables that a container is given already."""
+        """The environment variables that are already passed to a container."""
         pairs = zip(self.own, self.own[1:], strict=False)
         return {word.partition("=")[0] for option, word in pairs if option in _PASSING}
 
 
 def runner_arguments(package: Package, program: str) -> tuple[Argument, ...]:
-    """The arguments for `program` that the document has, none if they are for another: they would mean something else
-    to this one. An option that has its value in the next argument, or takes none, is a word like any other.
+    """The document's arguments for `program`; empty if they are for another program, in which they may have another
+    meaning. An option without a value, or with its value in the next argument, becomes a positional argument.
     """
     if package.runner not in ("", program, _ALIKE.get(program)):
         return ()
@@ -101,9 +101,9 @@ def runner_arguments(package: Package, program: str) -> tuple[Argument, ...]:
 
 
 def started(package: Package, program: str, words: Sequence[str], named: Collection[str]) -> Started:
-    """How `program` starts the package with the `words` that a document gives it. `named` is what the user has given.
+    """How `program` starts the package with the document's `words` for it. `named` are the values from the user.
 
-    Raises `DocumentError` for words that could have it do anything else.
+    Raises `DocumentError` for words that could make it do anything else.
     """
     rest = list(words)
     from_package = _taken_from(package, rest) if program == "uvx" else []
@@ -125,10 +125,10 @@ def started(package: Package, program: str, words: Sequence[str], named: Collect
 
 
 def _taken_from(package: Package, words: list[str]) -> list[str]:
-    """The words by which uvx runs a program of the package that is not called like it, taken out of `words`; empty if
-    the program has the name of the package. The program is the first argument then.
+    """Remove `--from PACKAGE` from the `words` for uvx, and return it with the document's version; empty if it is not
+    there. With it, the first argument is a program of the package that has another name than the package.
 
-    Raises `DocumentError` for another package.
+    Raises `DocumentError` for another package or version.
     """
     if "--from" not in words:
         return []
@@ -137,7 +137,7 @@ def _taken_from(package: Package, words: list[str]) -> list[str]:
     named = words[at + 1] if at + 1 < len(words) else own
     del words[at : at + 2]
     name, _, version = named.partition("==")
-    # Perhaps with its extras, as `package[extra]`.
+    # The identifier may have extras, as in `package[extra]`.
     bare = package.identifier.partition("[")[0]
     if _IDENTIFIERS["pypi"].fullmatch(name) is None or name.partition("[")[0] != bare:
         raise DocumentError(f"it has uvx take its program from {named!r}, which is not the package")
@@ -147,7 +147,7 @@ def _taken_from(package: Package, words: list[str]) -> list[str]:
 
 
 def package_word(package: Package) -> str:
-    """The package with its version, as its registry writes them. Raises `DocumentError` for what is neither."""
+    """The package and its version in the syntax of its registry. Raises `DocumentError` if either is invalid."""
     if not _IDENTIFIERS[package.kind].fullmatch(package.identifier):
         raise DocumentError(f"{package.identifier!r} is not the name of a package of {package.kind}")
     if not package.version:
@@ -156,17 +156,17 @@ def package_word(package: Package) -> str:
         raise DocumentError(f"{package.version!r} is not a version of a package")
     name = package.identifier.rpartition("/")[2]
     if package.kind == "oci" and (":" in name or "@" in name):
-        return package.identifier  # It has its tag or its digest already.
+        return package.identifier  # It already has a tag or a digest.
     return f"{package.identifier}{_SEPARATORS[package.kind]}{package.version}"
 
 
 def _passed_on(
     option: str, value: str | None, following: Iterator[str], program: str, named: Collection[str]
 ) -> list[str]:
-    """The words of an option and its value, which is the next of the `following` if it is None here.
+    """The words of an option and its value. If `value` is None, it is the next of the `following` words.
 
-    Raises `DocumentError` for a value that the option may not have, and for a folder of this machine that a container
-    would see without the user having named it.
+    Raises `DocumentError` for a value that is not allowed, and for mounting a host directory that the user did not
+    name.
     """
     pattern = RUNNERS[program].options[option]
     if pattern is None and value is None:
@@ -181,8 +181,8 @@ def _passed_on(
 
 
 def _named_by(package: Package, word: str) -> Package | None:
-    """The package if `word` names it, in whatever version: that of the document counts. A package of Python gets the
-    extras that it is named with there.
+    """The package if `word` names it; the version in `word` is ignored in favour of the document's. A Python package
+    gets the extras in `word`.
     """
     if package.kind == "oci":
         return package if _image(word) == _image(package.identifier) else None
@@ -196,10 +196,10 @@ def _named_by(package: Package, word: str) -> Package | None:
 
 
 def _folded(kind: str, name: str) -> str:
-    """The name in the form by which its registry compares names."""
+    """The name in the normalized form of its registry, for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower() if kind == "pypi" else name.lower() if kind == "nuget" else name
 
 
 def _image(name: str) -> str:
-    """The name of an image without tag and digest, and without what Docker takes to be before it."""
+    """The name of an image without tag and digest, and without the prefixes that Docker adds by default."""
     return re.sub(r":[^/]*$", "", name.partition("@")[0]).removeprefix("docker.io/").removeprefix("library/")

@@ -1,6 +1,6 @@
-"""A provider that records each call of a tool: when, whose, of which tool, and what came of it.
+"""A provider that records each tool call in an audit file: the time, the caller, the tool and the outcome.
 
-A call that cannot be recorded is not made. If recording fails only after it, its result is withheld.
+A call that cannot be recorded is refused. If recording fails after the call, its result is withheld.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# Of a name, and of the text of an error.
+# The limit of a name, and of an error message.
 MAX_CHARS = 300
 
 
 class _Running(NamedTuple):
-    """A call that has not been recorded. `start` is on the clock that measures how long it took."""
+    """A call that has not been recorded. `start` is its start on the monotonic clock."""
 
     params: Wire
     call: Call
@@ -42,7 +42,7 @@ class _Running(NamedTuple):
 
 
 class AuditedProvider(WrappingProvider):
-    """Adds a line to `file` for each call of a tool of `provider`. `report` is called when that begins to fail."""
+    """Adds a line to `file` for each tool call to `provider`. `report` is called when writing begins to fail."""
 
     def __init__(
         self, provider: Provider, file: AuditFile, owners: Owners, report: Callable[[str], None] = lambda _: None
@@ -55,10 +55,10 @@ class AuditedProvider(WrappingProvider):
         self._is_failing = False
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider does, and raises the same; `RequestError` for a call that cannot be recorded."""
+        """As the provider; also raises `RequestError` for a call that cannot be recorded."""
         if method != "tools/call":
             return self._provider.answer(method, params, call)
-        # The client learns nothing of files.
+        # The error for the client does not mention the file.
         if not self._write(b""):
             raise RequestError("the call is refused, for it cannot be recorded", INTERNAL_ERROR)
         key = object()
@@ -77,7 +77,7 @@ class AuditedProvider(WrappingProvider):
         return result
 
     def close(self) -> None:
-        """Close the provider, and record the calls that still run: nothing waits for their threads."""
+        """Close the provider, and record the running calls as cancelled: their threads may end without recording."""
         try:
             self._provider.close()
         finally:
@@ -85,7 +85,7 @@ class AuditedProvider(WrappingProvider):
                 self._record(key, {"outcome": "cancelled"})
 
     def _record(self, key: object, outcome: Wire) -> bool:
-        """Record a call, once; whether its line has been written."""
+        """Record a call, once. Returns whether its line was written."""
         running = self._running.pop(key, None)
         if running is None:
             return True
@@ -112,7 +112,7 @@ class AuditedProvider(WrappingProvider):
         return True
 
     def _facts(self, params: Wire, call: Call) -> Wire:
-        """Who has called what."""
+        """The client, principal, server, tool and arguments of a call."""
         name, arguments = params.get("name"), params.get("arguments")
         owner = self._owners(name) if isinstance(name, str) else None
         client = call.client
@@ -126,7 +126,7 @@ class AuditedProvider(WrappingProvider):
 
 
 def _outcome_of(result: Wire, call: Call) -> Wire:
-    """What has come of a call with this result."""
+    """The outcome of a call with this result."""
     if result.get("resultType") == "input_required":
         return {"outcome": "input-required"}
     if call.is_cancelled:
@@ -135,7 +135,7 @@ def _outcome_of(result: Wire, call: Call) -> Wire:
 
 
 def _failure(error: BaseException) -> Wire:
-    """What has come of a call that has raised this."""
+    """The outcome of a call that raised this exception."""
     if isinstance(error, InputRequired):
         return {"outcome": "input-required"}
     if isinstance(error, CallCancelledError):

@@ -1,6 +1,6 @@
-"""One server behind a gateway: its client, connected when it is first needed, and what it offers.
+"""One server behind a gateway: its client, which connects on first use, and its lists.
 
-Whatever it fails with is kept, for the lists name it; an invalid entry is a server that always fails.
+Its last errors are kept, because the gateway reports them in lists; an invalid entry is a server that always fails.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The lists of a server, by the method that asks for them.
+# The lists of a server, by the method that requests them.
 KINDS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-# The announcement by which each may change.
+# The list in the `list_changed` notification that covers each of them.
 ANNOUNCED = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
-# A server that has failed is not asked for a list again before so long, which doubles each time.
+# Backoff: after a failure a list is not requested again for this time, which doubles with each further failure.
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 300.0
-# A host gives its servers about two seconds in all before it uses force.
+# A host allows its servers about two seconds to end before it kills them.
 GRACE_SECONDS = 0.5
 
 
 class Heard(NamedTuple):
-    """What is called, on a thread that must not wait, when a server announces something: a list that has changed, the
-    URI of a resource, or nothing but that its instructions are known.
+    """Callbacks for a server's notifications, which must not block: a list has changed (its kind), a resource was
+    updated (its URI), the server has connected, so that its instructions are known.
     """
 
     list_changed: Callable[[str], None]
@@ -57,17 +57,17 @@ class Heard(NamedTuple):
 
 
 class _Pause(NamedTuple):
-    """How long a server is left alone, and until when."""
+    """The length of a backoff, and the time at which it ends."""
 
     seconds: float
     ends: float
 
 
 class Backend:
-    """The server of `entry`, or of no valid entry: then `problem` is why. It is told what `declared` has, and
-    `environment` is added to that of its process, `headers` to those of requests to its URL. `command` names the front
-    in the server's log, `show` is called with what the server writes to stderr, and with `debug` every message is
-    logged.
+    """The server of `entry`; for an invalid entry, `entry` is the error. `declared` has the capabilities that are
+    declared to the server. `environment` is added to the environment of its process, `headers` to those of requests to
+    its URL. `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with
+    `debug` every message is logged.
 
     Safe to use from several threads.
     """
@@ -87,9 +87,9 @@ class Backend:
     ) -> None:
         self.name = name
         self.requests = ServerRequests(declared)
-        # What was last listed, by its kind; also of a server that has failed since.
+        # The last lists, by kind; kept if the server fails later.
         self.lists: dict[str, list[Wire]] = {}
-        # Why there is no connection, and why there is no list of a kind.
+        # The last error of the connection, and of each kind of list.
         self.problem: MCPError | None = None
         self.list_problems: dict[str, MCPError] = {}
         self._entry: ServerEntry | None = None
@@ -101,11 +101,11 @@ class Backend:
         self._show = show
         self._debug = debug
         self._stderr_log: StderrLog | None = None
-        # Held to make the client, and to connect it.
+        # Held to create the client, and to connect it.
         self._connecting = threading.Lock()
         self._is_closed = False
         self._fresh: set[str] = set()
-        # By the kind of the list; of the connection, by an empty one.
+        # By the kind of the list; "" is the connection.
         self._pauses: dict[str, _Pause] = {}
         self._log_level: str | None = None
         if isinstance(entry, MCPError):
@@ -119,7 +119,7 @@ class Backend:
 
     @property
     def instructions(self) -> str:
-        """The server's instructions for its use, masked: those of now, or else of when it was last connected."""
+        """The server's instructions, with secrets masked: the current ones, or those of the last connection."""
         client = self._client
         if client is not None and client.peer is not None:
             return client.masker().text(client.instructions)
@@ -130,23 +130,23 @@ class Backend:
         return self._client is not None and capability in self._client.capabilities
 
     def uses(self, kind: str, name: str) -> bool:
-        """Whether the entry does not exclude what has this name."""
+        """Whether the entry's tool filter allows this name. Only tools are filtered."""
         tool_filter = self._entry.tool_filter if self._entry is not None else None
         return kind != "tools" or tool_filter is None or tool_filter.allows(name)
 
     def may_try(self, kind: str) -> bool:
-        """Whether it is to be asked for a list of this kind: not soon after that has failed."""
+        """Whether a list of this kind may be requested now: not for an invalid entry, nor during a backoff."""
         now = time.monotonic()
         return self._entry is not None and all(
             pause.ends <= now for of in ("", kind) if (pause := self._pauses.get(of)) is not None
         )
 
     def problem_of(self, kind: str) -> MCPError | None:
-        """Why there is no list of this kind, None if nothing is wrong."""
+        """The error of the connection or of this kind of list; None if there is none."""
         return self.problem or self.list_problems.get(kind)
 
     def ready(self) -> MCPClient:
-        """The client, connected. Raises the `MCPError` that tells why there is no connection."""
+        """The connected client. Raises `MCPError` if it cannot connect."""
         client = self._client
         if client is not None and client.is_connected():
             return client
@@ -168,15 +168,15 @@ class Backend:
         return client
 
     def fetch(self, kind: str) -> list[Wire]:
-        """The definitions of a kind, of those tools alone that the entry does not exclude; as they were listed before
-        where the server announces their changes and has announced none.
+        """The list of a kind; of tools, only those that the entry's filter allows. A server that sends `list_changed`
+        notifications is asked again only after one.
 
         Raises `MCPError`.
         """
         client = self.ready()
         if kind in self._fresh:
             return self.lists[kind]
-        # First, so that no change falls in between.
+        # Before the request, so that a change during the request is not lost.
         if _announces(client.capabilities, ANNOUNCED[kind]):
             self._fresh.add(kind)
         try:
@@ -192,27 +192,27 @@ class Backend:
         return self.lists[kind]
 
     def subscribe(self, uri: str) -> None:
-        """Have changes of a resource announced. Raises `MCPError` where the server refuses that."""
+        """Subscribe to a resource. Raises `MCPError` if the server refuses."""
         self.ready().subscribe_resource(uri)
 
     def unsubscribe(self, uri: str) -> None:
-        """Have them announced no more, as far as the server is there."""
+        """Unsubscribe from a resource, if the server is connected. Errors are ignored."""
         if self._client is not None and self._client.is_connected():
             with suppress(MCPError):
                 self._client.unsubscribe_resource(uri)
 
     def want_logs(self, client: MCPClient, level: str | None) -> None:
-        """Have a server that logs for all its calls alike do so from `level` upwards at least."""
+        """Lower the server's log level to `level`, if it is higher or not set: the level applies to all its calls."""
         known = self._log_level
         if level is None or (known is not None and LOG_LEVELS.index(known) <= LOG_LEVELS.index(level)):
             return
         self._log_level = level
-        with suppress(MCPError):  # The request that follows will tell.
+        with suppress(MCPError):  # If the connection is broken, the request that follows fails too.
             client.set_log_level(level)
 
     def deadline(self) -> Deadline:
-        """That of a request of the client: what the entry allows, or else as long as any request may take. The client
-        cancels what it does not want to wait for.
+        """The deadline of a forwarded request: the timeout of the entry, or the longest that a request may take. The
+        client cancels a request when it does not want to wait longer.
         """
         seconds = LONGEST_REQUEST_SECONDS
         if self._entry is not None and self.has_timeout:
@@ -221,12 +221,12 @@ class Backend:
 
     @property
     def has_timeout(self) -> bool:
-        """Whether the entry limits how long a request may take."""
+        """Whether the entry has a timeout."""
         return self._entry is not None and self._entry.timeout is not None
 
     def explained(self, error: MCPError) -> MCPError:
-        """The error without what the server was given."""
-        assert self._entry is not None  # noqa: S101 (nothing else can fail)
+        """The error, with the secrets that the server was given masked."""
+        assert self._entry is not None  # noqa: S101 (an invalid entry has only its own error)
         told = explained(error, self._entry)
         told.message = one_line(told.message, 1000)
         if self._client is not None:
@@ -236,7 +236,7 @@ class Backend:
         return told
 
     def close(self) -> None:
-        """End the server for good. May be called twice."""
+        """Stop the server. It cannot be used again. May be called twice."""
         self._is_closed = True
         client = self._client
         if client is not None:
@@ -248,7 +248,7 @@ class Backend:
     def _made(self) -> MCPClient:
         entry = self._entry
         if entry is None:
-            assert self.problem is not None  # noqa: S101 (it has one or the other)
+            assert self.problem is not None  # noqa: S101 (one of the two is set)
             raise self.problem
         if self._is_closed:
             raise NotConnectedError(self.name)
@@ -292,7 +292,7 @@ class Backend:
         self._heard.list_changed(kind)
 
     def _failed(self, kind: str, error: MCPError) -> MCPError:
-        """The error, in its own words, after which the server is left alone for a while."""
+        """The error, explained and masked. Starts or extends the backoff."""
         if self._entry is None:
             return error
         told = self.explained(error)

@@ -1,7 +1,6 @@
-"""Executing a tool for a client of A2A: a message names a server and a tool, and its task has the outcome.
+"""Executes a tool for an A2A client: a message names a server and a tool, and its task has the outcome.
 
-Whatever happens is an outcome, for a task ends with exactly one: the error tells whether the tool, its server, the way
-to it or the message was at fault.
+Each task ends with exactly one outcome, also after an error, whose source is the tool, the MCP server or the proxy.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The skill of AgentVault's own proxy.
+# The name of this skill in AgentVault's own proxy.
 EXECUTE_TOOL = "mcp.execute_tool"
 
-# What became of a server, as a gateway tells it.
+# The A2A error codes for the failures that a gateway reports in the result's `_meta`.
 _CODES = {
     "connection": a2a.NOT_CONNECTED,
     "timeout": a2a.TIMEOUT,
@@ -36,12 +35,12 @@ _CODES = {
     "result": a2a.INVALID_RESULT,
     "arguments": str(INVALID_PARAMS),
 }
-# Of a result, what is for clients of the stateless era alone.
+# The members of a result that only the stateless era has.
 _ENVELOPE = ("resultType", "_meta")
 
 
 class _Wanted(NamedTuple):
-    """What a message asks for."""
+    """The tool call in a message."""
 
     server: str
     tool: str
@@ -49,9 +48,9 @@ class _Wanted(NamedTuple):
 
 
 class ExecutingProvider:
-    """One tool, `mcp.execute_tool`, which calls those of `provider`: a gateway to the servers with these names, and
-    what restricts it. `has_tool` tells whether a server lists a tool, `name_of` by which name of the provider it is
-    called, None where that cannot be told. Each call becomes a task.
+    """One tool, `mcp.execute_tool`, which calls the tools of `provider`: a gateway to `servers`, possibly restricted.
+    `has_tool` returns whether a server lists a tool, `name_of` the provider's name of that tool, or None if the name is
+    ambiguous. Each call becomes a task.
     """
 
     def __init__(
@@ -67,12 +66,14 @@ class ExecutingProvider:
         self._name_of = name_of
 
     def describe(self) -> Description:
-        """It is not listed anywhere: the front calls it."""
+        """The capabilities, without instructions: only the front calls the tool, and no client lists it."""
         capabilities: Wire = {"tools": {}, "extensions": {TASKS_EXTENSION: {}}}
         return Description({"name": "gaia-mcp", "version": __version__}, capabilities, "")
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """A result whose structured content is the outcome. Raises what ends a call that is cancelled."""
+        """A result whose structured content is the outcome. Raises as `Call.continue_as_task`, and
+        `CallCancelledError`.
+        """
         if method != "tools/call":
             raise method_not_found(method)
         call.continue_as_task(required=True)
@@ -80,11 +81,11 @@ class ExecutingProvider:
         return {"content": [], "structuredContent": outcome}
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:  # noqa: ARG002
-        """It never changes."""
+        """Never calls `listener`: the tool does not change."""
         return lambda: None
 
     def close(self) -> None:
-        """The provider is its owner's to close."""
+        """Does nothing: the caller closes `provider`."""
 
     def _outcome(self, content: Any, meta: Wire, call: Call) -> Wire:
         wanted = _read(content)
@@ -104,17 +105,17 @@ class ExecutingProvider:
             return a2a.failed(a2a.PROTOCOL, str(problem.code), str(problem), details)
 
     def _server_of(self, wanted: _Wanted) -> str | None:
-        """The server that is meant: by its name, or by the prefix of the tool's."""
+        """The server that the message names, or else the one that the prefix of the tool's name names."""
         candidates = (wanted.server, wanted.tool.partition(".")[0])
         return next((name for name in candidates if name in self._servers), None)
 
     def _called(self, server: str, wanted: _Wanted, meta: Wire, call: Call) -> Wire:
         name = wanted.tool
-        # AgentVault's names have two parts, `filesystem.readFile`; a server of MCP may list the second alone.
+        # AgentVault's names have two parts, `filesystem.readFile`; an MCP server may list only the second one.
         own = name.removeprefix(f"{server}.")
         if own != name and not self._has_tool(server, name, call) and self._has_tool(server, own, call):
             name = own
-        # No call reaches another server by chance, whatever their tools are called.
+        # A name that could mean a tool of another server is refused.
         if (known_as := self._name_of(server, name, call)) is None:
             problem = f"the name {name!r} of {server!r} cannot be told from those of other servers' tools"
             return a2a.failed(a2a.PROXY, str(INVALID_PARAMS), problem)
@@ -127,18 +128,18 @@ class ExecutingProvider:
 
 
 def _text(result: Wire) -> str:
-    """The text of a result: of the gateway itself, or of a server that sends what only a gateway does."""
+    """The text of a failure's result. A server could send the gateway's `_meta` key, so the content is checked."""
     content = result.get("content")
     texts = [block.get("text") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-# So many names are still of use in a message.
+# The most server names in an error message.
 _NAMED = 20
 
 
 def _read(content: Any) -> _Wanted | str:
-    """What is asked for, or what is wrong with that."""
+    """The tool call in a message, or what is wrong with the message."""
     if not isinstance(content, dict):
         return "the message has no data part"
     server, tool = content.get("target_mcp_server_id"), content.get("tool_name")

@@ -1,4 +1,4 @@
-"""What a model reads of a search among many tools: a line for each, the best first, as `gaia mcp search` ranks them."""
+"""The results of a tool search for a model: one line for each tool, ranked as by `gaia mcp search`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The whole of what is longer is in the tool's definition.
+# Longer texts are shortened: the tool's definition has the full text.
 SIGNATURE_CHARS, DESCRIPTION_CHARS = 200, 120
 
 
 class _Match(NamedTuple):
-    """A tool, how many words it matches, and how well."""
+    """A tool, the number of words that it matches, and its score."""
 
     words: int
     points: int
@@ -29,8 +29,8 @@ class _Match(NamedTuple):
 
 
 def found_tools(tools: Iterable[Wire], words: str, limit: int, owners: Owners) -> list[str]:
-    """The lines about those of `tools` that match `words`, at most `limit` of them and one about the rest. If no tool
-    matches all words, those that match some, which a first line tells.
+    """The lines for the tools that match all of `words`: at most `limit` tools, and a last line with the number of
+    others. If no tool matches all words, a first line says so, and the tools that match some of them follow.
     """
     wanted = search_words([words])
     matches = _matches(tools, wanted, owners)

@@ -1,4 +1,4 @@
-"""The subscriptions of a gateway at its servers: to the resources that its clients have subscribed to."""
+"""The subscriptions of a gateway to resources of its servers, on behalf of its clients."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from gaia_mcp.errors import MCPError
 if TYPE_CHECKING:
     from gaia_mcp.gateway.backend import Backend
 
-# Servers answer at once; a slow one must not keep the calls of the others.
+# Servers usually answer at once; a slow one must not delay requests to others.
 SETTLE_SECONDS = 1.0
 
 
 class Following:
-    """Subscribes to the `wanted` resources at the first of their `owners` that accepts, in a thread of its own. Safe to
-    use from several threads.
+    """Subscribes to the `wanted` resources in a background thread, each at the first of its `owners` that accepts. Safe
+    to use from several threads.
     """
 
     def __init__(self, wanted: Callable[[], set[str]], owners: Callable[[str], list[Backend]]) -> None:
         self._wanted = wanted
         self._owners = owners
-        # Held to touch what follows.
+        # Guards the fields below.
         self._condition = threading.Condition()
         self._is_running = False
         self._is_to_look = False
         self._is_closed = False
-        # By the resource; None where no server accepts.
+        # The server of each subscribed URI; None if no server accepts.
         self._followed: dict[str, Backend | None] = {}
 
     def look(self) -> None:
-        """What is wanted may have changed. Returns at once."""
+        """Update the subscriptions in the background, because `wanted` may have changed."""
         with self._condition:
             self._is_to_look = not self._is_closed
             if self._is_to_look and not self._is_running:
@@ -40,13 +40,13 @@ class Following:
                 threading.Thread(target=self._run, name="subscriptions", daemon=True).start()
 
     def settle(self) -> None:
-        """Wait until what is wanted now is subscribed to, a second at most."""
+        """Wait until the subscriptions are up to date, for up to a second."""
         if self._is_running:
             with self._condition:
                 self._condition.wait_for(lambda: not self._is_running, SETTLE_SECONDS)
 
     def close(self) -> None:
-        """Subscribe to nothing more."""
+        """Make no more subscriptions."""
         with self._condition:
             self._is_closed = True
             self._is_to_look = False
@@ -73,6 +73,6 @@ class Following:
             try:
                 backend.subscribe(uri)
             except MCPError:
-                continue  # Another one may have it; a subscription to what no server has is silent, as anywhere.
+                continue  # Another server may have it. If none does, the client's subscription is accepted but silent.
             return backend
         return None

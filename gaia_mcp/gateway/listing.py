@@ -1,6 +1,6 @@
-"""The lists of all servers behind a gateway, asked for at once: one that is slow or broken delays the others little.
+"""Fetches the lists of all servers behind a gateway concurrently, with a limit on the wait for slow servers.
 
-What a slow server answers later is announced as a change of the list.
+When a slow server responds later, clients are notified that the list has changed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from gaia_mcp.gateway.backend import Backend
     from gaia_mcp.toolcall import Call
 
-# Hosts give a server half a minute for its first list, and many servers take several seconds to start.
+# Hosts wait half a minute for the first list of a server, and many servers take several seconds to start.
 PATIENCE_SECONDS = 10.0
 
 
 class Listing:
-    """Asks `backends` for their lists, each for one list at a time. `on_late` is called with the kind of a list which
-    came after the client has been answered. Safe to use from several threads.
+    """Fetches lists of `backends`. Concurrent requests for the same list of a backend share one fetch. `on_late` is
+    called with the kind of a list that arrived after a client was answered without it. Safe to use from several
+    threads.
     """
 
     def __init__(
@@ -39,7 +40,8 @@ class Listing:
         self._asking: dict[tuple[str, str], _Asking] = {}
 
     def ask(self, kind: str, call: Call, backends: Sequence[Backend] | None = None) -> list[Backend]:
-        """Those of `backends`, by default of all, that have their list of this `kind` up to date now, or in a while.
+        """Fetch the lists of this `kind` from `backends`, by default all. Returns the backends whose lists have arrived
+        in time.
 
         Raises `CallCancelledError`.
         """
@@ -69,7 +71,7 @@ class Listing:
             found = bool(backend.fetch(kind))
             asking.has_succeeded = True
         except MCPError:
-            pass  # The backend knows why.
+            pass  # The backend keeps the error.
         finally:
             with self._lock:
                 del self._asking[backend.name, kind]
@@ -79,7 +81,7 @@ class Listing:
 
 
 class _Asking:
-    """A list that a server is being asked for. `has_succeeded` when it has come."""
+    """A running fetch of a list. `has_succeeded` is set when the list has arrived."""
 
     def __init__(self) -> None:
         self.has_succeeded = False
@@ -88,16 +90,16 @@ class _Asking:
         self._is_left = False
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, waited for up to so many seconds."""
+        """Wait up to so many seconds. Returns whether the fetch has ended."""
         return self._ended.wait(max(0.0, seconds))
 
     def leave(self) -> None:
-        """A client is answered without it."""
+        """Note that a client is answered without this list."""
         with self._lock:
             self._is_left = True
 
     def end(self) -> bool:
-        """It has ended; whether a client was answered without it."""
+        """End the fetch. Returns whether a client was answered without it."""
         with self._lock:
             self._ended.set()
             return self._is_left

@@ -1,6 +1,7 @@
-"""The names under which a gateway shows what several servers call the same.
+"""The names under which a gateway lists the tools and prompts of its servers, some of which have equal names.
 
-Pure. Where a name without a server could mean several things, it means nothing: no call reaches a server by chance.
+Pure. A name without a server prefix that could mean several of them is not resolved, so that no call reaches the wrong
+server.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import NamedTuple
 
 from gaia_mcp.manager.function_names import allowed_characters
 
-# Between the name of a server and that of its tool: language models' APIs allow no dot in a name.
+# Between the names of a server and a tool. The APIs of language models do not allow a dot in a name.
 SEPARATOR = "__"
 
 
 class Prefix(StrEnum):
-    """When a name begins with that of its server."""
+    """When the name of the server is added as a prefix."""
 
     ALWAYS = "always"
     CONFLICT = "conflict"
@@ -25,21 +26,21 @@ class Prefix(StrEnum):
 
 
 class Owner(NamedTuple):
-    """A server, and the name by which it knows what is meant."""
+    """A server, and the server's own name of a tool or prompt."""
 
     server: str
     name: str
 
 
 class Names:
-    """The names of what each server has, by the server, in the order of the configuration."""
+    """The listed names, from the own names of each server in `offered`, in the order of the configuration."""
 
     def __init__(self, offered: Mapping[str, Iterable[str]], prefix: Prefix) -> None:
         owners = [Owner(server, name) for server, names in offered.items() for name in names]
         count = Counter(owner.name for owner in owners)
         self._owners: dict[str, Owner] = {}
         self._shown: dict[Owner, str] = {}
-        # Those that were shown without a server first, so that no name with one takes their place.
+        # Names without a prefix first, so that no prefixed name takes one of them.
         prefixed: list[Owner] = []
         for owner in owners:
             is_alone = prefix is Prefix.NEVER or (count[owner.name] == 1 and not _poses(owner, offered))
@@ -50,7 +51,7 @@ class Names:
         for owner in prefixed:
             self._shown[owner] = name = self._free(prefixed_name(*owner))
             self._owners[name] = owner
-        # With its server a name is understood in any case.
+        # A prefixed name is always accepted, even if it is listed without the prefix.
         for owner in owners:
             self._owners.setdefault(prefixed_name(*owner), owner)
         self._candidates: dict[str, list[Owner]] = {}
@@ -58,15 +59,15 @@ class Names:
             self._candidates.setdefault(owner.name, []).append(owner)
 
     def shown(self, owner: Owner) -> str | None:
-        """The name of what a server has, None for what is hidden by an earlier server's."""
+        """The listed name; None if an earlier server hides it."""
         return self._shown.get(owner)
 
     def find(self, name: str) -> Owner | None:
-        """What a name means, None if it means nothing, or several things."""
+        """The owner that a name means; None if the name is unknown or ambiguous."""
         return self._owners.get(name)
 
     def meanings(self, name: str) -> list[str]:
-        """The names, each of one thing, that a name without a server may stand for."""
+        """The unambiguous names that a name without a server prefix may stand for."""
         return [self._shown[owner] for owner in self._candidates.get(name, ()) if owner in self._shown]
 
     def _free(self, wanted: str) -> str:
@@ -77,12 +78,14 @@ class Names:
 
 
 def prefixed_name(server: str, name: str) -> str:
-    """The name of what a server has, with its server."""
+    """A server's own name with the prefix of the server."""
     return f"{allowed_characters(server)}{SEPARATOR}{name}"
 
 
 def unlisted(name: str, servers: Sequence[str]) -> Owner | None:
-    """Whose a name must be that no server lists, for the server itself to judge; None if that is not clear."""
+    """The owner of a name that no server lists, by its prefix or because there is one server; None if it is ambiguous.
+    The server itself then accepts or rejects the name.
+    """
     if found := servers_of(name, servers):
         server = max(found, key=len)
         return Owner(server, name.removeprefix(prefixed_name(server, "")))
@@ -90,11 +93,11 @@ def unlisted(name: str, servers: Sequence[str]) -> Owner | None:
 
 
 def _poses(owner: Owner, servers: Iterable[str]) -> bool:
-    """Whether a server has given a tool such a name as if it were another server's."""
+    """Whether a server's own name begins with the prefix of another server."""
     others = [server for server in servers if server != owner.server]
     return bool(servers_of(owner.name, others))
 
 
 def servers_of(name: str, servers: Sequence[str]) -> list[str]:
-    """Those of `servers` with which a name may begin."""
+    """The servers whose prefix the name begins with."""
     return [server for server in servers if name.startswith(prefixed_name(server, ""))]

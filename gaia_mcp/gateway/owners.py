@@ -1,4 +1,4 @@
-"""Whose tool a name stands for, of one server or of several behind a gateway."""
+"""The owners of tools by name, for one server or for several behind a gateway."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TypeAlias
 from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.toolspec.tool_filter import is_match
 
-# Finds the owner of a tool by a name that the provider understands; None for one that no known tool has.
+# Returns the owner of a tool by the provider's name for it; None if no known tool has this name.
 Owners: TypeAlias = "Callable[[str], Owner | None]"
 
 
 def is_meant(pattern: str, name: str, owner: Owner) -> bool:
-    """Whether a pattern such as `read_*` matches the tool of this name and owner: the name, the tool's own name, or, if
-    the pattern has a slash, `SERVER/TOOL`.
+    """Whether a pattern such as `read_*` matches a tool: by its listed name, by its own name, or, if the pattern has a
+    slash, by `SERVER/TOOL`.
     """
-    # Also its own name: under which other one it is listed may depend on the tools of other servers.
+    # Also its own name, because the listed name may depend on the tools of other servers.
     if is_match(name, pattern) or is_match(owner.name, pattern):
         return True
     return "/" in pattern and is_match("/".join(owner), pattern)

@@ -1,7 +1,7 @@
-"""A request of a client as one of a server behind a gateway, and the result on its way back.
+"""Forwards a client's request to a server behind a gateway, and returns the result.
 
-What is about one connection stays on its side; everything else passes as it is. What becomes of a server is an error
-that the client can read.
+Members that concern only one of the two connections are removed; everything else is forwarded unchanged. Failures of
+the server become errors for the client.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The members of `_meta` that are about one connection begin so.
+# The prefix of `_meta` members that concern one connection.
 _OF_THE_CONNECTION = "io.modelcontextprotocol/"
-# Members of a request that are about the client's own connection: tasks of 2025-11-25 are not passed on.
+# Members of a request that concern the client's connection. The tasks of 2025-11-25 are not forwarded.
 _OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 
 class UnreachableError(RequestError):
-    """A server cannot be reached, or has not answered. `failure` is "connection" or "timeout"; "protocol" or
-    "result" where its response is invalid, or the result in that; "arguments" where these cannot be sent.
+    """A request to a server failed. `failure` is "connection", "timeout", "protocol" (the response is invalid),
+    "result" (the result in the response is invalid) or "arguments" (they cannot be sent).
     """
 
     def __init__(self, text: str, failure: str) -> None:
@@ -48,21 +48,21 @@ class UnreachableError(RequestError):
 
 
 class UnknownResourceError(RequestError):
-    """A server does not have a resource."""
+    """The server does not have this resource."""
 
 
 class Passing:
-    """The requests that are passed on. `report` is called with what becomes of a server."""
+    """Forwards requests. `report` is called with the failures of servers."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._runs = Runs()
 
     def pass_on(self, backend: Backend, method: str, params: Wire, call: Call) -> Wire:
-        """The result of a request at a server.
+        """The result of a request from a server.
 
-        Raises `UnknownResourceError`, `UnreachableError`, `RequestError` for what the server refuses, and what the run
-        of a call ends with.
+        Raises `UnknownResourceError`, `UnreachableError`, `RequestError` with the error of the server, and the
+        exceptions that end a run of a call, such as `InputRequired`.
         """
         try:
             result = Rounds(backend, method, _passed_on(params), call, self._runs).result()
@@ -71,7 +71,7 @@ class Passing:
                 resource_unknown(error, params["uri"]), ResourceUnknownError
             ):
                 raise RequestError(error.text, error.code, error.data) from None
-            # Each revision has its own code for it; this one becomes that of the client's.
+            # The code depends on the revision; RESOURCE_NOT_FOUND is converted to the code of the client's revision.
             code = RESOURCE_NOT_FOUND if error.code == INVALID_PARAMS else error.code
             raise UnknownResourceError(error.text, code, error.data) from None
         except MCPError as error:
@@ -83,7 +83,7 @@ class Passing:
         return _without_server(result)
 
     def close(self) -> None:
-        """Give up what waits for an answer."""
+        """Cancel the requests that wait for an answer."""
         self._runs.close()
 
 
@@ -98,7 +98,7 @@ def _failure(error: MCPError) -> str:
 
 
 def _passed_on(params: Wire) -> Wire:
-    """The parameters of a request without what is about the client's own connection."""
+    """The parameters of a request without the members that concern the client's connection."""
     passed = {key: value for key, value in params.items() if key not in _OWN_MEMBERS}
     meta = params.get("_meta")
     if isinstance(meta, dict):
@@ -113,7 +113,7 @@ def _passed_on(params: Wire) -> Wire:
 
 
 def _without_server(result: Wire) -> Wire:
-    """A result without the description of its server: that of the gateway takes its place."""
+    """A result without the server's information in `_meta`: the gateway adds its own."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or SERVER_INFO_KEY not in meta:
         return result

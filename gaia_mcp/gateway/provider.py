@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# Declared before any server is connected: whatever they may turn out to have.
+# Declared before any server is connected, so it covers all capabilities that servers may have.
 CAPABILITIES: Wire = {
     "tools": {"listChanged": True},
     "prompts": {"listChanged": True},
@@ -45,13 +45,13 @@ _IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourc
 
 
 class GatewayProvider:
-    """The servers of `entries`, by their names, of which an invalid one is the error that tells why.
+    """The servers of `entries`, by name; an invalid entry is the error.
 
-    Each is connected when it is first needed; with `prefix` names tell the server. `report` is called with every
-    problem of a server, `show` with what servers write to stderr; `command` names the front in the servers' logs.
-    `environment` is added to that of each server that is started, and requests to URLs carry `mark`: what receives one
-    with its own is a server of itself. With `declares_all` servers may ask everything that any client may declare; else
-    what the clients declare that were there when the server was connected.
+    Each server is connected on first use. `prefix` determines when names get the server as a prefix. `report` is called
+    with every problem of a server, `show` with the output of servers on stderr; `command` names the front in the stderr
+    logs. `environment` is added to the environment of each server that is started. Requests to URLs carry `mark`, by
+    which a gateway detects that it is a server of itself. With `declares_all` all client capabilities are declared to
+    servers; otherwise those of the clients so far, when the server is connected.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class GatewayProvider:
         self._passing = Passing(self._report_once)
         self._following = Following(self._listeners.uris, lambda uri: self._owners(uri, Call()))
         self._listeners.on_change = self._following.look
-        # Held to make the names anew. By the kind: the lists that they were made of, and the names.
+        # Guards `_names`: by kind, the lists that the names were made from, and the names.
         self._lock = threading.Lock()
         self._names: dict[str, tuple[tuple[list[Wire] | None, ...], Names]] = {}
-        # What was listed last, by its kind.
+        # The last list, by kind.
         self._made: dict[str, _Made] = {}
-        # What each name was shown for first.
+        # The first owner that each name was listed for. A name is never used for another owner later.
         self._given: dict[str, dict[str, Owner]] = {"tools": {}, "prompts": {}}
         self._answers: dict[str, Callable[[Wire, Call], Wire]] = {
             "tools/call": self._call_tool,
@@ -112,13 +112,13 @@ class GatewayProvider:
         }
 
     def describe(self) -> Description:
-        """All capabilities, and the instructions of the servers, as far as they have been connected once."""
+        """All capabilities, and the instructions of the servers that have been connected before."""
         known = [(name, backend.instructions) for name, backend in self._backends.items()]
         instructions = "\n\n".join(f"# {name}\n\n{text}" for name, text in known if text)
         return Description({"name": "gaia-mcp", "version": __version__}, CAPABILITIES, instructions)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """The result of a request, of one server or of all. Raises as every provider does."""
+        """The result of a request, from one server or from all. Raises as `Provider.answer`."""
         self._declared.add(call.client.capabilities)
         if (kind := KINDS.get(method)) is not None:
             return self._list(kind, params, call)
@@ -127,22 +127,20 @@ class GatewayProvider:
         return answer(params, call)
 
     def tool_owner(self, name: str) -> Owner | None:
-        """The owner of the tool that a name means, as far as tools have been listed; None if it means nothing, or
-        several things.
-        """
+        """The owner of the tool with this name, among the tools listed so far; None if it is unknown or ambiguous."""
         owner = self._names_of("tools").find(name)
         return owner if owner is not None and self._given["tools"].get(name, owner) == owner else None
 
     def has_tool(self, server: str, name: str, call: Call) -> bool:
-        """Whether the server lists a tool of this name; it is asked for its list where it has not been before."""
+        """Whether the server lists a tool of this name. Fetches the list if that was not done before."""
         backend = self._backends[server]
         if "tools" not in backend.lists:
             self._listing.ask("tools", call, [backend])
         return any(tool["name"] == name for tool in backend.lists.get("tools", ()))
 
     def name_of(self, server: str, tool: str, call: Call) -> str | None:
-        """The name by which a client calls this tool of this server, which may not have it; None where each name for it
-        means another one. Servers that may be meant are asked for their lists where they have not been before.
+        """The name for calling this tool of this server, which may not exist; None if every name for it means another
+        tool. Fetches the lists of servers that the name may belong to, if that was not done before.
         """
         owner = Owner(server, tool)
         wanted = prefixed_name(server, tool)
@@ -154,13 +152,13 @@ class GatewayProvider:
         return None
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """Call `listener` after what servers announce, and when a slow one has answered at last. Returns a function
-        that ends this.
+        """Call `listener` after change notifications of servers, and when a slow server has responded. Returns a
+        function that removes the listener.
         """
         return self._listeners.add(listener, wanted)
 
     def close(self) -> None:
-        """End all servers, at once. May be called twice."""
+        """Stop all servers concurrently. May be called twice."""
         self._announcer.close()
         self._following.close()
         self._passing.close()
@@ -185,8 +183,8 @@ class GatewayProvider:
         return page
 
     def _items_of(self, kind: str, answered: list[Backend]) -> list[Wire]:
-        """The items of the list of these servers, made anew after a change alone: a list may have thousands of items,
-        and is asked for page by page.
+        """The items of the combined list of these servers. Cached until a list or a name changes: a list may have
+        thousands of items, and is requested page by page.
         """
         key = _IDENTIFIERS[kind]
         names = self._names_of(kind) if key == "name" else None
@@ -203,8 +201,8 @@ class GatewayProvider:
         return self._made[kind].items
 
     def _shown(self, kind: str, server: str, item: Wire, names: Names | None) -> Wire | None:
-        """The definition as it is listed, byte for byte but for its name where nothing is wrong with it; None for what
-        is hidden by another one.
+        """The definition as it is listed; None if another server hides it. A valid definition is unchanged except for
+        its name.
         """
         problems: list[str] = []
         if kind == "tools":
@@ -225,7 +223,7 @@ class GatewayProvider:
         return item if shown == owner.name else {**item, "name": shown}
 
     def _missing(self, kind: str, answered: list[Backend]) -> dict[str, str]:
-        """Why servers have no list of this kind, by their names."""
+        """The reasons why servers have no list of this kind, by server name."""
         missing = {}
         for name, backend in self._backends.items():
             if (problem := backend.problem_of(kind)) is not None:
@@ -249,7 +247,7 @@ class GatewayProvider:
             return names
 
     def _find(self, kind: str, name: str, what: str, call: Call) -> Owner:
-        """What a client means by a name. Raises `RequestError` if it means nothing, or several things."""
+        """The owner that a name means. Raises `RequestError` if the name is unknown or ambiguous."""
         owner = self._names_of(kind).find(name)
         if owner is None:
             unknown = [server for server, backend in self._backends.items() if kind not in backend.lists]
@@ -265,7 +263,7 @@ class GatewayProvider:
         raise RequestError(f"Unknown {what}: {name}{''.join(reasons)}")
 
     def _meant(self, kind: str, name: str) -> Owner | None:
-        """What a name means, as far as there are lists; None if it means nothing, or several things."""
+        """The owner that a name means, by the lists so far; None if the name is unknown or ambiguous."""
         names = self._names_of(kind)
         if (owner := names.find(name)) is not None:
             return owner if self._given[kind].get(name, owner) == owner else None
@@ -282,7 +280,7 @@ class GatewayProvider:
         try:
             return self._pass_on(owner.server, "tools/call", {**params, "name": owner.name}, call)
         except UnreachableError as problem:
-            # A model reads it, and may use another tool.
+            # A result, because a model can read it and use another tool.
             text = {"type": "text", "text": str(problem)}
             return {"content": [text], "isError": True, "_meta": {FAILURE_KEY: problem.failure}}
 
@@ -304,7 +302,7 @@ class GatewayProvider:
         raise refusal
 
     def _owners(self, uri: str, call: Call) -> list[Backend]:
-        """The servers that may have a resource, the likeliest first."""
+        """The servers that may have a resource, the most likely first."""
         backends = list(self._backends.values())
         for kind in ("resources", "resourceTemplates"):
             self._listing.ask(kind, call, [backend for backend in backends if kind not in backend.lists])
@@ -328,11 +326,11 @@ class GatewayProvider:
         except RequestError as problem:
             if problem.code != METHOD_NOT_FOUND:
                 raise
-            # The gateway declares completions for all of its servers, of which this one has none.
+            # The gateway declares completions for all of its servers, but this one does not support them.
             return {"completion": {"values": []}}
 
     def _pass_on(self, server: str, method: str, params: Wire, call: Call) -> Wire:
-        # What this request changes is announced to those that have subscribed before.
+        # Subscriptions that came before this request must cover the changes that it makes.
         self._following.settle()
         return self._passing.pass_on(self._backends[server], method, params, call)
 
@@ -343,14 +341,14 @@ class GatewayProvider:
 
 
 class _Made(NamedTuple):
-    """The items of a list, and what they were made of: the names, and the lists of the servers by their names."""
+    """The items of a combined list, and what they were made from: the names, and each server's list."""
 
     names: Names | None
     lists: list[tuple[str, list[Wire]]]
     items: list[Wire]
 
     def is_of(self, names: Names | None, lists: list[tuple[str, list[Wire]]]) -> bool:
-        """Whether they were made of these very objects."""
+        """Whether they were made from these objects, compared by identity."""
         return (
             names is self.names
             and len(lists) == len(self.lists)
@@ -359,6 +357,6 @@ class _Made(NamedTuple):
 
 
 def _lacks_object(tool: Wire) -> bool:
-    """Whether the input of a tool is not described as that of an object, as clients require."""
+    """Whether a tool's input schema does not have the type "object", which clients require."""
     schema = tool.get("inputSchema")
     return not isinstance(schema, dict) or schema.get("type") != "object"

@@ -1,6 +1,6 @@
-"""The questions of a server behind a gateway, as questions of the call that led to them.
+"""The questions of a server behind a gateway, forwarded as questions of the call that caused them.
 
-What a server asks is checked here, for it goes to another program in a form of its own.
+They are checked here, because the client may receive them in the form of another revision.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
-# Answers a question that a server asks with a request. Raises `QuestionError`.
+# Answers a question of a server. Raises `QuestionError`.
 Ask = Callable[["Passed"], Wire]
 
-# Of what clients declare, the capabilities that are asked for on their behalf, with the modes of each.
+# The client capabilities that the gateway forwards, with the modes of each.
 _MODES = {"elicitation": ("form", "url"), "sampling": ("tools", "context"), "roots": ()}
 
 
 @dataclass(frozen=True)
 class Passed(Asked[Wire]):
-    """A question in a server's own words. Raises `QuestionError` for one that no client knows, when it is made."""
+    """A question as the server sent it. Its creation raises `QuestionError` for an unknown or invalid question."""
 
     method: str
     params: Wire
@@ -47,7 +47,7 @@ class Passed(Asked[Wire]):
 
 
 def passed_capabilities(capabilities: Mapping[str, Any]) -> Wire:
-    """Those of a client's capabilities that servers may use through the gateway."""
+    """The client's capabilities that servers may use through the gateway."""
     return {
         name: {mode: {} for mode in modes if mode in has}
         for name, modes in _MODES.items()
@@ -56,11 +56,11 @@ def passed_capabilities(capabilities: Mapping[str, Any]) -> Wire:
 
 
 class Declared:
-    """What a gateway declares to a server when it connects: what its clients so far declare, or everything from the
-    beginning if `is_all`.
+    """The capabilities that a gateway declares to a server when it connects: those of its clients so far, or all of
+    them if `is_all`.
 
-    With one client, a server that adapts to its client does so behind the gateway too. With several, the ones who come
-    later can be asked only what was declared before.
+    With one client, a server that adapts to its client also does so behind the gateway. With several, later clients get
+    only questions that were declared before.
     """
 
     def __init__(self, *, is_all: bool = False) -> None:
@@ -68,7 +68,7 @@ class Declared:
         self.capabilities: Wire = {name: {mode: {} for mode in of} for name, of in modes}
 
     def add(self, capabilities: Mapping[str, Any]) -> None:
-        """There is a client with these."""
+        """Add the capabilities of a client."""
         for name, found in passed_capabilities(capabilities).items():
             known = self.capabilities.get(name)
             if known is None or found.keys() - known.keys():
@@ -76,11 +76,12 @@ class Declared:
 
 
 class ServerRequests:
-    """The requests of one server, each answered by a call that is open at the server. Safe to use from several threads.
+    """The requests of one server, each answered through an open call to that server. Safe to use from several threads.
 
-    A server over stdio does not say which call a request belongs to. It is asked by the one that has asked least, of
-    these the newest, and by another one if that ends meanwhile: so a server may ask as often for each of its calls as
-    if it did say. If the open calls are of several users the request is refused: no user may see another's question.
+    A server over stdio does not indicate which call a request belongs to. The request goes to the call with the fewest
+    questions so far, among these the newest, and to another one if that call ends before the answer: so each call may
+    ask as many questions as if the server did indicate it. If the open calls belong to several users, the request is
+    refused, because no user may see the question of another.
     """
 
     def __init__(self, declared: Declared) -> None:
@@ -90,7 +91,7 @@ class ServerRequests:
 
     @contextmanager
     def opened(self, call: Call, ask: Ask) -> Iterator[None]:
-        """While a request of `call` is open at the server, `ask` answers what that asks."""
+        """A context in which a request of `call` is open at the server, and `ask` may answer the server's questions."""
         mine = _Open(call, ask)
         with self._lock:
             self._open.append(mine)
@@ -108,7 +109,7 @@ class ServerRequests:
                 try:
                     return chosen.ask(question)
                 except QuestionError:
-                    # Has its call ended, or has its client refused?
+                    # If the call has ended, another one is asked. If it is open, its client has refused.
                     if any(each is chosen for each in self._open):
                         raise
         except MissingCapabilityError as missing:
@@ -117,7 +118,7 @@ class ServerRequests:
             raise DeclinedError(str(problem)) from problem
 
     def _chosen(self) -> _Open:
-        """The call that asks. Raises `QuestionError`."""
+        """The call to ask. Raises `QuestionError`."""
         with self._lock:
             if len({each.call.principal for each in self._open}) > 1:
                 raise QuestionError("several users call this server, and it does not say whom it asks")
@@ -135,7 +136,7 @@ class ServerRequests:
 
 
 class _Open:
-    """A call that is open at the server, what asks its client, and how many questions that was given."""
+    """A call that is open at the server, the function that asks its client, and the number of its questions so far."""
 
     def __init__(self, call: Call, ask: Ask) -> None:
         self.call = call
@@ -144,13 +145,13 @@ class _Open:
 
 
 class _Host(Host):
-    """Answers everything that is `declared` by `ask`."""
+    """Declares the capabilities of `declared`, and answers requests with `ask`."""
 
     def __init__(
         self, declared: Declared, ask: Callable[[str, Wire], Wire], on_log: Callable[[str, str, Any], None]
     ) -> None:
         super().__init__(on_log=on_log)
-        # What was declared to the server when it was connected.
+        # The capabilities that were declared to the server when it was connected.
         self.shown: Wire = {}
         self._declared = declared
         self._ask = ask
@@ -164,7 +165,7 @@ class _Host(Host):
 
 
 def asked_of(call: Call) -> Ask:
-    """What answers questions by asking the client of `call`, in the thread that wants the answer."""
+    """A function that answers questions by asking the client of `call`, in the thread of its caller."""
 
     def ask(question: Passed) -> Wire:
         answer: Wire = call.ask_all(question)[0]
@@ -174,7 +175,7 @@ def asked_of(call: Call) -> Ask:
 
 
 def _problem(method: str, params: Wire) -> str | None:
-    """What is wrong with a question, as the end of a sentence."""
+    """What is wrong with a question, as the end of a sentence; None if it is valid."""
     if method not in (ELICIT, SAMPLE, LIST_ROOTS):
         return f"for {method!r}, which no client knows"
     if method != ELICIT:

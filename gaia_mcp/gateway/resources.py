@@ -1,4 +1,4 @@
-"""Which of the servers behind a gateway has a resource: its URI is the same everywhere, and is not changed."""
+"""The servers behind a gateway that may have a resource. Unlike names, URIs are not changed by the gateway."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNLISTED = 2
 
 
 def owners_of(uri: str, backends: Sequence[Backend]) -> list[Backend]:
-    """Those of `backends` that may have the resource: first those that list it, then those with a template that the URI
-    matches, or is; each in the order of the configuration. If there are none, all with resources: some servers have
-    more than they list. Others are not asked, for a URI is not their business.
+    """The backends that may have the resource: first those that list it, then those with a template that equals or
+    matches the URI; each group in the order of the configuration. If there are none, all that declare resources,
+    because some servers have more resources than they list. Other servers never receive the URI.
     """
     ranks = [(rank, backend) for backend in backends if (rank := _rank(uri, backend)) is not None]
     known = [
@@ -30,7 +30,7 @@ def owners_of(uri: str, backends: Sequence[Backend]) -> list[Backend]:
 
 
 def _rank(uri: str, backend: Backend) -> int | None:
-    """How likely it is that a server has the resource, 0 the likeliest; None if it has none."""
+    """The rank of a server, 0 if it most likely has the resource; None if it has no resources."""
     if any(resource["uri"] == uri for resource in backend.lists.get("resources", ())):
         return 0
     templates = backend.lists.get("resourceTemplates", ())

@@ -1,4 +1,4 @@
-"""A provider that offers some of the tools of another one. To its clients there are no others."""
+"""A provider that offers some of the tools of another one. For its clients the other tools do not exist."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Wire = dict[str, Any]
 
 
 class RestrictedProvider(WrappingProvider):
-    """Offers the tools of `provider` that `patterns` and every one of `restrictions` let through. Prompts and resources
-    stay as they are.
+    """Offers the tools of `provider` that `patterns` and all `restrictions` select. Prompts and resources are not
+    restricted.
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class RestrictedProvider(WrappingProvider):
         self._restrictions = restrictions
         # Held to select tools.
         self._selecting = threading.Lock()
-        # Another object after each change of the tools; that of the tools that were selected last, and whether each of
-        # the listed ones was.
+        # `_state` is replaced after each change of the tools. `_selected` is the state of the last selection, and
+        # whether each listed tool was selected.
         self._state = object()
         self._selected: tuple[object, dict[Owner, bool]] = (None, {})
-        # Before any client listens: what it asks for afterwards is selected anew.
+        # Registered before the listeners of clients, so that a client's request after a change selects again.
         self._stop_listening = provider.on_change(self._change)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider does, and raises the same; a tool that is not offered is unknown."""
+        """As the provider. Raises the error for an unknown tool if a tool is not offered."""
         if method == "tools/list":
             tools, about = self.all_tools(call)
             return {**about, **page_of("tools", tools, "name", params)}
@@ -57,7 +57,7 @@ class RestrictedProvider(WrappingProvider):
         return self._provider.answer(method, params, call)
 
     def all_tools(self, call: Call) -> ToolList:
-        """The tools that are offered, now that all of them are listed."""
+        """List all tools of the provider. Returns those that are offered."""
         state = self._state
         listed = all_tools(self._provider, call)
         owned = [(tool, self._owners(tool["name"])) for tool in listed.tools]
@@ -76,7 +76,7 @@ class RestrictedProvider(WrappingProvider):
         self._provider.close()
 
     def _change(self, change: Change) -> None:
-        # A server that is connected anew may be another version of it.
+        # After a reconnect, the server may have another version.
         if "tools" in change.lists or change.description:
             self._state = object()
 

@@ -1,4 +1,4 @@
-"""Which tools are offered: those with allowed names, that claim to only read, that are as they were locked."""
+"""Restrictions of the offered tools: by name patterns, by the read-only hint, by the locked definitions."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 class OwnedTool(NamedTuple):
-    """A tool with the name under which a provider lists it, and its owner."""
+    """A tool's definition, with the name under which the provider lists it, and its owner."""
 
     definition: dict[str, Any]
     owner: Owner
 
 
 class Restriction(Protocol):
-    """Some of the tools. Used by one thread at a time."""
+    """Selects some of the tools. Used by one thread at a time."""
 
     def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
-        """Those that are offered, of all that other restrictions let through. Reports what a person should know."""
+        """The tools to offer, among those that the earlier restrictions have selected. Reports problems to the user."""
 
 
 class NamePatterns:
-    """The tools that match a pattern of `allow`, all if that is empty, without those that match one of `deny`.
+    """The tools that match a pattern of `allow`, or all tools if it is empty, except those that match one of `deny`.
 
-    `owners.is_meant` tells what a pattern matches. `report` is called once with each pattern that matches no tool:
-    "allow" or "deny", and the pattern.
+    `owners.is_meant` matches patterns. `report` is called once for each pattern that matches no tool, with "allow" or
+    "deny" and the pattern.
     """
 
     def __init__(self, allow: Sequence[str], deny: Sequence[str], report: Callable[[str, str], None]) -> None:
@@ -47,7 +47,7 @@ class NamePatterns:
         return not self._allow or any(is_meant(pattern, name, owner) for pattern in self._allow)
 
     def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
-        """Those whose names are allowed."""
+        """The tools with allowed names."""
         if not self._has_reported:
             self._has_reported = True
             for option, patterns in (("allow", self._allow), ("deny", self._deny)):
@@ -58,7 +58,7 @@ class NamePatterns:
 
 
 class ReadOnly:
-    """The tools that claim to only read. A server that lies is believed: a person may lock what was looked at.
+    """The tools that claim to be read-only. False claims are not detected; users can lock tools after reviewing them.
 
     `report` is called once with the owner of each tool whose name contradicts its claim.
     """
@@ -68,7 +68,7 @@ class ReadOnly:
         self._reported: set[Owner] = set()
 
     def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
-        """Those whose `readOnlyHint` is true."""
+        """The tools whose `readOnlyHint` is true."""
         selected = [tool for tool in tools if claims_to_only_read(_annotations(tool))]
         for tool in selected:
             if tool.owner not in self._reported and not only_reads(tool.owner.name, _annotations(tool)):
@@ -83,10 +83,10 @@ def _annotations(tool: OwnedTool) -> Mapping[str, Any]:
 
 
 class Locked:
-    """The tools that are as they were locked: `contracts` are those of the servers, by their names.
+    """The tools that are unchanged since they were locked. `contracts` are those of the servers, by name.
 
-    `report` is called once for each change: the server, and how its tools differ; None for a server that was not
-    locked.
+    `report` is called once for each change, with the server and the differences of its tools; None for a server that
+    was not locked.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class Locked:
     ) -> None:
         self._contracts = contracts
         self._report = report
-        # The definitions that were compared last, as text, and whether they were as locked. A comparison takes long.
+        # The last compared definitions, as text, and whether they were as locked: a comparison takes long.
         self._compared: dict[Owner, tuple[str, bool]] = {}
         self._unlocked: set[str] = set()
 
     def select(self, tools: Sequence[OwnedTool]) -> list[OwnedTool]:
-        """Those that are as they were locked."""
+        """The tools that are as they were locked."""
         changes: dict[str, list[ToolChange]] = {}
         selected = []
         for tool in tools:
@@ -116,8 +116,8 @@ class Locked:
         return selected
 
     def _is_locked(self, tool: OwnedTool, contract: Contract, changes: list[ToolChange]) -> bool:
-        """Whether the tool is as in `contract`. How it differs is added to `changes`, once."""
-        # The texts, for Python takes 1, 1.0 and True for the same.
+        """Whether the tool equals that in `contract`. A new difference is added to `changes`."""
+        # As text, because in Python 1, 1.0 and True are equal.
         try:
             text = repr(tool.definition)
         except RecursionError:
@@ -133,10 +133,10 @@ class Locked:
 
 
 def _change_of(definition: Mapping[str, Any], contract: Contract) -> ToolChange | None:
-    """How the tool differs from the contract, None if it does not."""
+    """The difference between the tool and the contract; None if there is none."""
     name = definition["name"]
     try:
         return tool_difference(name, contract.get(name), canonical_tool(definition))
     except Undefinable:
-        # Nothing that was locked is nested so deeply.
+        # A locked definition is never nested so deeply.
         return ToolChange(name, *(("changed", (PartChange("definition", ()),)) if name in contract else ("added",)))

@@ -1,7 +1,7 @@
-"""One request of a client at one server, from its first round trip to its result.
+"""One request of a client to one server, from its first round trip to its result.
 
-Both kinds of servers meet both kinds of clients here; see the package for the four cases. Raises what the client of the
-server does, and what asking raises.
+Handles clients and servers of both eras; see the package for the four cases. Raises the exceptions of the server's
+client, and those of asking a question.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Wire = dict[str, Any]
 
 
 class Rounds:
-    """The request `method` with `params` at the server of `backend`, for `call`. `runs` are those of the gateway."""
+    """The request `method` with `params` to the server of `backend`, for `call`. `runs` are those of the gateway."""
 
     def __init__(self, backend: Backend, method: str, params: Wire, call: Call, runs: Runs) -> None:
         self._backend = backend
@@ -52,7 +52,7 @@ class Rounds:
         finally:
             forget()
 
-    # A server that asks by requests, while its own is open.
+    # A server that asks by requests, while the forwarded request is open.
 
     def _by_requests(self, client: MCPClient) -> Wire:
         if not self._call.asks_by_result:
@@ -66,7 +66,7 @@ class Rounds:
         return self._runs.follow(run_id, self._call)
 
     def _answered(self, client: MCPClient, ask: Ask, on_progress: OnProgress | None) -> Wire:
-        """The result of the request, while `ask` answers what the server asks."""
+        """The result of the request. `ask` answers the server's questions."""
         with self._backend.requests.opened(self._call, ask):
             try:
                 return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
@@ -76,14 +76,14 @@ class Rounds:
             return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
 
     def _have_opened(self, error: PeerError, ask: Ask) -> bool:
-        """Whether the person has agreed to open every URL that `error` requires; False also if it requires none."""
+        """Whether the user has accepted every URL elicitation that `error` requires; False if it requires none."""
         urls = required_urls(error.code, error.data)
         questions = [Passed(ELICIT, {"message": error.text, **url, "mode": "url"}) for url in urls]
         if not urls or not all(map(self._call.can_ask, questions)):
             return False
         return all(ask(question).get("action") == "accept" for question in questions)
 
-    # A server that asks by the result of its own request.
+    # A server that asks by `input_required` results.
 
     def _by_results(self, client: MCPClient) -> Wire:
         asking = self._params = with_meta(self._params, meta) if (meta := self._about_client()) else self._params
@@ -94,26 +94,26 @@ class Rounds:
                 return required
             if not required.requests:
                 client.pause_before(number, self._method, self._deadline)
-            # The server's own keys, unless an earlier round trip had the same.
+            # The server's keys name the questions, with a prefix if an earlier round trip had the same key.
             prefix = f"{number}." if names & required.requests.keys() else ""
             names.update(required.requests)
             asking = retry_params(self._params, required, self._answers(prefix, required.requests))
         raise client.too_many_round_trips()
 
     def _about_client(self) -> Wire:
-        """What a stateless request tells of the client that it is for, as far as that is not the same for all."""
+        """The members of a stateless request's `_meta` that depend on the gateway's client."""
         meta: Wire = {}
         if self._call.log_level is not None:
             meta[LOG_LEVEL_KEY] = self._call.log_level
         own = passed_capabilities(self._call.client.capabilities)
         if own != self._backend.requests.host.shown:
-            # A task is followed here, whether the client has tasks or not.
+            # The gateway supports tasks itself, whether the client does or not.
             meta[CAPABILITIES_KEY] = {**own, "extensions": dict(EXTENSIONS)}
         return meta
 
     def _required(self, client: MCPClient, number: int, asking: Wire) -> InputRequired | Wire:
-        """What the server requires in this round trip, or the result. What an earlier run of the call has learnt is in
-        its record: no round trip is made twice.
+        """The input that the server requires in this round trip, or the result. Round trips of earlier runs of the call
+        are in its record, and are not repeated.
         """
         try:
             kept = self._call.once(f"{client.name} {number}", lambda: _kept(self._round_trip(client, asking)))
@@ -124,7 +124,7 @@ class Rounds:
         return InputRequired(*kept)
 
     def _round_trip(self, client: MCPClient, asking: Wire) -> InputRequired | Wire | str:
-        """What the server requires, or the result, or the id of the run that will have it."""
+        """The required input, the result, or the id of the run that will have the result."""
         reports = self._wanted_reports()
         result, conversation = client.round_trip(self._method, asking, self._deadline, on_progress=reports)
         if not is_task(result):
@@ -156,18 +156,18 @@ class Rounds:
         return dict(zip(requests, answers, strict=True))
 
     def _wanted_reports(self) -> OnProgress | None:
-        """What reports the server's progress, None if that is of no use: to the client, or to extend the time that the
-        entry allows.
+        """The function that reports the server's progress; None if neither the client nor the timeout of the entry
+        needs progress.
         """
         return self._report if "progressToken" in self._call.meta or self._backend.has_timeout else None
 
     def _report(self, report: Progressed) -> None:
-        with suppress(CallCancelledError):  # The deadline knows.
+        with suppress(CallCancelledError):  # Cancelling the call has also cancelled the deadline.
             self._call.progress(report.progress, report.total, report.text)
 
 
 class _CompleteError(Exception):
-    """The request has its result, which no record has to keep."""
+    """The request is complete. Raised so that the record does not keep the result."""
 
     def __init__(self, result: Wire) -> None:
         super().__init__()
@@ -175,14 +175,14 @@ class _CompleteError(Exception):
 
 
 def _kept(outcome: InputRequired | Wire | str) -> list[Any] | str:
-    """What the record of a call keeps of a round trip. Raises `_CompleteError` for the last one."""
+    """The form of a round trip in the record of a call. Raises `_CompleteError` for a result."""
     if isinstance(outcome, dict):
         raise _CompleteError(outcome)
     return outcome if isinstance(outcome, str) else [outcome.requests, outcome.state]
 
 
 def _questions(prefix: str, requests: dict[str, Wire]) -> dict[str, Passed]:
-    """The questions by the keys of the requests, which with `prefix` are their names."""
+    """The questions by the keys of the requests. The name of a question is `prefix` and its key."""
     return {
         key: Passed(request["method"], request.get("params", {}), name=f"{prefix}{key}")
         for key, request in requests.items()

@@ -1,9 +1,9 @@
-"""Requests of servers that outlive a run of the client's call.
+"""Requests to servers that outlive a run of the client's call.
 
 A server of the handshake era asks while its call is open, and so does a task. A client of the stateless era gets the
-question as the result of its own call: that run ends, and another one, with the answer, goes on with the same request
-of the server. Such a request has a thread of its own, and an id in the record that the client's call carries along. The
-table is of this process: another one does not have it.
+question as the result of its call, which ends that run. The client's retry with the answer starts another run, which
+continues with the same request to the server. Such a request has its own thread, and an id in the record that the
+client returns with its retry. The table of these requests is local to this process.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# Each has a thread and an open request; clients may never come back.
+# Each has a thread and an open request, and the client may never retry.
 MAX_RUNS = 256
 
 
 class Run:
-    """A request of a server, which `work` makes: it is given what answers its questions. `deadline` is cancelled with
-    the call that follows it.
+    """A request to a server. `work` sends it, and uses this object to ask questions and to report progress. `deadline`
+    is cancelled together with the call that follows the request.
     """
 
     def __init__(self, work: Callable[[Run], Wire], deadline: Deadline) -> None:
         self.id = secrets.token_urlsafe(16)
-        # When the call that followed it last has ended, None while one follows.
+        # When the last call that followed it ended; None while a call follows it.
         self.left_at: float | None = None
         # Held by the call that follows it.
         self.following = threading.Lock()
@@ -50,31 +50,31 @@ class Run:
         self._deadline = deadline
         self._call: Call | None = None
         self._reported: Progressed | None = None
-        # What comes of it, in order: questions, and at last the result or an exception.
+        # Questions in order, and finally the result or an exception.
         self._outcomes: SimpleQueue[_Question | Wire | BaseException] = SimpleQueue()
-        # The question that has been asked, and how many there were.
+        # The open question, and the number of questions so far.
         self._asked: _Question | None = None
         self._count = 0
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start `work` in a new thread."""
         threading.Thread(target=self._run, name="request behind a gateway", daemon=True).start()
 
     def ask(self, question: Passed) -> Wire:
-        """Have the call ask this that follows now, or the next one. Raises `QuestionError`."""
+        """Ask a question through the call that follows now, or the next one. Raises `QuestionError`."""
         asked = _Question(question)
         self._outcomes.put(asked)
         return asked.wait()
 
     def report(self, report: Progressed) -> None:
-        """Report progress to the call that follows now, and the newest to the next one."""
-        # Before it is looked whether a call follows: one that begins to do so reports what it finds here.
+        """Report progress to the call that follows now. The next call gets the last report."""
+        # Set before the check for a call, so that a call which begins to follow now does not miss the report.
         self._reported = report
         if self._call is not None:
             _tell(self._call, report)
 
     def follow(self, call: Call) -> Wire:
-        """The result. Raises what the work has raised, and what ends the run of `call` that asks."""
+        """The result. Raises the exception of `work`, and those that end the run of `call` after a question."""
         self._call, self.left_at = call, None
         if self._reported is not None:
             _tell(call, self._reported)
@@ -96,13 +96,13 @@ class Run:
             self.left_at = time.monotonic()
 
     def end(self) -> None:
-        """Give it up."""
+        """Cancel the request."""
         self._deadline.cancel()
         if self._asked is not None:
             self._asked.settle(None, QuestionError("the client has not come back with an answer"))
 
     def _settle(self, asked: _Question, call: Call) -> None:
-        # The same name in each run, by which the answer of an earlier one is found.
+        # The same name in each run, so that the record has the answer of an earlier run.
         question = replace(asked.question, name=str(self._count))
         try:
             answer: Wire = call.ask_all(question)[0]
@@ -114,7 +114,7 @@ class Run:
     def _run(self) -> None:
         try:
             self._outcomes.put(self._work(self))
-        except BaseException as problem:  # noqa: BLE001 (raised where it is followed)
+        except BaseException as problem:  # noqa: BLE001 (`follow` raises it)
             self._outcomes.put(problem)
 
 
@@ -135,7 +135,7 @@ class Runs:
         return len(self._runs)
 
     def start(self, work: Callable[[Run], Wire], deadline: Deadline) -> str:
-        """Begin a request; its id. Raises `RequestError` if too many are open."""
+        """Start a request. Returns its id. Raises `RequestError` if too many are open."""
         run = Run(work, deadline)
         self._drop_left()
         with self._lock:
@@ -146,8 +146,8 @@ class Runs:
         return run.id
 
     def follow(self, run_id: str, call: Call) -> Wire:
-        """The result of a request, for the call that it is about. Raises as `Run.follow` does, and `RequestError` for
-        one that is not open here.
+        """The result of a request, for a run of its call. Raises as `Run.follow`, and `RequestError` if the request is
+        not open in this process, or if another call follows it.
         """
         run = self._runs.get(run_id)
         if run is None:
@@ -166,14 +166,14 @@ class Runs:
                 self._runs.pop(run_id, None)
 
     def close(self) -> None:
-        """Give up all of them."""
+        """Cancel all requests."""
         with self._lock:
             runs, self._runs = list(self._runs.values()), {}
         for run in runs:
             run.end()
 
     def _drop_left(self) -> None:
-        """Give up those to which no client has come back in time."""
+        """Cancel the requests whose clients have not retried in time."""
         long_ago = time.monotonic() - ANSWER_SECONDS
         with self._lock:
             left = [run for run in self._runs.values() if run.left_at is not None and run.left_at < long_ago]
@@ -184,7 +184,7 @@ class Runs:
 
 
 class _Question:
-    """A question on its way to the client, and the answer on its way back."""
+    """A question to the client, and its answer."""
 
     def __init__(self, question: Passed) -> None:
         self.question = question
@@ -193,12 +193,12 @@ class _Question:
         self._has_come = threading.Event()
 
     def settle(self, answer: Wire | None, problem: QuestionError | None) -> None:
-        """It is answered, or will not be."""
+        """Set the answer, or the error if there will be none."""
         self._answer, self._problem = answer, problem
         self._has_come.set()
 
     def wait(self) -> Wire:
-        """The answer. Raises `QuestionError` if there is none."""
+        """Wait for the answer. Raises `QuestionError` if there is none."""
         if not self._has_come.wait(ANSWER_SECONDS):
             raise QuestionError(f"the question was not answered within {ANSWER_SECONDS:g} s")
         if self._answer is None:

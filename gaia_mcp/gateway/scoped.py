@@ -1,4 +1,4 @@
-"""A provider whose tools need scopes of their callers' access tokens, by rules about their names."""
+"""A provider whose tools require scopes of the caller's access token, by rules with name patterns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Wire = dict[str, Any]
 
 
 class ScopeRule(NamedTuple):
-    """The tools of a pattern, as of `--allow`, need `scope`."""
+    """The tools that match a pattern, as in `--allow`, require `scope`."""
 
     pattern: str
     scope: str
 
 
 class ScopedProvider(WrappingProvider):
-    """Shows `provider` with tools that need the scopes of these rules, beside those that it demands itself."""
+    """Wraps `provider`; its tools require the scopes of these rules, in addition to those that it requires itself."""
 
     def __init__(self, provider: Provider, owners: Owners, rules: Sequence[ScopeRule]) -> None:
         super().__init__(provider)
@@ -34,14 +34,14 @@ class ScopedProvider(WrappingProvider):
         self._rules = rules
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider does, and raises the same, and `InsufficientScopeError`."""
+        """As the provider; also raises `InsufficientScopeError`."""
         if method == "tools/call" and call.scopes is not None and isinstance(name := params.get("name"), str):
             require_scopes(call.scopes, self._scopes_of(name, call))
         return self._provider.answer(method, params, call)
 
     def _scopes_of(self, name: str, call: Call) -> list[str]:
         if (owner := self._owners(name)) is None:
-            # A name with that of its server may be understood before the tool is known.
+            # A gateway resolves a prefixed name before the tool is listed, so the tools have to be listed first.
             all_tools(self._provider, call)
             if (owner := self._owners(name)) is None:
                 raise unknown_tool(name)

@@ -1,4 +1,4 @@
-"""Three tools in the place of many, for models with little room: one finds tools, one describes and one calls them."""
+"""Three tools in place of many, for models with a small context: to find tools, to describe one, and to call one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# A model reads so many in one look.
+# The default and the maximum of the number of tools in one result.
 FOUND_TOOLS, MOST_TOOLS = 10, 50
-# Of the name of a tool that there is not.
+# The limit of an unknown tool's name in an error message.
 NAME_CHARS = 100
 
 FIND: Wire = {
@@ -68,17 +68,17 @@ CALL: Wire = {
         "required": ["name"],
         "additionalProperties": False,
     },
-    # It may do whatever one of the tools does.
+    # It may do anything that one of the tools does.
     "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
 }
-# Of a definition, what a model needs.
+# The members of a definition that a model needs.
 DESCRIBED = ("name", "title", "description", "inputSchema", "annotations")
 
 
 class SearchProvider(WrappingProvider):
-    """Offers `find`, `describe` and `call` in the place of the tools of `provider`; prompts and resources stay.
+    """Offers `find`, `describe` and `call` in place of the tools of `provider`. Prompts and resources are unchanged.
 
-    `read_only` tells that all tools of the provider only read, and so does `call` then.
+    `read_only` means that all tools of the provider are read-only, and so `call` is too.
     """
 
     def __init__(self, provider: Provider, owners: Owners, *, read_only: bool = False) -> None:
@@ -91,12 +91,14 @@ class SearchProvider(WrappingProvider):
         self._tools = {each["name"]: _Tool(each, Checker(each["inputSchema"]), run) for each, run in functions}
 
     def describe(self) -> Description:
-        """As the provider does, with a list of tools that never changes."""
+        """As the provider, but with a list of tools that never changes."""
         described = self._provider.describe()
         return described._replace(capabilities={**described.capabilities, "tools": {}})
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider does; of the three tools, what they return. Raises what the provider raises."""
+        """As the provider, except for the list and the calls of the three tools. Raises as the provider, and
+        `RequestError`.
+        """
         if method == "tools/list":
             return page_of("tools", self.all_tools(call).tools, "name", params)
         if method != "tools/call":
@@ -112,11 +114,11 @@ class SearchProvider(WrappingProvider):
         return tool.run(arguments, params, call)
 
     def all_tools(self, call: Call) -> ToolList:  # noqa: ARG002
-        """The three."""
+        """The three tools."""
         return ToolList([tool.definition for tool in self._tools.values()], {})
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """As the provider does, without the changes of its tools."""
+        """As the provider, without the changes of its tools."""
 
         def without_tools(change: Change) -> None:
             kept = change._replace(lists=tuple(kind for kind in change.lists if kind != "tools"))
@@ -148,14 +150,14 @@ class SearchProvider(WrappingProvider):
         try:
             return self._provider.answer("tools/call", inner, call)
         except RequestError as error:
-            # What is wrong with the request is wrong with what the model has given to `call`: it has to read that.
+            # The model gave these parameters to `call`, so it has to read the error as a result.
             if error.code == INVALID_PARAMS:
                 return failure(f"{error}. Use find to look for tools, and describe for their arguments.")
             raise
 
 
 class _Tool(NamedTuple):
-    """One of the three: `run` is called with its arguments, the parameters of the request, and the call."""
+    """One of the three tools. `run` is called with its arguments, the parameters of the request, and the call."""
 
     definition: Wire
     checker: Checker

@@ -1,4 +1,4 @@
-"""The arguments of a call as they are written down: without secrets, and without the ends of what is long."""
+"""The arguments of a call as they are recorded: secrets are masked, and long values are truncated."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from gaia_mcp.redaction import looks_secret, masked_value
 from gaia_mcp.redaction.finding import hidden, in_text
 from gaia_mcp.safetext import cut
 
-# Enough to recognize a text, and far less than a file that was sent along.
+# Enough to recognize a text, and far less than the content of a file.
 MAX_TEXT_CHARS = 1000
-# More values than people write by hand; a line with all rows of a table helps no reader.
+# More values than people write by hand; a line with all rows of a table is unreadable.
 MAX_VALUES = 500
 MAX_DEPTH = 20
 LEFT_OUT = "…"
 
 
 def shown_arguments(arguments: Mapping[str, Any]) -> Any:
-    """`arguments` with `****` for what is a secret by its name or its look, and `…` for what is left out."""
+    """`arguments` with `****` for a value that is a secret by its name or its form, and `…` for omitted values."""
     return _shown("", arguments, iter(range(MAX_VALUES)), MAX_DEPTH)
 
 
 def _shown(name: str, value: Any, left: Iterator[int], depth: int) -> Any:
-    """`value`, of the nearest member whose name tells that it is a secret, or else of any name."""
+    """`value` as it is recorded. `name` is the nearest enclosing member with the name of a secret, or ""."""
     if isinstance(value, str):
         return _text(name, value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -49,7 +49,7 @@ def _shown(name: str, value: Any, left: Iterator[int], depth: int) -> Any:
 
 
 def _text(name: str, text: str) -> str:
-    # A secret that begins in what is shown is found although it does not end there.
+    # Twice the limit, so that a secret that begins in the recorded part and ends after it is found.
     begin = text[: 2 * MAX_TEXT_CHARS]
     masked = masked_value(name, begin) if name else hidden(begin, in_text(begin))
     return cut(masked, MAX_TEXT_CHARS)

@@ -1,4 +1,4 @@
-"""A provider in front of another one, of which it changes some answers, and all tools of a provider."""
+"""A base class for providers that wrap another one, and a function that lists all tools of a provider."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# A list that changes between two pages is read again from its beginning. One that changes as often as it is read is not
-# worth more attempts.
+# A list that changes between two pages is read again from its beginning, at most this many times in all.
 MAX_READINGS = 3
-# Far more than any server has; the pages of one that never ends are read no further.
+# Far more than any server has; protects against a list that never ends.
 MAX_PAGES = 10_000
 
 
 class WrappingProvider:
-    """Describes itself, announces changes and answers as `provider`, until a subclass does otherwise."""
+    """Passes everything on to `provider`. Subclasses override methods."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -33,11 +32,11 @@ class WrappingProvider:
         return self._provider.describe()
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider does, and raises the same."""
+        """As the provider."""
         return self._provider.answer(method, params, call)
 
     def all_tools(self, call: Call) -> ToolList:
-        """The whole of the list of tools. Raises as the function of that name."""
+        """All tools. Raises as the function `all_tools`."""
         return all_tools(self._provider, call)
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
@@ -50,23 +49,23 @@ class WrappingProvider:
 
 
 class ToolList(NamedTuple):
-    """All tools of a provider, and what else it says of the list, such as how long it may be kept."""
+    """All tools of a provider, and the other members of the result, such as how long it may be cached."""
 
     tools: list[Wire]
     about: Wire
 
     @property
     def missing(self) -> list[str]:
-        """The servers that could not be asked."""
+        """The servers whose tools are missing from the list."""
         meta = self.about.get("_meta")
         missing = meta.get(UNAVAILABLE_KEY) if isinstance(meta, dict) else None
         return list(missing) if isinstance(missing, dict) else []
 
 
 def all_tools(provider: Provider, call: Call) -> ToolList:
-    """The tools on all pages. Raises whatever `provider` raises, `RequestError` also for a list that does not end."""
+    """The tools of all pages. Raises as `provider`, and `RequestError` for a list that does not end."""
     if isinstance(provider, WrappingProvider):
-        # Without pages, for each of which it may have to look at all tools.
+        # Without pages: for each page, the provider may have to list all tools.
         return provider.all_tools(call)
     first = provider.answer("tools/list", {}, call)
     for _ in range(MAX_READINGS - 1):
@@ -78,7 +77,7 @@ def all_tools(provider: Provider, call: Call) -> ToolList:
 
 
 def _whole(provider: Provider, first: Wire, call: Call) -> ToolList:
-    """The list that begins with this page. Raises `RequestError` for a cursor that has become invalid."""
+    """The list that begins with this page. Raises `RequestError` if a cursor has become invalid."""
     tools, page = list(first["tools"]), first
     for _ in range(MAX_PAGES):
         if (cursor := page.get("nextCursor")) is None:

@@ -31,7 +31,7 @@ def import_file(path: Path) -> ModuleType:
     """Execute the Python file and return it as a module, a new one each time. Modules that it imports from its folder
     are also loaded from source, now and later.
 
-    Raises `OSError` for a file that cannot be read, and whatever its code raises; the module is removed then.
+    Raises `OSError` for a file that cannot be read, and the exceptions of its code; the module is removed then.
     """
     path = path.absolute()
     name = module_name(path.stem, str(path.parent))
@@ -72,7 +72,7 @@ class _SourceFinder:
 
     @classmethod
     def _is_inside(cls, file: str) -> bool:
-        """Whether it is a file in one of the folders. Installed packages are not, even inside one."""
+        """Whether the file is in one of the folders, and not part of an installed package there."""
         inside = (file[len(folder) :] for folder in cls.folders if file.startswith(folder))
         return any(INSTALLED.isdisjoint(Path(rest).parts) for rest in inside)
 
@@ -108,8 +108,8 @@ def move_to_end_of_path(folder: str) -> None:
 
 
 def forget_modules(folder: Path) -> None:
-    """Remove the imported modules of `folder`, so that they are imported again. Installed packages stay, also those of
-    an environment inside the folder, and so does this package.
+    """Remove the imported modules of `folder`, so that they are imported again. Installed packages stay, including
+    those of an environment inside the folder, and so does this package.
     """
     importlib.invalidate_caches()
     ours = Path(__file__).parents[1]

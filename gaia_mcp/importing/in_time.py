@@ -1,4 +1,4 @@
-"""Running the user's code with a time limit: in a thread, which is abandoned after that."""
+"""Running the user's code with a time limit: in a thread, which is abandoned when the time is over."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class NotInTimeError(Exception):
 
 
 def run_in_time(run: Callable[[], Any], seconds: float | None) -> Any:
-    """Call `run`; returns and raises what it does. Without `seconds` it runs in this thread without a limit; else in a
-    thread of its own. Raises `NotInTimeError`.
+    """Call `run`; returns and raises what it does. With `seconds` it runs in a separate thread; without, in this thread
+    and without a limit. Raises `NotInTimeError`.
     """
     if seconds is None:
         return run()
@@ -31,7 +31,7 @@ def run_in_time(run: Callable[[], Any], seconds: float | None) -> Any:
         except BaseException as error:  # noqa: BLE001 (the caller raises it)
             errors.append(error)
 
-    # A daemon never keeps the process from ending.
+    # A daemon thread does not prevent the process from ending.
     thread = threading.Thread(target=work, name="MCP handler: import", daemon=True)
     thread.start()
     thread.join(seconds)

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 # Where installers put packages, also on Debian.
 INSTALLED = {"site-packages", "dist-packages"}
-# By the name of a module, the folders of the files of the same name.
+# The folders of the files that have the name of another module, by that name.
 _folders: dict[str, set[str]] = {}
 
 
 def module_name(stem: str, folder: str) -> str:
-    """The module name for the file `stem` in `folder`: `stem`, so that files beside it can import it, unless that would
-    shadow another module. The name of a standard or installed module means that module everywhere, even if it is
-    imported later.
+    """The module name for the file `stem` in `folder`: `stem`, so that files in the same folder can import it, unless
+    that would shadow another module. The name of a standard or installed module means that module everywhere, even if
+    it is imported later.
     """
     is_standard = stem in sys.stdlib_module_names
     names_another = is_standard or _is_installed(stem, folder)
     if names_another:
         _folders.setdefault(stem, set()).add(os.path.realpath(folder))
         if _OtherFinder not in sys.meta_path:
-            # Built-in modules are found before.
+            # Built-in modules are found first, by another finder.
             sys.meta_path.insert(sys.meta_path.index(PathFinder), _OtherFinder)
     # An underscore alone could result in the name of another standard module: `_signal` is one.
     names = chain(() if names_another else (stem,), (f"_file_{stem}",), (f"_file_{stem}_{n}" for n in count(2)))

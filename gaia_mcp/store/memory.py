@@ -11,18 +11,18 @@ from itertools import islice
 
 from gaia_mcp.store import MAX_EVENTS, Event, Listener, StoreFullError
 
-# What all entries together may take, by `_size`. A server is to stay small beside the agent that it serves.
+# The most memory for all entries, by `_size_of`. A server must stay small compared with the agent that it serves.
 MAX_BYTES = 256 * 2**20
-# What an entry or an event takes beside its bytes: about so much on CPython. It bounds their number too.
+# The approximate overhead of an entry or an event on CPython. Counting it also limits their number.
 _OVERHEAD_BYTES = 400
-# Looking for what has expired costs nothing worth mentioning among so many.
+# A heap with so few superfluous items need not be rebuilt.
 _FEW = 64
 
 
 class _Entry:
-    """A value, or the events of a log, of which the last has the position `last`.
+    """A value, or the events of a log; `last` is the position of the last event.
 
-    `due` is when the store looks whether it has expired: never later than `expires`, but perhaps sooner.
+    `due` is when the store checks whether it has expired: never later than `expires`, but possibly sooner.
     """
 
     __slots__ = ("content", "due", "expires", "last", "size")
@@ -35,7 +35,7 @@ class _Entry:
 
 
 class MemoryStore:
-    """A `Store` of at most `max_bytes`. Its entries go with it. `clock` returns seconds, and never goes back."""
+    """A `Store` of at most `max_bytes`, whose entries are not persistent. `clock` returns seconds, and is monotonic."""
 
     def __init__(self, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_bytes = max_bytes
@@ -44,26 +44,27 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._size = 0
-        # When to look at which entry, in a heap. Of those that were removed or replaced it may hold as many again.
+        # A heap of the times at which to check entries. It may hold about as many superfluous items, of removed or
+        # replaced entries.
         self._due: list[tuple[float, str]] = []
         self._listeners: dict[str, dict[object, Listener]] = {}
 
     @property
     def size(self) -> int:
-        """The bytes that its entries take."""
+        """The size of all entries in bytes."""
         with self._lock:
             self._remove_expired()
             return self._size
 
     def __len__(self) -> int:
-        """How many entries it has."""
+        """The number of entries."""
         with self._lock:
             self._remove_expired()
             return len(self._entries)
 
     @property
     def scheduled(self) -> int:
-        """How many moments it remembers at which to look for what has expired."""
+        """The number of scheduled checks for expired entries."""
         return len(self._due)
 
     @property
@@ -173,7 +174,7 @@ class MemoryStore:
             self._listeners.clear()
             self._size = 0
 
-    # With the lock held.
+    # Called with the lock held.
 
     def _value(self, name: str) -> bytes | None:
         if (entry := self._entry(name)) is None:
@@ -212,7 +213,7 @@ class MemoryStore:
 
     def _expire(self, name: str, entry: _Entry, seconds: float) -> None:
         entry.expires = self._clock() + seconds
-        # An entry that is renewed often is looked at when it would have expired, and not for every renewal.
+        # A renewed entry is checked at its previous expiry, so that not every renewal adds to the heap.
         if entry.expires < entry.due:
             entry.due = entry.expires
             heapq.heappush(self._due, (entry.due, name))

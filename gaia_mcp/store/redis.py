@@ -1,8 +1,8 @@
-"""A store in Redis, for several workers and machines: Redis 6.2 or newer, or a server that is compatible with it.
+"""A store in Redis, for several workers and machines: Redis 6.2 or newer, or a compatible server.
 
-A value is a string, and a log is a stream, in which the positions of the events are their ids. What takes more than one
-command is a script, which Redis runs as one. The messages of channels are the part of `redis_channels`, and commands
-are sent over the connections of `redis_connections`.
+A value is a Redis string, and a log is a Redis stream, whose entry ids are the positions of the events. An operation of
+several commands is a Lua script, which Redis runs atomically. `redis_channels` receives the messages of channels, and
+commands are sent over the connections of `redis_connections`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from gaia_mcp.store.redis_connections import RedisConnections, Script
 T = TypeVar("T")
 
 SCHEMES = ("redis", "rediss", "unix")
-# Before the names of all entries, unless the URL has another in `?prefix=`.
+# The default prefix of the names of all entries and channels; `?prefix=` in the URL replaces it.
 PREFIX = "gaia-mcp"
-# Between machines of one network a connection takes milliseconds, and so does a command.
+# Within a network, a connection takes milliseconds, and so does a command.
 CONNECT_SECONDS = 1.0
 COMMAND_SECONDS = 2.0
-# A store that was not reached is not asked again for this time: requests fail at once then, and do not pile up.
+# After a failure, operations fail at once for this time, so that requests do not pile up.
 REST_SECONDS = 0.5
 
-# Each raises an error for an entry of the other kind before it changes anything.
+# Each script fails for an entry of the other kind before it changes anything.
 _REPLACE = Script("""
 local present = redis.call('GET', KEYS[1])
 if present ~= (ARGV[1] == '1' and ARGV[2]) then return 0 end
@@ -51,13 +51,13 @@ return position
 
 class RedisStore:
     """A `Store` at a URL: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME]`, `rediss://` for TLS, or
-    `unix://PATH`. Servers that are to know nothing of each other need different prefixes.
+    `unix://PATH`. Servers that must not share entries need different prefixes.
 
-    It connects when it is first asked for something. Raises `ValueError` for a URL that is not valid.
+    The first operation connects. Raises `ValueError` for an invalid URL.
     """
 
     def __init__(self, url: str) -> None:
-        # For people: the URL without user, password and parameters.
+        # For messages: the URL without user, password and parameters.
         self.shown, address, prefix = _read(url)
         try:
             pool = redis.ConnectionPool.from_url(
@@ -65,17 +65,17 @@ class RedisStore:
                 protocol=2,
                 socket_connect_timeout=CONNECT_SECONDS,
                 socket_timeout=COMMAND_SECONDS,
-                # A command that may have been carried out is not sent again.
+                # A command that may have been executed is not sent again.
                 retry=Retry(NoBackoff(), 0),
             )
-            # Connects to nothing, and finds parameters that are unknown.
+            # Does not connect, but raises for unknown parameters.
             pool.connection_class(**pool.connection_kwargs)
         except (TypeError, ValueError):
             raise ValueError(f"the URL of the store {self.shown} has a parameter that is unknown or invalid") from None
         self._prefix = f"{prefix}:"
         self._connections = RedisConnections(pool)
         self._channels = RedisChannels(pool)
-        # Until when it is not asked, and why.
+        # The time until which operations fail at once, and the message that they fail with.
         self._rests_until = 0.0
         self._problem = ""
 
@@ -97,7 +97,7 @@ class RedisStore:
 
     def put(self, name: str, value: bytes, seconds: float) -> None:
         """As in `Store`."""
-        # With GET, it refuses to replace a log.
+        # With the option GET, SET fails for a log instead of replacing it.
         self._ask("SET", self._key(name), value, "PX", _ms(seconds), "GET")
 
     def replace(self, name: str, earlier: bytes | None, value: bytes, seconds: float) -> bool:
@@ -145,7 +145,7 @@ class RedisStore:
         return self._tried(lambda: self._connections.run(script, self._key(name), *given))
 
     def _tried(self, command: Callable[[], T]) -> T:
-        """What `command` returns. Raises `StoreError`, and `ValueError` for an entry of the other kind."""
+        """The result of `command`. Raises `StoreError`, and `ValueError` for an entry of the other kind."""
         if time.monotonic() < self._rests_until:
             raise StoreError(self._problem)
         try:
@@ -164,15 +164,15 @@ class RedisStore:
 
 
 def _read(url: str) -> tuple[str, str, str]:
-    """The URL as it is shown; as redis-py reads it, without our own parameter; and that. Raises `ValueError`, in whose
-    text nothing of a password is.
+    """The URL for messages, the URL for redis-py, without our parameter `prefix`, and the prefix. Raises `ValueError`,
+    whose text contains no part of a password.
     """
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in SCHEMES and (parts.port is None or bool(parts.hostname))
     except ValueError:
         is_valid = False
-    # A password that is not percent-encoded seems to end at its first special character.
+    # If a password is not percent-encoded, a slash, question mark or number sign in it ends the host part.
     if not is_valid or "@" in f"{parts.path}{parts.query}{parts.fragment}":
         raise ValueError(
             "the URL of a store is redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], rediss:// for TLS, or unix://PATH,"

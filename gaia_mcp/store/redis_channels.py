@@ -1,6 +1,6 @@
-"""The channels of a store in Redis: one connection for all of them, which a thread reads and makes anew when it breaks.
+"""The channels of a store in Redis: a thread reads one connection for all of them, and reconnects when it breaks.
 
-Messages that were published meanwhile are lost. Each listener is told so once its channel is subscribed to again.
+Messages that are published in between are lost. Each listener is notified of that after its channel is resubscribed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from gaia_mcp.store import Listener
 
-# How long a subscription may take, with a connection that has to be made first.
+# How long a subscription may take, including the time to connect.
 SUBSCRIBE_SECONDS = 3.0
-# A connection on which nothing comes for this time is asked for a sign of life, and given up after as long again.
+# After this time without data, a PING is sent; after the same time again, the connection is closed.
 SILENCE_SECONDS = 10.0
-# Between two attempts to connect.
+# The time between two attempts to connect.
 RETRY_SECONDS = 0.25
-# The channels that one command subscribes to, when there are many.
+# The most channels in one SUBSCRIBE command.
 _AT_ONCE = 500
 
 
 class _Channel:
-    """One channel. `is_confirmed` is set once Redis has confirmed that it is subscribed to."""
+    """One channel. `is_confirmed` is set once Redis has confirmed the subscription."""
 
     def __init__(self) -> None:
         self.listeners: dict[object, Listener] = {}
@@ -37,16 +37,16 @@ class _Channel:
 
 
 class RedisChannels:
-    """The channels that this process listens to. Safe to use from several threads. Nothing is connected before the
-    first of them.
+    """The channels that this process is subscribed to. Safe to use from several threads. The first subscription
+    connects.
     """
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
-        # Held to touch what follows, and to send.
+        # Guards the fields below. Also held while sending.
         self._lock = threading.Lock()
         self._channels: dict[str, _Channel] = {}
-        # How many subscriptions to each channel Redis has not confirmed yet: only the last of them counts.
+        # The number of unconfirmed SUBSCRIBE commands for each channel: only the last confirmation counts.
         self._unconfirmed: Counter[str] = Counter()
         # None while there is no connection.
         self._connection: Any = None
@@ -78,17 +78,17 @@ class RedisChannels:
         return unsubscribe
 
     def close(self) -> None:
-        """Hear nothing any more. The thread ends by itself, as soon as Redis responds or is given up."""
+        """Call no more listeners. The thread ends when Redis responds or the connection breaks."""
         self._closing.set()
         with self._lock:
             self._channels.clear()
-            # It wakes the thread.
+            # The response wakes the thread.
             self._send("PING", [])
 
-    # With the lock held.
+    # Called with the lock held.
 
     def _send(self, command: str, names: Iterable[str]) -> None:
-        """Send it, if there is a connection. Where that fails, the thread finds it broken."""
+        """Send a command, if there is a connection. If sending fails, the thread detects the broken connection."""
         if self._connection is None:
             return
         names = list(names)
@@ -97,7 +97,7 @@ class RedisChannels:
         with suppress(redis.RedisError):
             self._connection.send_command(command, *names)
 
-    # In the thread.
+    # Called in the thread.
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -121,13 +121,13 @@ class RedisChannels:
                 self._send("SUBSCRIBE", names[start : start + _AT_ONCE])
 
     def _listen(self, connection: Any) -> None:
-        """Read until the connection breaks."""
+        """Read messages until the connection breaks."""
         is_asked = False
         while not self._closing.is_set():
             if connection.can_read(SILENCE_SECONDS):
                 is_asked = False
                 response = connection.read_response()
-                # Where nothing is subscribed to, a sign of life is no message.
+                # Without subscriptions, the response to PING is not a list.
                 if isinstance(response, list):
                     self._take(*response)
             elif is_asked:

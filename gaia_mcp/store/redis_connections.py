@@ -1,7 +1,7 @@
-"""The connections over which a store in Redis sends commands: one for each that is under way, kept for the next one.
+"""The connections over which a store in Redis sends commands: one for each concurrent command, reused afterwards.
 
-A free connection is used again if nothing has come on it meanwhile, be it only its end. The pool of redis-py does the
-same, and takes longer for it than for the command, since it also measures and counts what it does.
+A free connection is reused if neither data nor EOF has arrived on it. The pool of redis-py does the same, but takes
+longer than the command itself, because it also records metrics.
 """
 
 from __future__ import annotations
@@ -19,30 +19,28 @@ if TYPE_CHECKING:
 
 
 class Script:
-    """Commands in Lua, which Redis runs as one."""
+    """A Lua script, which Redis runs atomically."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # What Redis knows it by, once it was sent.
+        # By this digest Redis finds a script that was sent before.
         self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class RedisConnections:
-    """Connections as `pool` describes them. Safe to use from several threads. Nothing is connected before the first
-    command.
-    """
+    """Connections with the settings of `pool`. Safe to use from several threads. The first command connects."""
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
-        # The last one that was used is used first, so that the others may be left alone.
+        # A stack: the most recently used connection is reused first.
         self._free: list[Any] = []
         self._process = os.getpid()
         self._is_closed = False
 
     def ask(self, *command: str | bytes | int) -> Any:
-        """The response to a command, as Redis writes it: bytes, numbers, None, and lists of those.
+        """The response to a command, in the types of RESP2: bytes, numbers, None, and lists of these.
 
-        Raises `redis.RedisError`. A command that may have been carried out is not sent again.
+        Raises `redis.RedisError`. A command that may have been executed is not sent again.
         """
         connection = self._usable()
         try:
@@ -58,37 +56,37 @@ class RedisConnections:
         return response
 
     def ask_all(self, commands: Sequence[tuple[str | bytes | int, ...]]) -> list[Any]:
-        """The responses to commands that are sent at once: few and short ones, for nothing is read meanwhile. Raises as
-        `ask`, where one of them fails.
+        """The responses to pipelined commands. They must be few and short, because no response is read until all are
+        sent. Raises as `ask` if one of them fails.
         """
         connection = self._usable()
         try:
             connection.send_packed_command(connection.pack_commands(commands))
             responses = [connection.read_response() for _ in commands]
         except BaseException:
-            # There may be more responses on it.
+            # More responses may arrive on this connection.
             connection.disconnect()
             raise
         self._release(connection)
         return responses
 
     def run(self, script: Script, key: str, *given: bytes | int) -> Any:
-        """What a script returns for an entry. Raises as `ask`."""
+        """The result of a script for an entry. Raises as `ask`."""
         try:
             return self.ask("EVALSHA", script.digest, 1, key, *given)
         except NoScriptError:
-            # The first time, and after Redis has started again.
+            # Redis does not have the script: this is the first use, or Redis has restarted.
             return self.ask("EVAL", script.text, 1, key, *given)
 
     def close(self) -> None:
-        """Close those that are free, and each other one as soon as it is."""
+        """Close the free connections, and each busy one after its command."""
         self._is_closed = True
         while (connection := self._taken()) is not None:
             connection.disconnect()
 
     def _usable(self) -> Any:
         if self._process != os.getpid():
-            # Those of the process that this one was forked from are not to be written to by both.
+            # After a fork, the parent process uses these connections.
             self._free, self._process = [], os.getpid()
         if (connection := self._taken()) is None:
             return self._pool.connection_class(**self._pool.connection_kwargs)
@@ -97,7 +95,7 @@ class RedisConnections:
         except (redis.RedisError, OSError):
             is_broken = True
         if is_broken:
-            # It connects again when it sends.
+            # The next command reconnects.
             connection.disconnect()
         return connection
 

@@ -1,14 +1,14 @@
 """Serving providers over HTTP, as an ordinary ASGI app.
 
-The only package that knows `asyncio`. Its coroutines read and write; the calls, which may block, run in the threads of
-`workers`. A thread hands what a call sends to the coroutine that answers it, through an `exchange`, and waits where its
-client is too slow.
+The only package that uses `asyncio`. Its coroutines do the I/O; the calls, which may block, run in the threads of
+`workers`. A thread passes the messages of a call through an `exchange` to the coroutine that answers the request, and
+waits if the client reads too slowly.
 
-An `endpoint` serves one provider, in both eras. `stateless`: each POST is a conversation of its own, with a connection
-of its own. `handshake`: a POST belongs to a session, of which another worker can know everything that it needs, since
-that is in a store (`sessions`, `event_log`); only the calls that run here, and their streams, live in this process.
-Tasks are in that store, too, and changes of a provider go through it to every worker (`fan_out`). `app` has the
-endpoints, `listening` runs it on a socket of this machine.
+An `endpoint` serves one provider, in both eras. `stateless`: each POST has its own connection, independent of other
+requests. `handshake`: a POST belongs to a session. The state of a session is in a store (`sessions`, `event_log`), so
+any worker can serve it; only running calls and their streams are local to a process. Tasks are in the same store, and
+a provider's changes are published through it to every worker (`fan_out`). `app` combines the endpoints, `listening`
+serves it on a local socket.
 """
 
 from __future__ import annotations

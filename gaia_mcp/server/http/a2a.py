@@ -1,8 +1,8 @@
-"""A2A in AgentVault's form, at a URL of its own: a message is a call that becomes a task, whose client polls it or
-subscribes to it.
+"""AgentVault's variant of A2A, at its own URL: each message starts a tool call as a task, which the client polls or
+subscribes to.
 
-The tasks are those of MCP, in the same store, so any worker answers requests about them. Whatever is wrong with a
-message is an error with status 200.
+The tasks are MCP tasks, in the same store, so any worker can answer requests about them. An invalid message is answered
+by an error with status 200.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.store_threads import StoreThreads
     from gaia_mcp.server.tasks import Tasks
 
-# The response of a message is its task: it comes as soon as that is in the store, or the store has failed.
+# A message is answered by its task, as soon as the store has saved it or has failed.
 _PATIENCE_SECONDS = 600.0
-# What the requests of MCP carry that are made here.
+# The `_meta` of the MCP requests that are made from A2A messages.
 _CLIENT = {
     VERSION_KEY: STATELESS_VERSIONS[0],
     CAPABILITIES_KEY: {"extensions": dict(EXTENSIONS)},
@@ -51,7 +51,7 @@ _ID = 1
 
 
 class A2aEndpoint:
-    """An ASGI app for the tasks of one provider, which makes a task of each call of its tool `skill`."""
+    """An ASGI app for the tasks of one provider. Each call of its tool `skill` becomes a task."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class A2aEndpoint:
         self._tasks = tasks
         self._threads = threads
         self._calls = StatelessEndpoint(served)
-        # What ends each stream.
+        # One function for each open stream, which ends it.
         self._streams: set[Callable[[], None]] = set()
         self._http_methods: ByMethod = {"POST": self._post}
         self._methods: dict[str, Callable[[Received, Request, Send], Awaitable[None]]] = {
@@ -81,24 +81,24 @@ class A2aEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Received(scope, receive)
-        # AgentVault's clients send what they call an API key in a header of its own.
+        # AgentVault's clients send the token in the header X-Api-Key.
         if (key := request.headers.get("x-api-key")) is not None:
             request.headers.setdefault("authorization", f"Bearer {key}")
         await self.entrance.answer(request, send, self._http_methods)
 
     @property
     def streams(self) -> int:
-        """How many clients follow a task."""
+        """The number of clients that are subscribed to a task."""
         return len(self._streams)
 
     def end_streams(self) -> None:
-        """Take no more requests, and end the streams."""
+        """Refuse new requests, and end the streams."""
         self.entrance.is_ending = True
         for end in list(self._streams):
             end()
 
     def close(self) -> None:
-        """Stop following the provider."""
+        """Unsubscribe from the provider."""
         self.served.close()
 
     async def _post(self, request: Received, send: Send) -> None:
@@ -125,8 +125,8 @@ class A2aEndpoint:
             self.entrance.note(problem)
             await _send_error(send, read.id, a2a.AGENT_ERROR, "the store of tasks does not answer; repeat this later")
 
-    # The methods. Each raises `ValueError` for its parameters, `RequestError` for a task that its caller does not have,
-    # and `StoreError`.
+    # The methods. Each raises `ValueError` for invalid parameters, `RequestError` if the caller has no such task, and
+    # `StoreError`.
 
     async def _begin(self, request: Received, read: Request, send: Send) -> None:
         sent = a2a.read_sent(read.params)
@@ -180,7 +180,7 @@ class A2aEndpoint:
     async def _follow(
         self, request: Received, task_id: str, stream: EventStream, changed: asyncio.Event, is_over: asyncio.Event
     ) -> None:
-        """Send what happens to a task until it has ended, or `is_over`."""
+        """Send the changes of a task until it has ended, or `is_over` is set."""
         shown: TaskState | None = None
         await stream.start()
         while not is_over.is_set():
@@ -192,7 +192,7 @@ class A2aEndpoint:
             except RequestError as problem:
                 events, is_last = [("error", {"error": "task_not_found", "message": str(problem)})], True
             except StoreError:
-                events, is_last = [], False  # It is asked again later.
+                events, is_last = [], False  # The next iteration retries.
             written = b"".join(write_event(jsonrpc.encode(data), name=name) for name, data in events)
             await stream.write(written or KEEP_ALIVE)
             if is_last:
@@ -209,7 +209,7 @@ class A2aEndpoint:
 
 
 def _begun(request_id: Any, message: Message) -> Message:
-    """The response of A2A to a message, by that of MCP to the call that it has become."""
+    """The A2A response to a message, from the MCP response to its tool call."""
     if (result := message.get("result")) is not None:
         return {"jsonrpc": "2.0", "id": request_id, "result": {"id": result["taskId"]}}
     return {"jsonrpc": "2.0", "id": request_id, "error": {**message["error"], "code": a2a.AGENT_ERROR}}

@@ -1,4 +1,4 @@
-"""The agent card of the A2A proxy, which tells AgentVault's clients where it is and what it does."""
+"""The agent card of the A2A proxy: its URL, authentication and skills, for AgentVault's clients."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 CARD_PATH = "/agent-card.json"
 A2A_PATH = "/a2a"
-# By it AgentVault's clients find the key among their own: in the variable AGENTVAULT_KEY_GAIA_MCP, to begin with. They
-# would look for the card's id, which no variable can be named by.
+# AgentVault's clients look up their key by this name, first in the variable AGENTVAULT_KEY_GAIA_MCP. By default they
+# would use the card's id, which is not a valid variable name.
 KEY_NAME = "gaia_mcp"
 _TEXT = {"type": "string"}
 _OBJECT = {"type": "object"}
@@ -55,7 +55,7 @@ _OUTPUT = {
 
 
 class AgentCard:
-    """An ASGI app for the card. It is published to everyone who may ask this host: what it describes needs a token."""
+    """An ASGI app for the card. It requires an allowed host but no token: only the proxy itself requires the token."""
 
     def __init__(self, skill: str, limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
         self._limits = limits
@@ -98,7 +98,7 @@ class AgentCard:
 
 
 def _named(host: str) -> str:
-    """A host as AgentVault's client accepts it: of this machine it knows one name alone."""
+    """The host in a form that AgentVault's client accepts: `localhost` is the only loopback name that it supports."""
     parts = urlsplit(f"//{host}")
     if parts.hostname not in LOOPBACK_NAMES:
         return host

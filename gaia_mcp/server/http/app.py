@@ -1,4 +1,4 @@
-"""The ASGI app: one endpoint for each provider, and what a load balancer asks."""
+"""The ASGI app: one endpoint for each provider, and the health checks of a load balancer."""
 
 from __future__ import annotations
 
@@ -49,14 +49,15 @@ TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
 
 
 class HttpApp:
-    """An ASGI app that serves providers, by the paths of their endpoints, those of `rpc` in AgentVault's dialect too.
-    See `app_for`. `a2a` is a tool whose calls become tasks, and the provider that has it: it is served at `/a2a`.
-    Requests of the gateway with this `mark` are refused.
+    """An ASGI app that serves providers. See `app_for`.
 
-    It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; where
-    nothing runs that, the first request begins it. The store is its owner's to close: other apps may share it. `calls`
-    has the paths that may run another number of calls at once. With `metrics` they are published at `/metrics`, to
-    those who may use the server.
+    `providers` maps the path of each endpoint to its provider; the paths in `rpc` are also served in AgentVault's
+    dialect. `a2a` is a tool whose calls become tasks, and its provider, served at `/a2a`. Requests from the gateway
+    with this `mark` are refused. `calls` overrides the limit of concurrent calls for some paths. `metrics` are
+    published at `/metrics`, to authorized clients.
+
+    It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; if no server
+    runs it, the first request calls `begin`. The caller closes the store, which other apps may share.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class HttpApp:
         self.workers = Workers(limits.calls, limits.waiting_calls, limits.asking_calls)
         own = {path: Workers(limit, limits.waiting_calls, limits.asking_calls) for path, limit in calls.items()}
         self._pools = [self.workers, *own.values()]
-        # The providers that were made for this app, to be opened and closed with it.
+        # The providers that were created for this app, which opens and closes them.
         self._owned = list(owned)
         self._beginning = threading.Lock()
         self._has_begun = False
@@ -99,7 +100,7 @@ class HttpApp:
                     provider,
                     own.get(path, self.workers),
                     limits,
-                    # A state of one agent is of no use at another one with a tool of the same name.
+                    # A state sealed for one agent is rejected by another one, even if both have a tool of this name.
                     Sealer(keys, f"{path} {provider.describe().info.get('name', '')}"),
                     self._tasks,
                     on_failure,
@@ -114,7 +115,7 @@ class HttpApp:
             )
             for path, provider in providers.items()
         }
-        # Everything that is open until the app ends.
+        # The endpoints that `close` closes.
         self._open: list[Endpoint | A2aEndpoint] = [*self.endpoints.values()]
         apps: dict[str, ASGIApp] = {**self.endpoints}
         if a2a is not None:
@@ -127,7 +128,7 @@ class HttpApp:
             each.entrance.mark = mark
         apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
         apps = {path: self._counted(path, _Begun(self, app)) for path, app in apps.items()}
-        # Both spellings, for a redirect would lose the body or the token.
+        # With and without the trailing slash: a redirect would lose the body or the token.
         routes = [Route(spelling, app) for path, app in apps.items() for spelling in (path, f"{path}/")]
         if isinstance(authorizer, JwtAuthorizer):
             metadata = _metadata(authorizer)
@@ -144,27 +145,27 @@ class HttpApp:
             signpost = Signpost(list(providers), limits, hosts, authorizer)
             routes += [Route(spelling, signpost) for spelling in ("/mcp", "/mcp/")]
         allowed = list(origins)
-        # What needs no search among the routes, and no middleware.
+        # Without middleware these are dispatched by path alone, which skips Starlette's routing.
         self._direct = {} if allowed else apps
         self._app = Starlette(routes=routes, middleware=[_cors(allowed)] if allowed else [], lifespan=self._lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As every ASGI app."""
+        """The ASGI interface."""
         app = self._direct.get(scope["path"]) if scope["type"] == "http" else None
         await (app or self._app)(scope, receive, send)
 
     @property
     def unfinished(self) -> int:
-        """How many calls have not ended."""
+        """The number of calls that have not ended."""
         return sum(pool.unfinished for pool in self._pools)
 
     @property
     def has_begun(self) -> bool:
-        """Whether `begin` has ended."""
+        """Whether `begin` has completed."""
         return self._has_begun
 
     def begin(self) -> None:
-        """Open the agents. Raises whatever they raise."""
+        """Open the agents. Exceptions of the agents propagate."""
         with self._beginning:
             if not self._has_begun:
                 report_no_ended_runs()
@@ -175,14 +176,15 @@ class HttpApp:
                 self._has_begun = True
 
     def end_streams(self) -> None:
-        """In the event loop: refuse what is new, and end the streams that would not end by themselves. Calls that run
-        are not disturbed.
+        """Refuse new requests, and end the streams that would not end by themselves. Running calls continue.
+
+        To be called in the event loop.
         """
         for endpoint in self._open:
             endpoint.end_streams()
 
     def close(self) -> None:
-        """Cancel what still runs, and close the agents. May be called twice."""
+        """Cancel the running calls, and close the agents. May be called twice."""
         with self._beginning:
             if self._has_ended:
                 return
@@ -243,7 +245,7 @@ class HttpApp:
 
 
 class _Begun:
-    """An endpoint of an app that may not have begun, because nothing runs its lifespan."""
+    """An endpoint of an app that may not have started, because no server runs its lifespan."""
 
     def __init__(self, app: HttpApp, endpoint: ASGIApp) -> None:
         self._app = app
@@ -270,25 +272,25 @@ def app_for(
 ) -> HttpApp:
     """An ASGI app that serves an agent at `/mcp`, in both eras of MCP.
 
-    `target` is what names an agent (`package.module:Class`, `path/to/file.py:Class`, `demo`), an agent, or a provider;
-    a mapping of several, by their names, serves each at `/NAME/mcp`. Beside them are `/healthz` and `/readyz`. With
-    `rpc` each is served at `/rpc`, or `/NAME/rpc`, in AgentVault's dialect too; without the argument those agents are
-    that AgentVault knows, `filesystem` and `code-runner`.
+    `target` is the name of an agent (`package.module:Class`, `path/to/file.py:Class`, `demo`), an agent, or a provider;
+    a mapping of names to these serves each at `/NAME/mcp`. `/healthz` and `/readyz` are health checks. With `rpc` each
+    is also served at `/rpc`, or `/NAME/rpc`, in AgentVault's dialect; by default only the agents that AgentVault uses
+    are, `filesystem` and `code-runner`.
 
-    Requests are taken for this machine alone: `hosts` are further host names that it is known by ("*" for any), and
-    `origins` the sites whose pages may use it, which get CORS headers. With `token`, or the variable GAIA_MCP_TOKEN,
-    every client has to send that bearer token; an `authorizer`, such as `bearer.JwtAuthorizer`, decides in its place.
-    `store` holds sessions and tasks, in the memory of this process by default, or with the variable GAIA_MCP_STORE in
-    the Redis at that URL: any worker with the same store then serves any request. GAIA_MCP_STATE_KEYS has the keys,
-    separated by commas, that seal what clients carry: the first seals, and each opens. Without it, workers with the
-    same store have a key of their own.
+    By default only requests for a loopback host are accepted: `hosts` are further host names of this server ("*" for
+    any), and `origins` the origins whose pages may use it, which get CORS headers. With `token`, or the variable
+    GAIA_MCP_TOKEN, every client has to send that bearer token; an `authorizer`, such as `bearer.JwtAuthorizer`,
+    replaces this check. `store` holds sessions and tasks. The default is the memory of this process, or the Redis
+    server at the URL in the variable GAIA_MCP_STORE: any worker with the same store can serve any request.
+    GAIA_MCP_STATE_KEYS has the keys, separated by commas, that seal the request state which clients return: the first
+    one seals, and each one opens. Without it, workers with the same store share a generated key.
 
-    With `metrics`, what is counted is at `/metrics`, as text for Prometheus, for those who may use the server; it needs
-    the package `prometheus-client`. Where several processes serve one address, PROMETHEUS_MULTIPROC_DIR names an empty
-    folder by which each of them answers for all.
+    With `metrics`, metrics are published at `/metrics` in the Prometheus text format, to authorized clients; this
+    requires the package `prometheus-client`. If several processes serve one address, PROMETHEUS_MULTIPROC_DIR names an
+    empty directory through which each of them reports the metrics of all.
 
-    Raises `AgentError` for an agent that cannot be loaded, `ValueError` for keys that are too short or a URL that is
-    not valid, and `StoreError` where a shared store does not answer.
+    Raises `AgentError` for an agent that cannot be loaded, `ValueError` for keys that are too short or an invalid URL,
+    and `StoreError` if a shared store does not answer.
     """
     several = dict(target) if isinstance(target, Mapping) else {"": target}
     providers: dict[str, Provider] = {}
@@ -320,14 +322,14 @@ def app_for(
 
 
 def new_metrics() -> Metrics:
-    """What an app with metrics needs. Raises `ImportError` where `prometheus-client` is not installed."""
+    """The metrics of an app. Raises `ImportError` if `prometheus-client` is not installed."""
     from gaia_mcp.server.http.metrics import Metrics
 
     return Metrics()
 
 
 def speaks_rpc(target: Any) -> bool:
-    """Whether what is named like this is served in AgentVault's dialect unless something else is said."""
+    """Whether the agent of this name is served in AgentVault's dialect by default."""
     return target in ("code-runner", "filesystem")
 
 
@@ -355,7 +357,7 @@ def _cors(origins: list[str]) -> Middleware:
 
 def _metadata(authorizer: JwtAuthorizer) -> Callable[[Request], Awaitable[Response]]:
     async def answer(_: Request) -> Response:
-        # Pages of any site may read it, as they may call once they have a token.
+        # Pages of any origin may read it: they need it to get a token.
         return JSONResponse(authorizer.metadata, headers={"access-control-allow-origin": "*"})
 
     return answer

@@ -1,6 +1,6 @@
-"""Access tokens of an authorization server: signed JWTs, of which this server is the audience (RFC 9068, RFC 9728).
+"""Access tokens of an authorization server: signed JWTs whose audience is this server (RFC 9068, RFC 9728).
 
-The cryptography is PyJWT's. Keys are fetched in a thread, kept, and fetched anew for one that is not known yet.
+PyJWT does the cryptography. Keys are fetched in a thread and cached; an unknown key id causes another fetch.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.received import Received
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
-# Signatures that only the authorization server can make: not those by a secret that both know.
+# Asymmetric signatures only: with a shared secret, this server could sign tokens too.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-# Clocks differ.
+# Clock skew between the authorization server and this one.
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 10
-# A key that was revoked is trusted no longer than this.
+# A revoked key is trusted for no longer than this.
 KEYS_SECONDS = 600.0
-# A client that sends tokens with unknown keys has them fetched no more often than this.
+# Tokens with unknown key ids cause no more than one fetch in this time.
 REFETCH_SECONDS = 10.0
 
 
 class JwtAuthorizer:
-    """Lets in who carries a token of `issuer` for `audience` with all of `scopes`, signed by a key at `jwks_url`.
+    """Accepts tokens of `issuer` for `audience` that have all of `scopes` and are signed by a key at `jwks_url`.
 
-    `audience` is the URL of this server, as the client knows it. Raises `ValueError` for a URL that is not https and
-    not of this machine: what it sends decides who is let in; and for what cannot be a scope.
+    `audience` is the URL of this server, as the client knows it. Raises `ValueError` for an invalid scope, and for a
+    `jwks_url` that is neither https nor on loopback: an attacker who can change the keys can sign valid tokens.
     """
 
     def __init__(self, jwks_url: str, issuer: str, audience: str, scopes: Iterable[str] = ()) -> None:
@@ -59,12 +59,12 @@ class JwtAuthorizer:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a client has to know to get a token (RFC 9728)."""
+        """The protected resource metadata, from which a client learns where to get a token (RFC 9728)."""
         return {
             "resource": self.audience,
             "authorization_servers": [self.issuer],
             "bearer_methods_supported": ["header"],
-            # Not those of single tools: a client would ask for all of them at its first login.
+            # Without the scopes of single tools: a client would request all of them at its first login.
             **({"scopes_supported": list(self.scopes)} if self.scopes else {}),
         }
 
@@ -102,13 +102,13 @@ class JwtAuthorizer:
             headers = ((b"retry-after", RETRY_AFTER),)
             raise RefusalError(503, text, INTERNAL_ERROR, headers=headers) from problem
         except jwt.PyJWTError as problem:
-            # Neither the token nor what is wrong with a claim of it: the client may not be the one it was issued to.
+            # Reports neither the token nor which claim is invalid: the token may have been stolen.
             raise unauthorized("the bearer token is not valid", 'error="invalid_token"', *self._where) from problem
         return Caller(f"{self.issuer} {claims['sub']}", _scopes_in(claims), self.scopes, self._where)
 
 
 def _scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
-    """As RFC 8693 defines them; some authorization servers send a list, or call them `scp`."""
+    """The scopes of a token, as RFC 8693 defines them; some authorization servers send a list, or name them `scp`."""
     stated = claims.get("scope", claims.get("scp", ""))
     if isinstance(stated, str):
         return frozenset(stated.split())
@@ -124,20 +124,20 @@ class _Keys:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        # Held to fetch. A key that is known does not wait for that.
+        # Held during a fetch. Looking up a known key does not need it.
         self._lock = threading.Lock()
         self._by_id: dict[str | None, PyJWK] = {}
         self._fetched_at = float("-inf")
-        # When they were asked for, and whether in vain.
+        # The time of the last fetch, and whether it failed.
         self._asked_at = float("-inf")
         self._has_failed = False
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """The key, None if there is none; with no id, the only one. Raises `_KeysUnavailableError`."""
+        """The key with this id, or None; without an id, the only key. Raises `_KeysUnavailableError`."""
         if (known := self._known(key_id)) is not None:
             return known
         with self._lock:
-            # Another thread may have done that while this one waited.
+            # Another thread may have fetched them while this one waited.
             if time.monotonic() - self._asked_at > REFETCH_SECONDS:
                 self._fetch()
             known = self._known(key_id)
@@ -154,7 +154,7 @@ class _Keys:
     def _fetch(self) -> None:
         import jwt
 
-        # Also where it fails: another request does not try again at once.
+        # Set before the fetch, so that after a failure the next request does not retry at once.
         self._asked_at, self._has_failed = time.monotonic(), True
         client = jwt.PyJWKClient(self._url, cache_jwk_set=False, timeout=FETCH_SECONDS)
         try:

@@ -1,4 +1,4 @@
-"""The caller of a request, as its access token tells, and what asks it for another token."""
+"""The caller of a request, as its access token identifies it, and the challenge that demands another token."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """Who sends a request. `principal` is None where callers are not told apart. `scopes` are those of its token, None
-    where tokens have none. `needed` are the scopes that every request needs, and `where` the parameters of a challenge
-    that tell where to get a token.
+    """The sender of a request. `principal` is None if callers are not distinguished. `scopes` are those of its token,
+    None if tokens have no scopes. `needed` are the scopes that every request requires, and `where` the parameters of a
+    challenge that point to the authorization server.
     """
 
     principal: str | None = None
@@ -21,7 +21,7 @@ class Caller(NamedTuple):
     where: Sequence[str] = ()
 
     def scope_challenge(self, scopes: Iterable[str]) -> Headers:
-        """The headers that demand a token with these scopes. Spec AS-3: with all that the request needs."""
+        """The headers that demand a token with these scopes. Spec AS-3: with all scopes that the request requires."""
         scope = " ".join(dict.fromkeys([*self.needed, *scopes]))
         return challenge('error="insufficient_scope"', f'scope="{scope}"', *self.where)
 

@@ -1,7 +1,7 @@
-"""The connections of a server on a socket of its own: how many, how long they may be silent, how slowly they may read.
+"""The limits of the server's connections: their number, how long they may be idle, and how slowly they may read.
 
-An ASGI app sees a request once its headers are there. What happens before, and how fast a response is taken, only the
-server sees: this is uvicorn's protocol for HTTP/1.1 with limits, looked at once in a second.
+An ASGI app gets a request after its headers are complete. Only the server can limit the time before that, and how
+slowly a client reads a response: this is uvicorn's HTTP/1.1 protocol with limits that are checked once a second.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-# Headers that have not ended within so many bytes are given up.
+# A request whose headers do not end within so many bytes is refused.
 HEADER_BYTES = 64 * 1024
-# What is written is sent at once when it has become so much.
+# Buffered data is sent at once when it reaches this size.
 _JOINED_BYTES = 16 * 1024
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
@@ -32,15 +32,15 @@ class ConnectionLimits(NamedTuple):
     connections: int = 10_000
     # From the beginning of a connection, or of the next request on it, to the end of the headers.
     header_seconds: float = 20.0
-    # A connection is kept so long for the next request.
+    # How long a connection is kept open for the next request.
     idle_seconds: float = 75.0
-    # In this time a client takes some of what is sent to it, or is disconnected.
+    # A client that reads nothing of its pending data for this long is disconnected.
     stalled_seconds: float = 60.0
 
 
 class JoinedWrites:
-    """A transport that sends together what is written in one turn of its event loop: the head of a response and its
-    body are one call of the system, and one packet. Everything else is as the transport has it.
+    """A transport that joins the writes of one iteration of the event loop: the head and the body of a response become
+    one system call, and one packet. Other attributes are those of the wrapped transport.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -52,7 +52,7 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send this soon, after what was written before."""
+        """Buffer `data` until the event loop's next callback, or send it at once if the buffer is full."""
         if len(self._unsent) + len(data) >= _JOINED_BYTES:
             self._send()
             self._transport.write(data)
@@ -62,7 +62,7 @@ class JoinedWrites:
             self._unsent += data
 
     def close(self) -> None:
-        """Send what was written, and close the connection."""
+        """Send the buffered data, and close the connection."""
         self._send()
         self._transport.close()
 
@@ -79,14 +79,14 @@ class LimitedConnection(H11Protocol):
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        # When the headers that are expected have to be complete; None while none are.
+        # When the headers of the next request have to be complete; None if no deadline applies.
         self._headers_due: float | None = None
-        # How much waited to be sent when that was last looked at, and since when it has been no less.
+        # The unsent bytes at the last check, and the time since which they have not decreased.
         self._unsent = 0
         self._unsent_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection, unless there are too many."""
+        """Accept the connection, or refuse it with status 503 if there are too many."""
         if len(self.connections) >= self.limits.connections:
             self.transport = transport
             transport.write(_BUSY)
@@ -97,7 +97,7 @@ class LimitedConnection(H11Protocol):
         self._headers_due = time.monotonic() + self.limits.header_seconds
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Process received bytes, and update the deadline of the headers."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._headers_due = None
@@ -105,12 +105,12 @@ class LimitedConnection(H11Protocol):
             self._headers_due = time.monotonic() + self.limits.header_seconds
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Clean up. A connection that was refused was never set up."""
         if self.flow is not None:
             super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, as long as an idle connection is kept."""
+        """Wait for the next request, until the keep-alive timeout of uvicorn."""
         self._headers_due = None
         super().on_response_complete()
 

@@ -1,4 +1,4 @@
-"""One provider at one URL: which requests are let in, and which era each of them belongs to."""
+"""One provider at one URL: admits requests, and dispatches each by its era."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _VERSION, _SESSION = VERSION_HEADER.lower(), SESSION_HEADER.lower()
 
 
 class Endpoint:
-    """An ASGI app for one URL, of both eras; `rpc` is another one, for the dialect of AgentVault. Requests to both come
-    in by `entrance`. `path` tells its sessions from those of other endpoints with the same store.
+    """An ASGI app for one URL, for both eras; `rpc` is another one, for AgentVault's dialect. `entrance` admits the
+    requests of both. `path` separates its sessions from those of other endpoints with the same store.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class Endpoint:
 
     @property
     def streams(self) -> int:
-        """How many streams are open that would not end by themselves."""
+        """The number of open streams that would not end by themselves."""
         return self._stateless.subscriptions + self._handshake.following
 
     def end_streams(self) -> None:
-        """Take no more requests, and end what would not end by itself: subscriptions and listening streams."""
+        """Refuse new requests, and end the streams that would not end by themselves: subscriptions and GET streams."""
         self.entrance.is_ending = True
         self._stateless.end_subscriptions()
         self._handshake.end_streams()
 
     def close(self) -> None:
-        """Cancel what still runs in sessions, and stop following the provider."""
+        """Cancel the running calls of sessions, and unsubscribe from the provider."""
         self.sessions.close()
         self.served.close()
 
@@ -92,7 +92,7 @@ class Endpoint:
 
 
 def _is_stateless(message: Any, request: Received) -> bool:
-    """Whether a message is of the stateless era: by its envelope, or by a header that no session would send."""
+    """Whether a message belongs to the stateless era: by its envelope, or by a header that no session would send."""
     is_object = isinstance(message, dict)
     params = message.get("params") if is_object else None
     if isinstance(params, dict) and has_envelope(params):
@@ -104,6 +104,6 @@ def _is_stateless(message: Any, request: Received) -> bool:
 
 
 def _check_session(request: Received) -> None:
-    """Only in a session there is something to GET or DELETE."""
+    """Raises `RefusalError` for a request outside a session: GET and DELETE are valid only within one."""
     if _SESSION not in request.headers or request.headers.get(_VERSION) in STATELESS_VERSIONS:
         raise not_allowed(request, "POST")

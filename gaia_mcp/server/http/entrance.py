@@ -1,4 +1,4 @@
-"""The way into an endpoint: which requests it takes, and what becomes of one that it refuses or fails to answer."""
+"""Admits or refuses the requests of an endpoint. A request that fails is answered with an internal error."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
 
-# What answers a request, by its HTTP method.
+# The handler for each HTTP method.
 ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"
 
 _GATEWAY = GATEWAY_HEADER.lower()
-# Between two lines about a store that fails: each request that needs it is one of many.
+# The least time between two reports of a failing store, which would otherwise come with every request.
 NOTE_SECONDS = 60.0
 
 
 class Entrance:
-    """Lets the requests of one endpoint in. `is_ending`: no more of them. `mark`: none of the gateway with this one,
-    which would be a server of itself. `on_refusal` is called for each request that is refused, `on_failure` for each
-    that ends in an internal error.
+    """Admits the requests of one endpoint.
+
+    While `is_ending` is set, all requests are refused. Requests from the gateway with this `mark` are refused, because
+    it would be a server of itself. `on_refusal` is called for each refused request, `on_failure` for each one that ends
+    in an internal error.
     """
 
     def __init__(self, limits: Limits, hosts: Hosts, authorizer: Authorizer | None, on_failure: OnFailure) -> None:
@@ -69,7 +71,7 @@ class Entrance:
             await send_refusal(send, RefusalError(500, "internal error", INTERNAL_ERROR))
 
     def note(self, problem: StoreError) -> None:
-        """Tell the owner of the server what is wrong with its store. Its clients do not learn where that is."""
+        """Report a store failure through `on_failure`. Clients do not get the message, which may contain a URL."""
         now = time.monotonic()
         if now >= self._noted_at + NOTE_SECONDS:
             self._noted_at = now
@@ -77,6 +79,6 @@ class Entrance:
 
 
 def not_allowed(request: Received, *allowed: str) -> RefusalError:
-    """The refusal of an HTTP method where only these are allowed."""
+    """The refusal of an HTTP method, with the allowed ones."""
     headers = ((b"allow", ", ".join(allowed).encode()),)
     return RefusalError(405, f"{request.method} is not allowed here", headers=headers)

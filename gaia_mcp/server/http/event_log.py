@@ -1,7 +1,7 @@
-"""The events of one stream of a session, kept so that a client can resume it where its connection broke.
+"""The events of one stream of a session, stored so that a client can resume it after its connection broke.
 
-An event's id names its stream and its position there. Behind the store, any worker can continue a stream that another
-one has begun.
+An event's id contains its stream and its position in the stream. Through the store, any worker can continue a stream
+that another worker began.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import NamedTuple
 
 from gaia_mcp.store import Store, StoreError
 
-# How many events a client may miss and still be told of all of them.
+# How many missed events of a stream can be replayed.
 MAX_KEPT = 1000
-# For so long after its last event a stream can be resumed.
+# How long after its last event a stream can be resumed.
 KEPT_SECONDS = 600.0
 _ID = re.compile(r"([0-9a-z]{1,32})-([0-9]{1,15})")
-# How a record begins: the stream has been opened, one of its messages, its last message.
+# The first byte of a record: the stream was opened, a message, the last message.
 _OPENED, _MESSAGE, _LAST = b"o", b"m", b"l"
-# What is published about a log, beside the name of the stream that follows it from then on.
+# Published about a log. A new follower publishes its own id instead.
 _ADDED, _REMOVED = b"", b"end"
 
 
 class Kept(NamedTuple):
-    """One message of a log: its JSON, the id of its event, its position, and whether nothing follows it."""
+    """One message of a log: its JSON, the id of its event, its position, and whether it is the last one."""
 
     data: bytes
     event_id: str
@@ -43,7 +43,7 @@ class EventLog:
         self.name = f"http:events:{session}:{self.key}"
 
     def open(self) -> str:
-        """Begin the log, if it has not begun; the id of an event from which all of it can be resumed.
+        """Create the log if it does not exist. Returns the id of an event from which all of it can be resumed.
 
         Raises `StoreError`.
         """
@@ -53,24 +53,24 @@ class EventLog:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has begun and not expired. Raises `StoreError`."""
+        """Whether the log exists and has not expired. Raises `StoreError`."""
         return self._store.renew(self.name, KEPT_SECONDS)
 
     def append(self, data: bytes, *, is_last: bool) -> str:
-        """Keep a message, and wake those who follow; the id of its event, empty if it could not be kept."""
+        """Store a message, and notify the follower. Returns the id of its event, "" if the store failed."""
         try:
             position = self._store.append(self.name, (_LAST if is_last else _MESSAGE) + data, KEPT_SECONDS, MAX_KEPT)
         except StoreError:
-            return ""  # It reaches the client that listens now, and cannot be resumed after.
+            return ""  # A connected client still receives it, but the stream cannot be resumed after it.
         with suppress(StoreError):
             self._store.publish(self.name, _ADDED)
         return self.event_id(position)
 
     def follow(self, added: Callable[[], object], ended: Callable[[], object]) -> Callable[[], None]:
-        """Be the one stream that carries its messages: any other one, in any worker, is told to end.
+        """Become the only stream that sends its messages: any other one, in any worker, is notified to end.
 
-        `added` is called when there may be more to read, and `ended` when another stream follows the log or it was
-        removed, both from any thread; they must not block. Returns a function that ends this. Raises `StoreError`.
+        `added` is called when there may be more to read, and `ended` when another stream follows the log or the log was
+        removed, both from any thread; they must not block. Returns a function that unsubscribes. Raises `StoreError`.
         """
         unsubscribe = self.watch(ended, me := secrets.token_bytes(8), added)
         try:
@@ -83,7 +83,7 @@ class EventLog:
     def watch(
         self, ended: Callable[[], object], me: bytes = b"", added: Callable[[], object] = lambda: None
     ) -> Callable[[], None]:
-        """Call `ended` when a stream begins to follow it, other than `me`, or it was removed. Otherwise as `follow`."""
+        """Call `ended` when a stream other than `me` follows the log, or it was removed. Otherwise as `follow`."""
 
         def arrived(message: bytes | None) -> None:
             if message is None or message == _ADDED:
@@ -94,7 +94,7 @@ class EventLog:
         return self._store.subscribe(self.name, arrived)
 
     def end(self) -> None:
-        """Remove the log, and let those who follow it stop. Raises `StoreError`."""
+        """Remove the log, and notify its follower to end. Raises `StoreError`."""
         self._store.remove(self.name)
         self._store.publish(self.name, _REMOVED)
 
@@ -112,6 +112,6 @@ class EventLog:
 
 
 def split_event_id(event_id: str) -> tuple[str, int] | None:
-    """The key of a stream and the position in it; None for what is not an id of ours."""
+    """The key of a stream and the position in it; None if `event_id` is not in the format of `EventLog.event_id`."""
     match = _ID.fullmatch(event_id)
     return None if match is None else (match[1], int(match[2]))

@@ -1,4 +1,4 @@
-"""What changes at one worker, told to the others: a client may have subscribed at another one than where it happens."""
+"""Publishes the changes in one worker to all others, where clients may be subscribed to them."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ _NAME_BYTES = 8
 
 
 class Everything:
-    """Has every URI: another worker may have subscribers to it."""
+    """A container of every URI: another worker may have subscribers to any of them."""
 
     def __contains__(self, _: object) -> bool:
         return True
 
 
 class FanOut:
-    """The changes that other workers announce at `path`. Safe to use from several threads.
+    """The changes that other workers publish for `path`. Safe to use from several threads.
 
-    `arrived` is called with each before the listeners are.
+    `arrived` is called with each change before the listeners are.
     """
 
     def __init__(self, store: Store, path: str, arrived: Listener) -> None:
         self._store = store
         self._channel = f"http:changes:{path}"
-        # Tells this worker's own messages to the others apart.
+        # The prefix of this worker's messages, which it ignores when it receives them.
         self._worker = secrets.token_bytes(_NAME_BYTES)
         self._arrived = arrived
         self._listeners = Listeners()
-        # Calls the listeners in a thread of its own: they may be many, and ask the store.
+        # Calls the listeners in its own thread: there may be many, and they query the store.
         self._announcer = Announcer(self._deliver, self._listeners)
-        # What could not be sent, to be sent with the next change, or when the store is reached again.
+        # Changes that could not be published. They go out with the next change, or after the store has reconnected.
         self._unsent = Change()
         self._unsubscribe: Callable[[], None] = lambda: None
 
     def open(self) -> None:
-        """Hear the others from now on. Raises `StoreError`."""
+        """Subscribe to the changes of other workers. Raises `StoreError`."""
         self._unsubscribe = self._store.subscribe(self._channel, self._hear)
 
     def add(self, listener: Listener, wanted: Container[str]) -> Callable[[], None]:
-        """As `Provider.on_change`, for what changes at other workers."""
+        """As `Provider.on_change`, for the changes in other workers."""
         return self._listeners.add(listener, wanted)
 
     def send(self, change: Change) -> None:
-        """Tell the others of a change here."""
+        """Publish a change in this worker. If the store fails, the change is published later."""
         change = _merged(self._unsent, change)
         try:
             self._store.publish(self._channel, self._worker + json.dumps(change).encode("ascii"))
@@ -61,13 +61,13 @@ class FanOut:
             self._unsent = change
 
     def close(self) -> None:
-        """Hear nothing any more."""
+        """Unsubscribe, and stop calling listeners."""
         self._unsubscribe()
         self._announcer.close()
 
     def _hear(self, message: bytes | None) -> None:
         if message is None:
-            # Clients read again what may have changed.
+            # Messages may have been lost: clients reload everything that may have changed.
             if self._unsent != Change():
                 self.send(Change())
             self._announcer.announce(Change(LISTS, tuple(self._listeners.uris())))

@@ -1,4 +1,4 @@
-"""Sending the messages of a log as a stream of events: those that a client has missed, then those that come."""
+"""Sends the messages of a log as an event stream: first those that the client has missed, then new ones."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ async def follow(
     keep_alive_seconds: float,
     on_silence: Callable[[], object],
 ) -> None:
-    """Send what the log has after a position and what is added to it, after `opening`, as a response.
+    """Send `opening`, the messages of the log after a position, and those that are added to it, as a response.
 
-    Ends with the last message of the log, when the client goes away, when another stream follows the same log (a
-    message is never sent on two), or when `closing` is set. `on_silence` is called whenever nothing was sent for
-    `keep_alive_seconds`; it may ask the store, and must not raise. Raises `StoreError` before anything was sent; a
-    store that fails later is asked again.
+    Ends after the last message of the log, when the client disconnects, when another stream follows the same log (a
+    message is never sent on two streams), or when `closing` is set. `on_silence` is called whenever nothing was sent
+    for `keep_alive_seconds`; it may query the store, and must not raise. Raises `StoreError` only before anything was
+    sent; later failures of the store are retried.
     """
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
@@ -79,7 +79,7 @@ async def follow(
 
 
 def _read(log: EventLog, after: int) -> list[Kept]:
-    """What is there; nothing while the store fails, which is asked again later."""
+    """The messages after a position; none if the store fails, because the caller retries."""
     try:
         return log.read(after)
     except StoreError:

@@ -1,7 +1,7 @@
-"""The handshake era over HTTP: a session begins with `initialize`, and ends with DELETE or by not being used.
+"""The handshake era over HTTP: a session begins with `initialize`, and ends with DELETE or by expiring.
 
-A POST carries messages of the client, and is answered by JSON or by a stream of events; GET opens a stream for what
-belongs to no request, or continues one that broke. A client that goes away cancels nothing by that.
+A POST carries messages of the client, and is answered by JSON or by an event stream. GET opens the stream for messages
+that belong to no request, or resumes a broken one. A disconnect cancels no request.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.store_threads import StoreThreads
     from gaia_mcp.store import Store
 
-# A call that lasts longer than this can be resumed. Shorter ones are answered by JSON, which is the cheaper way.
+# Calls that take longer are answered by a stream, which can be resumed. JSON costs less, so shorter ones use it.
 PATIENCE_SECONDS = 0.2
 # How long a client waits before it reconnects.
 RETRY_MS = 1000
 
 
 class Opened(NamedTuple):
-    """The requests of a POST that were taken in: their session, the log that is kept of the stream that answers them,
-    and how long that is not begun without a message.
+    """The accepted requests of a POST: their session, the log of the stream that answers them, and how long to wait for
+    a response before starting that stream.
     """
 
     session: Session
@@ -54,7 +54,7 @@ class Opened(NamedTuple):
 
 
 class HandshakeEndpoint:
-    """Answers the requests of the sessions for one provider. `following` counts the open streams."""
+    """Answers the requests of sessions for one provider. `following` counts the open streams of GET."""
 
     def __init__(self, served: Served, sessions: Sessions, store: Store, threads: StoreThreads) -> None:
         self._served = served
@@ -65,7 +65,7 @@ class HandshakeEndpoint:
         self.following = 0
 
     async def post(self, request: Received, message: Any, send: Send) -> None:
-        """Answer what a POST carries. Raises `RefusalError`."""
+        """Answer the messages of a POST. Raises `RefusalError`."""
         if isinstance(message, dict) and message.get("method") == "initialize":
             await self._begin(request, message, send)
             return
@@ -74,7 +74,7 @@ class HandshakeEndpoint:
         opened: list[Opened] = []
 
         def take(session: Session | None = None) -> None:
-            """Without the session, the store is asked for it."""
+            """Accept the messages. Without `session`, it is loaded from the store."""
             session = session or self._session(request)
             log = self._take(session, request, message, reads, exchange)
             if log is not None:
@@ -90,7 +90,7 @@ class HandshakeEndpoint:
         await self._answer(exchange, opened, request, send)
 
     async def get(self, request: Received, send: Send) -> None:
-        """Open the stream for what belongs to no request, or continue a stream. Raises `RefusalError`."""
+        """Open the stream for messages that belong to no request, or resume a stream. Raises `RefusalError`."""
         if not request.accepts("text/event-stream"):
             raise RefusalError(406, "a GET must accept text/event-stream")
         session, log, after, opening = await self._threads.run(self._opened, request)
@@ -140,14 +140,14 @@ class HandshakeEndpoint:
         return self._sessions.find(_session_id(request), request.caller.principal)
 
     def _look_up(self, request: Received, exchange: Exchange, take: Callable[[Session | None], None]) -> None:
-        """Have a thread take in the requests of an exchange, once it is known whether their session has changed. Where
-        there is more to ask the store for, another one does, and those that come next need not wait for that.
+        """Accept the requests of an exchange in the thread of the lookups, if their session is up to date here.
+        Otherwise another thread loads it from the store, so that the next lookups need not wait.
         """
 
         def taken(session: Session | None = None) -> None:
             try:
                 take(session)
-            except Exception as problem:  # noqa: BLE001 (raised to whoever waits for its messages)
+            except Exception as problem:  # noqa: BLE001 (raised in the coroutine that waits for its messages)
                 exchange.refuse(problem)
             else:
                 exchange.go_on()
@@ -178,7 +178,7 @@ class HandshakeEndpoint:
 
         answering = Answering(
             head_of=partial(_head_of, request.caller),
-            # The session's log goes on with what it is sent.
+            # The call continues, and its messages are added to the log of the session.
             gone=lambda: None,
             streaming=streaming,
             patience=lambda: opened[0].patience_seconds,
@@ -188,16 +188,16 @@ class HandshakeEndpoint:
 
     def _patience_seconds(self, caller: Caller) -> float:
         if caller.scopes is not None and self._served.workers.waiting:
-            # A call that waits for a thread may yet lack scopes, which the status of a stream cannot tell.
+            # A call that waits for a thread may lack scopes: that needs status 403, and a stream begins with 200.
             return self._served.limits.keep_alive_seconds
         return PATIENCE_SECONDS
 
-    # What asks the store.
+    # The methods below query the store, and run in its threads.
 
     def _take(
         self, session: Session, request: Received, message: Any, reads: list[Classified], exchange: Exchange
     ) -> EventLog | None:
-        """Take in what a POST carries: the log of its requests, if it has any."""
+        """Accept the messages of a POST. Returns the log of its requests, None if it has none."""
         if isinstance(message, list) and not (message and session.version == BATCH_VERSION):
             _checked(jsonrpc.classify(message))
         requests = []
@@ -223,7 +223,7 @@ class HandshakeEndpoint:
         return log
 
     def _created(self, request: Received, message: dict[str, Any], exchange: Exchange) -> str:
-        """The id of the session that a message has begun, "" if it was refused."""
+        """Create a session for `initialize`. Returns its id, "" if the message was refused."""
         session = self._sessions.create(request.caller.principal)
         is_open = False
         try:
@@ -238,7 +238,7 @@ class HandshakeEndpoint:
         return session.id if is_open else ""
 
     def _opened(self, request: Received) -> tuple[Session, EventLog, int, bytes]:
-        """The session of a GET, the log that it follows, after which position, and what it begins with."""
+        """The session of a GET, the log to follow, the position to begin after, and the first bytes of the stream."""
         session = self._session(request)
         log, after = session.listening, 0
         try:
@@ -258,13 +258,13 @@ class HandshakeEndpoint:
         return session, log, after, opening
 
     def _renew(self, session: Session, log: EventLog) -> None:
-        """Keep what is listened to from expiring."""
+        """Keep the session and the log of an open stream from expiring."""
         with suppress(StoreError, RefusalError):
             if log.is_open and (log.key != LISTENING or session.keep_listening()):
                 self._sessions.renew(session)
 
 
-# What a message is, or is not.
+# A classified message, or an invalid one.
 Classified: TypeAlias = jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error | Malformed
 
 
@@ -273,7 +273,7 @@ def _parts(message: Any) -> list[Any]:
 
 
 def _session_id(request: Received) -> str:
-    """The session that a request names. Raises `RefusalError`."""
+    """The session id of a request. Raises `RefusalError`."""
     version = request.headers.get(VERSION_HEADER.lower())
     if version is not None and version not in HANDSHAKE_VERSIONS:
         known = ", ".join(HANDSHAKE_VERSIONS)
@@ -290,9 +290,9 @@ def _ending() -> RefusalError:
 def _begin_stream(
     session: Session, log: EventLog, taken_over: Callable[[], object]
 ) -> tuple[bytes, Callable[[], object]]:
-    """What a stream begins with that can be resumed; and what ends the watch for another stream that resumes it.
+    """The first bytes of a resumable stream, and a function that stops watching for another stream that resumes it.
 
-    One whose events cannot be kept is a stream all the same.
+    If the store fails, the stream works, but cannot be resumed.
     """
     try:
         opening = write_event(b"", id=log.open(), retry_ms=RETRY_MS) if session.can_resume else b""
@@ -302,12 +302,12 @@ def _begin_stream(
 
 
 def _checked(read: Classified) -> jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error:
-    """The message. Raises `RefusalError` for what is not one."""
+    """The message. Raises `RefusalError` for an invalid one."""
     if isinstance(read, Malformed):
         raise RefusalError(400, f"Invalid request: {read.problem}", request_id=read.id)
     return read
 
 
 def _head_of(caller: Caller, sent: Sent) -> Head:
-    """Other errors are told by the body alone."""
+    """The status and headers of a response: missing scopes have status 403, all other errors 200."""
     return scope_head(caller, sent) or OK

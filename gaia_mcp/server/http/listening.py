@@ -1,4 +1,4 @@
-"""An app on a socket of this machine, until a signal ends it."""
+"""Serves an app on a local socket until a signal ends it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits, Lim
 if TYPE_CHECKING:
     from gaia_mcp.server.http.app import HttpApp
 
-# After a signal, calls that run may finish. Kubernetes and systemd wait 30 and 90 seconds before they use force.
+# After a signal, running calls may finish. Kubernetes and systemd send SIGKILL after 30 and 90 seconds.
 GRACE_SECONDS = 25.0
-# Connections that have not been accepted yet.
+# Connections that wait to be accepted.
 BACKLOG = 2048
-# Of the files that may be open, these are for the agent.
+# Of the allowed open files, these are reserved for the agent.
 _RESERVED_FILES = 256
 _TICKS_PER_SECOND = 10
 
 
 class Address(NamedTuple):
-    """Where to listen: a host, by its name or address, and a port, 0 for one that is free."""
+    """The address to listen on: a host name or IP address, and a port, 0 for any free one."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Address(NamedTuple):
 
 
 def parsed_address(text: str) -> Address:
-    """The address of `HOST:PORT`, `[IPv6]:PORT`, `:PORT` or `PORT`; without a host, of this machine alone.
+    """The address in `HOST:PORT`, `[IPv6]:PORT`, `:PORT` or `PORT`. The default host is 127.0.0.1.
 
     Raises `ValueError`.
     """
@@ -49,17 +49,18 @@ def parsed_address(text: str) -> Address:
         host = host[1:-1]
     elif ":" in host:
         raise ValueError(f"{text!r} has an IPv6 address without brackets")
-    # `localhost` may stand for ::1 too, and a client that is given one of them alone would not find the other.
+    # `localhost` may resolve to 127.0.0.1 or ::1: a client could use the one that the server does not listen on.
     return Address("127.0.0.1" if host in ("", "localhost") else host, int(port))
 
 
 def listen(address: Address) -> socket.socket:
-    """A socket that listens there. Raises `OSError`."""
+    """A socket that listens on an address. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # Named as TCP: only then asyncio sends small pieces at once. A response is two, and would wait for 40 ms.
+    # asyncio sets TCP_NODELAY only if the protocol is given as TCP. Without it, the second part of a response would
+    # be delayed by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name != "nt":  # There, it would let another program take the port over.
+        if os.name != "nt":  # On Windows, it would let another program bind the same port.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address.host, address.port))
         listener.listen(BACKLOG)
@@ -70,8 +71,8 @@ def listen(address: Address) -> socket.socket:
 
 
 class HttpServer:
-    """Serves an app on a socket. `on_ready` is called once it does; `on_cut` with the number of the calls that had
-    not ended in time.
+    """Serves an app on a socket. `on_ready` is called when it accepts requests; `on_cut` at the end of the grace
+    period, with the number of calls that have not ended.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class HttpServer:
             ws="none",
             loop="asyncio",
             lifespan="on",
-            # What a hostile client makes of its connections is not for the log.
+            # A hostile client could fill the log.
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -105,16 +106,16 @@ class HttpServer:
         self._server = _Server(config, app, grace_seconds, on_ready, on_cut)
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM, which is then raised again; then let the calls that run finish."""
+        """Serve until SIGINT or SIGTERM, then let the running calls finish. The signal is raised again at the end."""
         self._server.run([self._listener])
 
     @property
     def connections(self) -> Sequence[Any]:
-        """Those that are open."""
+        """The open connections."""
         return list(self._server.server_state.connections)
 
     def stop(self) -> None:
-        """Have `run` return, from any thread, as a signal does."""
+        """End `run` as a signal does. May be called from any thread."""
         self._server.should_exit = True
 
 
@@ -149,7 +150,7 @@ class _Server(Server):
         timer.cancel()
 
     def _cut(self) -> None:
-        # A client that has yet to read the response to a call that has ended loses nothing of the call.
+        # A call whose client has not yet read the response has ended, and is not counted.
         if unfinished := self._mcp_app.unfinished:
             self._on_cut(unfinished)
         for task in list(self.server_state.tasks):
@@ -159,7 +160,7 @@ class _Server(Server):
 
 
 def _raised_files() -> int:
-    """How many files may be open; raised as far as it goes without being root."""
+    """The limit of open files, after raising it as far as possible without being root."""
     try:
         import resource
     except ImportError:  # Windows has no such limit.

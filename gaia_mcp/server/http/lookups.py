@@ -1,7 +1,7 @@
-"""Values of a shared store, looked up for many requests at once.
+"""Looks up values of a shared store for many requests at once.
 
-A thread for each request that waits for the store would cost more than the response. So there is one, which asks for
-everything that has come while it waited for what came before.
+A thread for each request that waits for the store would cost more than the response. So there is one thread, which
+looks up together all names that were requested during the previous lookup.
 """
 
 from __future__ import annotations
@@ -16,28 +16,30 @@ from gaia_mcp.store import StoreError
 if TYPE_CHECKING:
     from gaia_mcp.store import Store
 
-# Takes a value, in the thread of the lookups: None if there is none, or it is not known.
+# Called with a value, in the thread of the lookups: None if it does not exist, or the store failed.
 Found: TypeAlias = Callable[[bytes | None], object]
 
-# The values that are asked for at once: more take no less time each.
+# The most values in one query: a larger one takes no less time per value.
 MAX_AT_ONCE = 64
 
 
 class Lookups:
-    """Looks up values of `store`, and lets each expire no sooner than in `seconds`. To be used from any thread."""
+    """Looks up values of `store`, and renews each for `seconds`. Safe to use from several threads."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self._store = store
         self._seconds = seconds
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._has_begun = False
         self._is_closed = False
-        # None at the end.
+        # None ends the thread.
         self._asked: SimpleQueue[tuple[str, Found] | None] = SimpleQueue()
 
     def ask(self, name: str, found: Found) -> bool:
-        """Have `found` called, which must not raise, with the value of this name; whether it will be."""
+        """Call `found`, which must not raise, with the value of this name. Returns False, and never calls it, if the
+        lookups are closed.
+        """
         with self._lock:
             if self._is_closed:
                 return False
@@ -48,7 +50,7 @@ class Lookups:
         return True
 
     def close(self) -> None:
-        """End the thread, as soon as it has found what it was asked for."""
+        """End the thread after the pending lookups."""
         with self._lock:
             self._is_closed = True
         self._asked.put(None)

@@ -1,7 +1,7 @@
-"""What an app counts for Prometheus, by the official client library.
+"""The metrics of an app for Prometheus, with the official client library.
 
-No label holds what a client has made up: methods are those of MCP, tools those that have run. Where several processes
-serve one address, `PROMETHEUS_MULTIPROC_DIR` names a folder by which any of them answers for all.
+No label contains text that a client has invented: methods are those of MCP, tools those that have run. If several
+processes serve one address, `PROMETHEUS_MULTIPROC_DIR` names a directory through which each reports the metrics of all.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from gaia_mcp.server.provider import Listener, Provider
     from gaia_mcp.toolcall import Call
 
-# It has no types.
+# This module has no type hints.
 multiprocess: Any = untyped_multiprocess
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-# A list of tools may change for ever. Those beyond this share the label "other".
+# A changing list of tools could create labels without end. Tools beyond this number share the label "other".
 MAX_TOOLS = 1000
-# In seconds: from a lookup in memory to what a person waits for.
+# In seconds: from a lookup in memory to the longest that a person waits.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _OTHER = "other"
 _HTTP_METHODS = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH"})
@@ -51,7 +51,7 @@ _REASONS = {
 
 
 class Live(NamedTuple):
-    """How much of everything there is now, in this process."""
+    """The current values of the gauges, for this process."""
 
     running_calls: int
     waiting_calls: int
@@ -84,33 +84,33 @@ class Metrics:
         ]
 
     def answered(self, endpoint: str, method: str, status: int) -> None:
-        """An HTTP request was answered."""
+        """Count an answered HTTP request."""
         self._http.labels(endpoint, method if method in _HTTP_METHODS else _OTHER, str(status)).inc()
 
     def refused(self, endpoint: str, refusal: RefusalError) -> None:
-        """An HTTP request was refused."""
+        """Count a refused HTTP request."""
         self._refused.labels(endpoint, _REASONS.get(refusal.status, "internal")).inc()
 
     def ran(self, endpoint: str, method: str, tool: str, outcome: str, seconds: float) -> None:
-        """A provider has answered an MCP request. `tool` is empty unless it is a call of a tool that exists."""
-        # A client may ask for anything.
+        """Count an MCP request that a provider has answered. `tool` is empty except for a call of an existing tool."""
+        # The method may be any string that a client sends.
         known = method if method in FEATURES else _OTHER
         name = self._bounded(tool)
         self._requests.labels(endpoint, known, name, outcome).inc()
         self._durations.labels(endpoint, known, name).observe(seconds)
 
     def sample(self, live: Live) -> None:
-        """Note how much of everything there is."""
+        """Set the gauges."""
         for gauge, value in zip(self._gauges, live, strict=True):
             gauge.set(value)
 
     @property
     def shares(self) -> bool:
-        """Whether other processes answer for this one too, and need what is true of it now."""
+        """Whether other processes report the metrics of this one too, so that its gauges must be current."""
         return self._shares
 
     def text(self) -> bytes:
-        """All of it, in the text format."""
+        """All metrics, in the text format."""
         if not self._shares:
             return generate_latest(self._registry)
         of_all = CollectorRegistry()
@@ -118,7 +118,7 @@ class Metrics:
         return generate_latest(of_all)
 
     def close(self) -> None:
-        """Nothing is true of this process any more; what it has counted stays."""
+        """Remove the gauges of this process from the shared metrics; its counters stay."""
         if self._shares:
             multiprocess.mark_process_dead(os.getpid())
 
@@ -134,7 +134,7 @@ class Metrics:
 
 
 class MeasuredProvider:
-    """Shows `provider`, and measures what it answers."""
+    """Wraps `provider`, and measures its requests."""
 
     def __init__(self, provider: Provider, endpoint: str, metrics: Metrics) -> None:
         self._provider = provider
@@ -152,7 +152,7 @@ class MeasuredProvider:
         try:
             result = self._provider.answer(method, params, call)
             outcome = "tool_error" if result.get("isError") else "ok"
-            # Of another outcome it is not known whether there is such a tool.
+            # After any other outcome it is unknown whether the tool exists.
             tool = str(params.get("name")) if method == "tools/call" else ""
         except InputRequired:
             outcome = "input_required"
@@ -177,7 +177,7 @@ class MeasuredProvider:
 
 
 class MetricsEndpoint:
-    """An ASGI app that publishes the metrics, to those who may use the server."""
+    """An ASGI app that publishes the metrics to authorized clients."""
 
     def __init__(
         self,
@@ -201,13 +201,13 @@ class MetricsEndpoint:
             await send_refusal(send, refusal)
             return
         self._metrics.sample(self._live())
-        # Not in the event loop: there may be many, and in files.
+        # Not in the event loop: it may take long, and read files.
         text = await run_in_threadpool(self._metrics.text)
         await Response(text, media_type=CONTENT_TYPE)(scope, receive, send)
 
 
 class CountedApp:
-    """The ASGI app of an endpoint, whose answers are counted."""
+    """Wraps the ASGI app of an endpoint, and counts its responses."""
 
     def __init__(self, app: ASGIApp, endpoint: str, metrics: Metrics, live: Callable[[], Live]) -> None:
         self._app = app

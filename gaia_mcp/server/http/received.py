@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
-# What follows on this connection cannot be told from what belongs to the request.
+# The rest of a refused request is not read, so the connection cannot be reused for the next one.
 _CLOSE = ((b"connection", b"close"),)
 
 
 _HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
-# The headers that tell about a trace; the others mean nothing without the first.
+# The headers of a distributed trace (W3C Trace Context). The others are ignored without the first.
 _TRACE = ("traceparent", "tracestate", "baggage")
-# Who sends a request before anything is known of its caller.
+# The caller of a request that has not been authorized.
 _ANYBODY = Caller()
 
 
 class Received:
-    """A request. `headers` have their names in lower case, and of a repeated one all values, joined by commas."""
+    """A request. The names of `headers` are in lower case; the values of a repeated header are joined by commas."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
@@ -42,14 +42,14 @@ class Received:
 
     @property
     def transport(self) -> Transport:
-        """How it came, for those who follow a trace."""
+        """The transport of the request, for tracing."""
         if _TRACE[0] not in self.headers:
             return _HTTP
         return _HTTP._replace(trace={name: self.headers[name] for name in _TRACE if name in self.headers})
 
     def check_head(self, limits: Limits) -> None:
-        """Raises `RefusalError` for headers that are too large, or give the body two lengths (RFC 9112, section 6.3):
-        what lies between may have believed the other.
+        """Raises `RefusalError` for headers that are too large or give the body two lengths (RFC 9112, section 6.3): a
+        proxy may have used the other length.
         """
         if sum(len(name) + len(value) for name, value in self.scope["headers"]) > limits.header_bytes:
             raise RefusalError(431, f"the headers have more than {limits.header_bytes} bytes", headers=_CLOSE)
@@ -63,13 +63,13 @@ class Received:
             raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
 
     def accepts(self, *types: str) -> bool:
-        """Whether the client reads every one of these types."""
+        """Whether the client accepts all of these media types."""
         given = self.headers.get("accept", "")
         ranges = {part.partition(";")[0].strip().lower() for part in given.split(",")}
         return all(kind in ranges or "*/*" in ranges or f"{kind.partition('/')[0]}/*" in ranges for kind in types)
 
     async def message(self, limits: Limits) -> Any:
-        """The JSON of the body. Raises `RefusalError`, and `ClientDisconnectedError` if the client goes away before."""
+        """The JSON of the body. Raises `RefusalError`, or `ClientDisconnectedError` if the client disconnects."""
         body = await self._body(limits)
         try:
             return parse(body)
@@ -104,7 +104,7 @@ class Received:
         return event.get("body", b""), event.get("more_body", False)
 
     async def disconnected(self) -> None:
-        """Return when the client has gone away. To be used after the body was read."""
+        """Return when the client has disconnected. To be called after the body was read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -120,9 +120,9 @@ def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 class ClientDisconnectedError(Exception):
-    """The client has gone away. Nothing is to be sent."""
+    """The client has disconnected. No response can be sent."""
 
 
 def _too_large(limit: int) -> RefusalError:
-    # What is left of the body is not read, so that the connection cannot be used for more.
+    # The rest of the body is not read.
     return RefusalError(413, f"the body has more than {limit} bytes", headers=_CLOSE)

@@ -1,4 +1,4 @@
-"""Requests that are not served: the status, and the JSON-RPC error that is their body."""
+"""Refused requests: the status, and the JSON-RPC error in the body of the response."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class RefusalError(Exception):
-    """The request is answered with `status` and a JSON-RPC error with `code`, this text and `data`.
+    """The request is answered with `status` and a JSON-RPC error with `code`, `text` and `data`.
 
-    `request_id` is the id of the request, None where it was not read.
+    `request_id` is the id of the request, None if it was not read.
     """
 
     def __init__(
@@ -36,17 +36,17 @@ class RefusalError(Exception):
         self.headers = headers
 
 
-# In seconds. Long enough that a client does not add to the load, short enough for a person to wait for.
+# In seconds. Long enough that retries do not add to the load, short enough for a person to wait.
 RETRY_AFTER = b"2"
 
 
 def store_failed(problem: StoreError) -> RefusalError:
-    """The store, without which the request cannot be served, is full or fails."""
+    """The refusal of a request because the store is full or fails."""
     what = "the store is full" if isinstance(problem, StoreFullError) else "the store does not answer"
     return overloaded(what)
 
 
 def overloaded(what: str, request_id: RequestId | None = None) -> RefusalError:
-    """There is no place for one more of what `what` names."""
+    """The refusal of a request with status 503. `what` is the reason."""
     headers = ((b"retry-after", RETRY_AFTER),)
     return RefusalError(503, f"{what}; repeat this later", INTERNAL_ERROR, request_id=request_id, headers=headers)

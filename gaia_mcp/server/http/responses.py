@@ -1,4 +1,4 @@
-"""Answering: one JSON body, or a stream of events that stays open."""
+"""Responses: one JSON body, or an event stream that stays open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # A larger body is sent in pieces.
 PIECE_BYTES = 2**20
 _JSON = (b"content-type", b"application/json")
-# A proxy that collects a response, or keeps it for others, would hold back what happens now.
+# A proxy that buffers or caches the response would delay the events.
 _STREAM: Headers = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -23,25 +23,25 @@ _STREAM: Headers = (
 
 
 async def send_body(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
-    """Send a JSON body and end the response; without a body, its status alone."""
+    """Send a complete response with a JSON body, or without a body if `body` is empty."""
     given = [*headers, (b"content-length", b"%d" % len(body))]
     if body:
         given.append(_JSON)
     await send({"type": "http.response.start", "status": status, "headers": given})
     for start in range(0, max(1, len(body)), PIECE_BYTES):
         end = start + PIECE_BYTES
-        # The server waits between pieces while the client is behind, and so never has the whole a second time.
+        # The server waits between pieces while the client is slow, and so never buffers a second copy of the body.
         await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
 
 async def send_refusal(send: Send, refusal: RefusalError) -> None:
-    """Send the JSON-RPC error that a request is refused with."""
+    """Send the JSON-RPC error of a refusal."""
     message = error(refusal.request_id, refusal.code, refusal.text, refusal.data)
     await send_body(send, refusal.status, encode(message), refusal.headers)
 
 
 class EventStream:
-    """A response of events. `start` first, then `write`, and `end`."""
+    """An event stream as a response. Call `start` first, then `write`, and finally `end`."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -51,7 +51,7 @@ class EventStream:
         await self._send({"type": "http.response.start", "status": 200, "headers": [*_STREAM, *headers]})
 
     async def write(self, event: bytes) -> None:
-        """Send an event, or several. Waits while the client is behind."""
+        """Send one or more events. Waits while the client reads too slowly."""
         await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def end(self) -> None:

@@ -1,8 +1,8 @@
-"""AgentVault's dialect, at a URL of its own: a POST whose JSON-RPC method is the name of a tool.
+"""AgentVault's dialect, at its own URL: a POST whose JSON-RPC method is the name of a tool.
 
-Nothing goes before it, and its params are the arguments. `tools/list`, `tools/call`, `server/discover` and
-`initialize` are understood at the same URL. Whatever is wrong with a message is an error with status 200. Each request
-is answered as one of the stateless era, by a client that declares nothing: a tool cannot ask it anything.
+It needs no initialization, and its params are the arguments. `tools/list`, `tools/call`, `server/discover` and
+`initialize` are supported at the same URL. An invalid message is answered by an error with status 200. Each request is
+processed as one of the stateless era, from a client without capabilities: a tool cannot send it requests.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.stateless import StatelessEndpoint
 
-# Every other method is a tool.
+# Every other method is the name of a tool.
 METHODS = ("initialize", "server/discover", "tools/list", "tools/call")
-# There is no stream to keep alive: its client waits as long as it likes.
+# A response is never a stream here, so it may take as long as the client waits.
 _PATIENCE_SECONDS = 24 * 3600.0
-# Of results, and for clients of the stateless era.
+# The members of results that only the stateless era has.
 _ENVELOPE = ("resultType", "_meta", "ttlMs", "cacheScope")
 _CLIENT = {VERSION_KEY: STATELESS_VERSIONS[0], CAPABILITIES_KEY: {}, INFO_KEY: {"name": "rpc", "version": ""}}
 
@@ -75,7 +75,7 @@ class RpcEndpoint:
 
 
 def _stateless(read: Request) -> Request:
-    """The same request in the stateless era."""
+    """The equivalent request of the stateless era."""
     if read.method in METHODS:
         return read._replace(params=with_meta(read.params, _CLIENT))
     call = {"name": read.method, "arguments": read.params}
@@ -87,7 +87,7 @@ def _unchanged(message: Message) -> Message:
 
 
 def _shaped(read: Request, message: Message) -> Message:
-    """A response without what only the stateless era has."""
+    """A response without the members that only the stateless era has."""
     if (problem := message.get("error")) is not None:
         is_unknown = read.method not in METHODS and problem["message"] == str(unknown_tool(read.method))
         if not is_unknown:
@@ -100,7 +100,7 @@ def _shaped(read: Request, message: Message) -> Message:
 
 
 def _code_output(structured: Any) -> dict[str, Any] | None:
-    """The block of content that the dialect has for what a program has written; None for anything else."""
+    """The dialect's content block for the output of a program; None for any other structured content."""
     if not isinstance(structured, dict):
         return None
     written = {name: structured.get(name) for name in ("stdout", "stderr")}
@@ -112,11 +112,11 @@ def _head_of(caller: Caller, sent: Sent) -> Head:
 
 
 def _lacks_object(message: Any) -> bool:
-    """Whether a request is invalid by its params alone."""
+    """Whether a request is invalid only because of its params."""
     return isinstance(message, dict) and isinstance(jsonrpc.classify({**message, "params": {}}), Request)
 
 
 async def _send_error(send: Send, request_id: Any, code: int, text: str) -> None:
-    # In this dialect the id is null, and not absent, where it could not be read.
+    # In this dialect the id is null, not absent, if it could not be read.
     error = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
     await send_body(send, 200, jsonrpc.encode(error))

@@ -1,7 +1,7 @@
-"""Who may use a server: the hosts and origins that requests may come for and from, and the token that they carry.
+"""Access control: the allowed values of the Host and Origin headers, and the bearer token.
 
-A page of any site can send requests to this machine, and with a name that it makes resolve to 127.0.0.1 read the
-responses too (DNS rebinding). So the name that a client used, and the site that a browser names, are checked.
+A page of any site can send requests to this machine, and if its own host name resolves to 127.0.0.1, it can also read
+the responses (DNS rebinding). So the Host header, and the Origin header that browsers send, are checked.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.received import Received
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-# Stands for every host.
+# Allows every host, or every origin.
 ANY = "*"
 
 
 class Authorizer(Protocol):
-    """Decides about the credentials of a request."""
+    """Checks the credentials of a request."""
 
     async def authorize(self, request: Received) -> Caller:
         """The caller. Raises `RefusalError`."""
 
 
 async def admit(request: Received, limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
-    """Let a request in, with its caller. Raises `RefusalError`."""
+    """Check the headers of a request, and set its caller. Raises `RefusalError`."""
     request.check_head(limits)
     hosts.check(request)
     if authorizer is not None:
@@ -40,22 +40,22 @@ async def admit(request: Received, limits: Limits, hosts: Hosts, authorizer: Aut
 
 
 class Hosts:
-    """The names that clients may use for this server, and the sites whose pages may.
+    """The host names of this server, and the origins whose pages may use it.
 
-    `names` are host names without a port, beside those of loopback; "*" allows every name. With `addresses` every IP
-    address is allowed, which no name server can redirect. `origins` are sites, such as `https://example.com`; "*" lets
-    every one in. A page of the host itself may always.
+    `names` are host names without a port, in addition to those of loopback; "*" allows every name. With `addresses`
+    every IP address is allowed: DNS rebinding needs a name. `origins` are origins such as `https://example.com`; "*"
+    allows every one. Pages of the host itself, and of loopback hosts, are always allowed.
     """
 
     def __init__(self, names: Iterable[str] = (), origins: Iterable[str] = (), *, addresses: bool = False) -> None:
         self._names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in names}
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
         self._addresses = addresses
-        # Those that were allowed once: most clients use one and the same.
+        # Allowed pairs of host and origin: most clients always send the same ones.
         self._known: set[tuple[str | None, str | None]] = set()
 
     def check(self, request: Received) -> None:
-        """Raises `RefusalError` for a request for another host, or from another site."""
+        """Raises `RefusalError` for a request to another host, or from an origin that is not allowed."""
         host, origin = request.headers.get("host"), request.headers.get("origin")
         if (host, origin) in self._known:
             return
@@ -80,7 +80,7 @@ class Hosts:
 
 
 class StaticToken:
-    """One bearer token, which every client carries."""
+    """One bearer token, which every client sends."""
 
     def __init__(self, token: str) -> None:
         self._expected = f"Bearer {token}".encode("utf-8", "surrogateescape")
@@ -97,12 +97,12 @@ class StaticToken:
 
 
 def unauthorized(text: str, *parameters: str) -> RefusalError:
-    """The refusal of a request without valid credentials, with these parameters of its challenge."""
+    """The refusal of a request without valid credentials, with these challenge parameters."""
     return RefusalError(401, text, headers=challenge(*parameters))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach this address, or name."""
+    """Whether this address or name can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -110,7 +110,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _host_of(url: str) -> str | None:
-    """The host of a URL, without its port; None if it has none or is not valid."""
+    """The host of a URL, without its port; None if the URL has no host or is invalid."""
     try:
         parts = urlsplit(url)
         _ = parts.port

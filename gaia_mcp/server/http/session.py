@@ -1,7 +1,7 @@
-"""One handshake session as it lives in this worker: its connection, its running calls, and the streams of its POSTs.
+"""One handshake session in this worker: its connection, its running calls, and the streams of its POSTs.
 
-What another worker needs to go on with the session is in the store: what its client sent that holds for all that
-follows, which a new connection receives again, and the logs of its streams.
+The store has what another worker needs to continue the session: the *lasting* messages of its client, which apply to
+all later requests and are replayed to a new connection, and the logs of its streams.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ if TYPE_CHECKING:
     from gaia_mcp.server.served_call import ServedCall
     from gaia_mcp.store import Store
 
-# The stream that belongs to no request, which a client opens with GET.
+# The key of the stream that belongs to no request, which a client opens with GET.
 LISTENING = "0"
-# The first revision whose clients read an event without data, from which they can resume.
+# The revision whose clients accept an event without data, from which they can resume a stream.
 _PRIMING_VERSION = "2025-11-25"
-# What a client sends once and holds for all that follows. Of each the last counts; of these two, for each resource.
+# The lasting messages. The last one of each method applies; for subscriptions, the last one for each resource.
 _LASTING = ("initialize", "notifications/initialized", "logging/setLevel")
 _SUBSCRIBE, _UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
-# The requests of a session's workers are numbered apart: each worker has so many numbers, from a random place on. All
-# of them are numbers that every JSON reader knows exactly.
+# Each worker of a session numbers its requests in a range of its own, which starts at a random multiple of
+# 2**_NUMBER_BITS. All ids stay below 2**53, so every JSON parser reads them exactly.
 _NUMBER_BITS, _PLACE_BITS = 20, 32
 
 
 class _Open(NamedTuple):
-    """A POST that is being answered: where its messages go, and the log that they are kept in once it is a stream."""
+    """A POST that is being answered: the exchange for its messages, and their log once the response is a stream."""
 
     exchange: Exchange
     log: EventLog
 
 
 class Session:
-    """A session of `principal`. Messages may be handed in from any thread.
+    """A session of `principal`. Messages may be received in any thread.
 
-    `saved` is what the store has of it, as far as is known, and `listeners` counts the clients that follow `listening`.
+    `saved` is its last known state in the store. `listeners` counts the clients that follow `listening`, the log of the
+    GET stream.
     """
 
     def __init__(self, session_id: str, served: Served, store: Store, principal: str | None) -> None:
@@ -63,18 +64,17 @@ class Session:
         self.listeners = 0
         self._served = served
         self._store = store
-        # Held to touch what follows, and to hand in messages that last.
+        # Guards the fields below. Also held while messages are received.
         self._lock = threading.RLock()
-        # What another worker's connection has to receive to know what this one knows, and what of it is saved, and how
-        # often it has been.
+        # The lasting messages by their keys, those of them that are saved, and the number of times they were saved.
         self._lasting: dict[str, Any] = {}
         self._known: dict[str, Any] = {}
         self._revision = 0
         self._open: dict[RequestId, _Open] = {}
-        # The request in whose stream each of our own requests went out.
+        # By the id of each request to the client: the client's request in whose stream it was sent.
         self._asked: dict[RequestId, RequestId] = {}
         self._place = secrets.randbits(_PLACE_BITS) + 1
-        # What this worker is known by, in the entry of the one that adds to `listening`.
+        # The name of this worker in the store entry `_listener`, which names the only worker that adds to `listening`.
         self._name = b"%d" % self._place
         self._listener = f"{self.listening.name}:listener"
         self._connection = ServerConnection(served.describe(), (self._place << _NUMBER_BITS) + 1)
@@ -82,33 +82,33 @@ class Session:
 
     @classmethod
     def loaded(cls, session_id: str, served: Served, store: Store, saved: bytes) -> Session:
-        """The session that `dumped` has described."""
+        """The session from a state that `dumped` has returned."""
         session = cls(session_id, served, store, json.loads(saved)["principal"])
         session.catch_up(saved)
         return session
 
     def catch_up(self, saved: bytes) -> None:
-        """Learn what another worker has saved since. What was received here and is not saved yet stays."""
+        """Apply a state that another worker has saved. Messages that were received here and are not saved yet stay."""
         with self._lock:
             theirs, revision = _by_key(saved), json.loads(saved)["revision"]
             if revision <= self._revision:
-                return  # Another thread has read a later one meanwhile.
+                return  # Another thread has already applied this state or a later one.
             for key, message in theirs.items():
                 if message != self._known.get(key) and message != self._lasting.get(key):
-                    # A response to it is about a request that no stream is open for, and goes nowhere.
+                    # The response is dropped: no stream is open for its request.
                     self.receive(message)
             for key in self._known.keys() - theirs.keys():
-                # Of what lasts, only subscriptions end.
+                # Subscriptions are the only lasting messages that can be removed.
                 self.receive({**self._known[key], "method": _UNSUBSCRIBE})
             self.saved, self._known, self._revision = saved, theirs, revision
 
     def has_saved(self, state: bytes) -> None:
-        """The store has this now, which `dumped` has returned."""
+        """Note that the store has `state`, which `dumped` has returned."""
         with self._lock:
             self.saved, self._known, self._revision = state, _by_key(state), self._revision + 1
 
     def dumped(self) -> bytes:
-        """What another worker has to know of it; `saved`, if it knows that already."""
+        """The state for other workers; `saved` itself if nothing has changed."""
         with self._lock:
             if self._lasting == self._known:
                 return self.saved
@@ -121,17 +121,17 @@ class Session:
 
     @property
     def version(self) -> str | None:
-        """The revision that was agreed on; None if it was not."""
+        """The negotiated revision; None before the negotiation."""
         return self._connection.version
 
     @property
     def can_resume(self) -> bool:
-        """Whether its client can come back for a stream that has sent it no message."""
+        """Whether its client can resume a stream before its first message."""
         return self.version == _PRIMING_VERSION
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request of it is being answered, nor a client listens."""
+        """Whether no request is being answered and no client listens."""
         return not self._open and not len(self._calls) and not self.listeners
 
     def is_open(self, request_id: RequestId) -> bool:
@@ -139,9 +139,9 @@ class Session:
         return request_id in self._open or self._calls.is_running(request_id)
 
     def open(self, exchange: Exchange) -> EventLog:
-        """Expect the responses to the requests of an exchange; the log that is kept of it once it is a stream.
+        """Register the requests of an exchange. Returns the log of its messages once its response is a stream.
 
-        Raises `RefusalError` if an id is that of a request that is being answered.
+        Raises `RefusalError` if a request with the same id is being answered.
         """
         opened = _Open(exchange, EventLog(self._store, self.id))
         with self._lock:
@@ -152,7 +152,7 @@ class Session:
         return opened.log
 
     def receive(self, message: Any) -> list[Job]:
-        """Take in what a POST carried; the jobs to run for it. A batch has requests alone."""
+        """Process the body of a POST. Returns the jobs to run for it. A batch must contain only requests."""
         if not isinstance(message, list) and self._is_foreign(message):
             return []
         with self._lock:
@@ -162,7 +162,7 @@ class Session:
         return jobs
 
     def start(self, job: Job, request: Received | None = None) -> None:
-        """Run a job of a request in a thread. One for which there is no place gets an error."""
+        """Run a job of a request in a thread. If there are too many calls, the request is answered by an error."""
         job.call.principal = self.principal
         if request is not None:
             job.call.scopes = request.caller.scopes
@@ -174,13 +174,13 @@ class Session:
             self._calls.refuse(job, refusal.text, refusal.code)
 
     def take_listening(self) -> None:
-        """Be the worker that adds to `listening`: of all workers that learn of a change, one. Raises `StoreError`."""
+        """Become the only worker that adds to `listening`: all workers learn of a change. Raises `StoreError`."""
         self.listening.open()
         before = self._store.get(self._listener, KEPT_SECONDS)
         if before != self._name:
             self._store.put(self._listener, self._name, KEPT_SECONDS)
             if before is not None:
-                # That worker has told of changes so far, if it still lives.
+                # The previous worker may have ended before it sent all notifications.
                 self._calls.announce(Change(LISTS, tuple(self._connection.subscriptions.uris())))
 
     def keep_listening(self) -> bool:
@@ -188,17 +188,17 @@ class Session:
         return self._store.get(self._listener, KEPT_SECONDS) == self._name
 
     def forget_listening(self) -> None:
-        """No worker adds to `listening` any more. Raises `StoreError`."""
+        """Remove `listening`, and the entry of the worker that adds to it. Raises `StoreError`."""
         self.listening.end()
         self._store.remove(self._listener)
 
     def drop(self, exchange: Exchange) -> None:
-        """Expect the responses to its requests no more."""
+        """Unregister the requests of an exchange."""
         for request_id in list(exchange.open):
             self._open.pop(request_id, None)
 
     def close(self) -> None:
-        """Cancel its calls, and end their streams."""
+        """Cancel the running calls, and end their streams."""
         self._calls.close()
         while self._open:
             _, opened = self._open.popitem()
@@ -206,17 +206,17 @@ class Session:
                 opened.exchange.withdraw(request_id)
 
     def _is_foreign(self, message: dict[str, Any]) -> bool:
-        """Whether a message responds to a request of another worker. What no worker has sent concerns each of them."""
+        """Whether a message responds to a request of another worker. An id that no worker has used is not foreign."""
         number = message.get("id") if "method" not in message else None
         return isinstance(number, int) and number >> _NUMBER_BITS not in (0, self._place)
 
     def _note(self, message: dict[str, Any]) -> None:
         method, params = message.get("method"), message.get("params") or {}
-        # Received again, a request must not have the id of another one.
+        # When a request is replayed, its id must differ from the ids of other requests.
         if method in _LASTING:
             self._lasting[method] = {**message, "id": method} if "id" in message else message
         elif method == _SUBSCRIBE:
-            # One that was granted: their number is limited, and so is what is kept of each.
+            # Only accepted subscriptions, whose number is limited; of each only the URI, whose length is too.
             if isinstance(uri := params.get("uri"), str) and uri in self._connection.subscriptions:
                 kept = {"jsonrpc": "2.0", "id": _SUBSCRIBE, "method": _SUBSCRIBE, "params": {"uri": uri}}
                 self._lasting[_key_of(kept)] = kept
@@ -225,12 +225,12 @@ class Session:
         elif method == "notifications/cancelled":
             cancelled = params.get("requestId")
             if is_id(cancelled) and not self._calls.is_running(cancelled):
-                # Nothing more is sent about it.
+                # No response follows.
                 opened = self._open.pop(cancelled, None)
                 if opened is not None:
                     opened.exchange.withdraw(cancelled)
 
-    # From the thread that sends, one at a time.
+    # Called by the sending thread, one at a time.
 
     def _send(self, outgoing: Outgoing) -> None:
         message, about, cancels = outgoing
@@ -240,7 +240,7 @@ class Session:
         opened = self._open.get(about) if about is not None else None
         if opened is None:
             if about is None:
-                with suppress(StoreError):  # As if its client had been disconnected meanwhile.
+                with suppress(StoreError):  # The client misses the message, as if it were disconnected.
                     if self.keep_listening():
                         self.listening.append(data, is_last=False)
             return
@@ -249,7 +249,7 @@ class Session:
             self._asked[message["id"]] = about  # type: ignore[assignment]
         exchange, log = opened
         is_last = bool(answered) and exchange.open <= set(answered)
-        # A lone response is not a stream, and nothing of it can be resumed.
+        # A single response is sent as JSON, which cannot be resumed.
         event_id = log.append(data, is_last=is_last) if exchange.is_stream or not is_last else ""
         for request_id in answered:
             self._open.pop(request_id, None)
@@ -258,7 +258,7 @@ class Session:
     def _pace(self, call: ServedCall) -> None:
         opened = self._open.get(call.request.id)
         if opened is not None:
-            # One that takes nothing may come back for it: the log keeps what it misses.
+            # After this time the call continues: a client that reads nothing can resume from the log.
             opened.exchange.await_room(self._served.limits.stalled_seconds)
 
     def _close_stream(self, call: ServedCall) -> None:
@@ -272,7 +272,9 @@ def _by_key(saved: bytes) -> dict[str, Any]:
 
 
 def _key_of(message: dict[str, Any]) -> str:
-    """What a lasting message takes the place of: an earlier one of its method, or a subscription to its resource."""
+    """The key of a lasting message, which replaces an earlier one with the same key: its method, and for a subscription
+    also its URI.
+    """
     method: str = message["method"]
     return f"{method} {message['params'].get('uri')}" if method == _SUBSCRIBE else method
 

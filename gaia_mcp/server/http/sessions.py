@@ -1,8 +1,8 @@
-"""The handshake sessions of one endpoint: those that live in this worker, and all of them behind the store.
+"""The handshake sessions of one endpoint: those that are live in this worker, and all of them in the store.
 
-A session is served by any worker. The first request of it that comes here makes it live here too. What its client sends
-about the calls of another worker (answers, cancellations) is kept in a log of the session, which every worker reads
-where the session lives.
+Any worker can serve a session, which becomes live in a worker with its first request there. Responses and notifications
+of the client, which may concern a call in another worker, are kept in a log of the session. Every worker in which the
+session is live reads that log.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from gaia_mcp.store import Store, StoreError
 if TYPE_CHECKING:
     from gaia_mcp.server.http.served import Served
 
-# A session that nothing was asked of for this long no longer lives here; the store still knows it.
+# A session without requests for this long is closed in this worker, but stays in the store.
 IDLE_SECONDS = 300.0
 SWEEP_SECONDS = 30.0
-# How long what a client has sent is kept for the other workers. They read it at once, unless they cannot.
+# How long a message of a client is kept for the other workers. They read it at once, unless the store fails.
 RECEIVED_SECONDS = 600.0
 _ID_BYTES = 24
-# Of the name of a worker.
+# The length of a worker's name.
 _NAME_BYTES = 8
 
 
 class _Live:
-    """A session that lives here, and how far the log of what its client has sent was read."""
+    """A session that is live in this worker, and the position up to which its log of messages has been read."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.used_at = time.monotonic()
-        # None until it hears of what other workers do.
+        # None until this worker has subscribed to the channel of the session.
         self.unsubscribe: Callable[[], None] | None = None
-        # Held to begin that, and to read the log.
+        # Held to subscribe, and to read the log.
         self.reading = threading.Lock()
         self.position = 0
 
@@ -49,7 +49,7 @@ class _Live:
 class Sessions:
     """The sessions of `served` at `path`. Safe to use from several threads.
 
-    Every method raises `RefusalError`, with 503 where the store fails.
+    Every method raises `RefusalError`, with status 503 if the store fails.
     """
 
     def __init__(self, served: Served, store: Store, path: str) -> None:
@@ -57,16 +57,16 @@ class Sessions:
         self._store = store
         self._path = path
         self._seconds = served.limits.session_seconds
-        # Tells this worker's own messages to the others apart.
+        # The prefix of this worker's messages, which it ignores when it receives them.
         self._worker = secrets.token_bytes(_NAME_BYTES)
-        # Held to touch what follows.
+        # Guards the fields below.
         self._lock = threading.Lock()
         self._live: dict[str, _Live] = {}
         self._swept_at = time.monotonic()
         self._lookups = Lookups(store, self._seconds)
 
     def __len__(self) -> int:
-        """How many live here."""
+        """The number of sessions that are live in this worker."""
         return len(self._live)
 
     def create(self, principal: str | None) -> Session:
@@ -84,7 +84,7 @@ class Sessions:
         return session
 
     def find(self, session_id: str, principal: str | None) -> Session:
-        """The session of this caller, with status 404 if there is none."""
+        """The session of this caller. Raises `RefusalError` with status 404 if there is none."""
         self._sweep()
         try:
             saved = self._store.get(self._name(session_id), self._seconds)
@@ -101,21 +101,22 @@ class Sessions:
         self._listen(live)
         if session.saved != saved:
             session.catch_up(saved)
-        # A caller that has the id of another caller's session learns no more than that.
+        # The same error as for an unknown id: it does not reveal that another caller has this session.
         if session.principal != principal:
             raise _unknown()
         return session
 
     def look_up(self, session_id: str, principal: str | None, found: Callable[[Session | None], object]) -> bool:
-        """As `find`, for many requests at once: `found` is called by another thread, with the session if it lives here
-        and has not changed elsewhere. With None `find` has to tell. Whether it will be called: not after the end.
+        """As `find`, for many requests at once. `found` is called by another thread: with the session if it is live
+        here and up to date, else with None, and `find` must be used. Returns False, and never calls `found`, after
+        `close`.
         """
         return self._lookups.ask(
             self._name(session_id), lambda saved: found(self._current(session_id, principal, saved))
         )
 
     def save(self, session: Session) -> None:
-        """Let every worker know what this one knows of a session."""
+        """Save the state of a session, and notify the other workers."""
         name = self._name(session.id)
         try:
             while (state := session.dumped()) != (saved := session.saved):
@@ -132,7 +133,7 @@ class Sessions:
             self._listen(live)
 
     def deliver(self, session: Session, message: dict[str, Any]) -> None:
-        """Take in a response or a notification, here and in every other worker where the session lives."""
+        """Process a response or a notification, in this worker and in every other one where the session is live."""
         session.receive(message)
         self.save(session)
         try:
@@ -142,7 +143,7 @@ class Sessions:
             raise store_failed(problem) from problem
 
     def renew(self, session: Session) -> bool:
-        """Let a session that is in use expire no sooner; whether it still is one."""
+        """Renew a session that is in use. Returns whether it still exists."""
         try:
             return self._store.renew(self._name(session.id), self._seconds)
         except StoreError as problem:
@@ -161,17 +162,17 @@ class Sessions:
             self._end(session.id)
 
     def discard(self, session: Session) -> None:
-        """Let a session live here no longer."""
+        """Close a session in this worker only."""
         self._end(session.id)
 
     def close(self) -> None:
-        """Let none live here any more. The store still knows them."""
+        """Close all sessions in this worker. They stay in the store."""
         self._lookups.close()
         for session_id in list(self._live):
             self._end(session_id)
 
     def _current(self, session_id: str, principal: str | None, saved: bytes | None) -> Session | None:
-        """The session, if there is nothing to ask the store for beside what it has `saved`."""
+        """The session, if it is live and its state equals `saved`, so that no other query of the store is needed."""
         now = time.monotonic()
         live = self._live.get(session_id)
         if live is None or live.unsubscribe is None or now >= self._swept_at + SWEEP_SECONDS:
@@ -183,19 +184,19 @@ class Sessions:
         return session
 
     def _name(self, session_id: str) -> str:
-        """The name of a session in the store: of what is saved of it, and of the channel for its changes."""
+        """The name of a session in the store: of its state, and of the channel for its changes."""
         return f"http:session:{self._path}:{session_id}"
 
     def _received(self, session: Session) -> str:
-        """The name of the log of what its client has sent about calls."""
+        """The name of the log of its client's responses and notifications."""
         return f"http:received:{self._path}:{session.id}"
 
     def _listen(self, live: _Live) -> None:
-        """Hear from now on of what other workers do with a session."""
+        """Subscribe to the changes that other workers make to a session."""
 
         def arrived(message: bytes | None) -> None:
             if message != self._worker:
-                with suppress(StoreError):  # The next request that comes here finds out, or the next message.
+                with suppress(StoreError):  # The next request or message of the channel reads it again.
                     self._read(live)
 
         try:
@@ -209,7 +210,7 @@ class Sessions:
             raise store_failed(problem) from problem
 
     def _read(self, live: _Live) -> None:
-        """Learn what other workers have saved and received. Raises `StoreError`."""
+        """Apply the state that other workers have saved, and the messages that they received. Raises `StoreError`."""
         session = live.session
         with live.reading:
             if (saved := self._store.get(self._name(session.id))) is None:
@@ -231,7 +232,7 @@ class Sessions:
             live.session.close()
 
     def _sweep(self) -> None:
-        """Let go of what has expired or is not used, and keep what is in use from expiring."""
+        """Close sessions that have expired or are idle, and renew those in use."""
         now = time.monotonic()
         with self._lock:
             if now < self._swept_at + SWEEP_SECONDS:

@@ -1,4 +1,4 @@
-"""What the workers that serve one agent share: a store, and the keys that seal what clients carry."""
+"""What the workers of one agent share: a store, and the keys that seal the request state which clients return."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 STATE_KEYS_VARIABLE = "GAIA_MCP_STATE_KEYS"
 STORE_VARIABLE = "GAIA_MCP_STORE"
-# A key that no server has used for so long has sealed nothing that is still carried.
+# A key that was not used for this long has sealed no state that a client still holds.
 _KEY_SECONDS = 30 * 24 * 3600.0
 
 
 def state_keys(environ: Mapping[str, str]) -> list[str]:
-    """The keys of GAIA_MCP_STATE_KEYS: the first seals, and each opens."""
+    """The keys of GAIA_MCP_STATE_KEYS: the first one seals, and each one opens."""
     return [key for part in environ.get(STATE_KEYS_VARIABLE, "").split(",") if (key := part.strip())]
 
 
 def shared_keys(store: Store) -> list[str]:
-    """The key of all workers with this store, which the first of them makes; none where it is not shared.
+    """The key of all workers with this store, which the first of them generates; empty if the store is not shared.
 
     Raises `StoreError`.
     """
@@ -34,7 +34,7 @@ def shared_keys(store: Store) -> list[str]:
 
 
 def store_of(environ: Mapping[str, str]) -> Store:
-    """The store of GAIA_MCP_STORE, in memory without it. Raises `ValueError` for a URL that is not valid."""
+    """The store of GAIA_MCP_STORE; in memory without it. Raises `ValueError` for an invalid URL."""
     if url := environ.get(STORE_VARIABLE):
         from gaia_mcp.store.redis import RedisStore
 

@@ -1,4 +1,4 @@
-"""What is at `/mcp` where several servers have paths of their own."""
+"""The response at `/mcp` if several servers have paths of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Signpost:
-    """An ASGI app that refuses each request with 404, and names the paths to those who may use them."""
+    """An ASGI app that answers each request with 404, and lists the paths for authorized clients."""
 
     def __init__(self, paths: Sequence[str], limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
         self._text = f"there are several servers here, at {', '.join(paths)}"

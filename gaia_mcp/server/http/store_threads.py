@@ -1,4 +1,4 @@
-"""Where the store is asked: in the event loop, if it is in memory; in threads, if every client would wait for it."""
+"""Calls the store: a store in memory in the event loop, a shared one in threads, because it would block the loop."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# As many requests wait for the store at once. One that is slow fails within seconds, and is then left alone.
+# The most requests that wait for the store at once. A slow store fails within seconds, then is not used for a while.
 MAX_THREADS = 16
 
 
 class StoreThreads:
-    """For the coroutines that need something of `store`."""
+    """Runs functions that use `store`, for coroutines."""
 
     def __init__(self, store: Store) -> None:
-        # Its threads are made when they are needed.
+        # Threads are created on demand.
         self._executor = ThreadPoolExecutor(MAX_THREADS, "store") if store.is_shared else None
 
     async def run(self, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> T:
-        """What `function` returns or raises. It asks the store, and must not use the event loop."""
+        """Run a function that uses the store; returns and raises what it does. It must not use the event loop."""
         if self._executor is None:
             return function(*args, **given)
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **given))
 
     def start(self, function: Callable[[], object]) -> bool:
-        """Have a thread run something that asks a shared store, and must not raise; whether it will, before the end."""
-        assert self._executor is not None  # noqa: S101 (a store in memory is asked where one is)
+        """Run a function in a thread. It uses a shared store, and must not raise. Returns False after `close`."""
+        assert self._executor is not None  # noqa: S101 (a store in memory needs no threads)
         try:
             self._executor.submit(function)
         except RuntimeError:
@@ -40,6 +40,6 @@ class StoreThreads:
         return True
 
     def close(self) -> None:
-        """End the threads, as soon as they have nothing to do."""
+        """End the threads after their current work."""
         if self._executor is not None:
             self._executor.shutdown(wait=False)
