@@ -362,7 +362,8 @@ def test_a_pause_ends_with_the_channel() -> None:
     """Ours: nothing is left behind."""
     with talking(lambda _: Answer(503, {"Retry-After": "15"})) as (web, line):
         line.ask("tools/call", name="t")
-        wait_until(lambda: bool(web.asked))
+        wait_until(lambda: any(exchange._pauses for exchange in list(line.channel._running)))
+    assert len(web.asked) == 1
     assert line.kept.failures == []
 
 
