@@ -1,6 +1,6 @@
 """The command tree: `gaia mcp COMMAND`.
 
-A command's module is imported only when that command is meant, so each starts as fast as if it were the only one.
+A command's module is imported only when that command runs, so that no command pays for loading the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gaia_mcp.cli.typer_internals import (
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 
-# Command, and the module and function that it is.
+# Each command, with the module and function that implement it.
 COMMANDS = {
     "add": "gaia_mcp.cli.commands.add:add",
     "list": "gaia_mcp.cli.commands.listing:list_servers",
@@ -61,12 +61,12 @@ COMMANDS = {
     "serve": "gaia_mcp.cli.commands.serve:serve",
     "completion": "gaia_mcp.cli.commands.completion:completion",
 }
-# For the developers of this package: run like the others, and listed nowhere.
+# For the developers of this package: they run like the others, but no help lists them.
 UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
 _PLACES = COMMANDS | UNLISTED
-# In the help, above the first command of each group.
+# Headings in the help, each above the first command of its group.
 HEADINGS = {"add": "Manage servers", "tools": "Inspect and use them", "test-client": "Test them", "init": "And more"}
-# Longer than any of ours: a terminal that is too narrow for one breaks it.
+# Longer than any of our summaries, so that Typer never cuts one; a narrow terminal breaks it instead.
 SUMMARY_CHARS = 200
 
 EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
@@ -77,7 +77,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class PageContext(typer.Context):
-    """What a command runs in whose help page is as wide as the terminal."""
+    """A command's context, whose help page is as wide as the terminal."""
 
     def make_formatter(self) -> Any:
         from gaia_mcp.cli.screen.help_page import HelpPage
@@ -86,7 +86,7 @@ class PageContext(typer.Context):
 
 
 class WordyGroup(TyperGroup):
-    """A group that `help`, `version` and aliases of its commands may follow; for other words it suggests a command."""
+    """A group that accepts `help`, `version` and aliases of commands, and suggests a command for an unknown word."""
 
     aliases: ClassVar[Mapping[str, str]] = {}
     context_class = PageContext
@@ -100,7 +100,7 @@ class WordyGroup(TyperGroup):
             formatter.write_dl([(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)])
 
     def summary_of(self, ctx: Any, name: str) -> str:
-        """What a command does, in a sentence."""
+        """A one-sentence summary of a command."""
         command: Any = self.get_command(ctx, name)
         return str(command.get_short_help_str(SUMMARY_CHARS))
 
@@ -168,7 +168,9 @@ def _show_version(wanted: bool) -> None:
 
 
 def _amd_gaia() -> str | None:
-    """The version of AMD's GAIA in this environment, whose script `gaia` this one replaces; None without it."""
+    """The version of AMD's GAIA in this environment, whose script `gaia` this package replaces; None if it is not
+    installed.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -212,7 +214,7 @@ def program(version: VersionOption = False) -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command line `words`, without the program's name; the exit code."""
+    """Run the command line `words`, given without the program's name. Returns the exit code."""
     words = with_group(words)
     Typed.enter(words)
     try:
@@ -222,9 +224,9 @@ def run(words: Sequence[str]) -> int:
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
     except SystemExit as ended:
-        # A reader such as `head`, which does not read a help page to its end, is no error.
+        # It is not an error if a reader such as `head` closes the pipe before the end of a help page.
         status = ExitStatus.DONE if is_closed_pipe(ended) else ended.code
-    except OSError as error:  # of Typer's own writing: a help text
+    except OSError as error:  # raised while Typer wrote, for example a help text
         error.filename = error.filename or STDOUT
         status = fail(refused(error))
     return int(status or 0)
@@ -243,7 +245,7 @@ def _refuse(error: Any, words: list[str]) -> int:
     command = command_path_of(error) or "gaia mcp"
     typed = ALIASES.get(words[1], words[1]) if words[:1] == ["mcp"] and words[1:] else ""
     if typed in _PLACES and not command.endswith(f" {typed}"):
-        # An option without its value is reported by the group.
+        # The group reports an option without a value, so the command's name is added.
         command += f" {typed}"
     Form.as_json = Form.as_json or "--json" in words
     message = error.format_message().rstrip(".")
@@ -255,7 +257,7 @@ def _refuse(error: Any, words: list[str]) -> int:
         Typed.config = Path(config) if config else None
         hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
     elif message.startswith("No such option") and _takes_server(error):
-        # `tools npx -y …`: the option is one of the server's command.
+        # `tools npx -y …`: the option belongs to the server's command.
         first = next((word for word in words[2:] if not word.startswith("-")), "")
         if line := command_after(first):
             hint = f"put -- before the command of a server: {command} {line}"

@@ -6,12 +6,12 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-# Under this name the context of a command holds those of its arguments that were after two dashes.
+# The key in a command's context for the arguments after two dashes.
 AFTER_DASHES = "gaia_mcp.after_dashes"
 
 
 def takes_server(error: Any) -> bool:
-    """Whether the command that reports `error` about its line is one of these."""
+    """Whether `error` is about the line of a `ServerCommand`."""
     return isinstance(getattr(getattr(error, "ctx", None), "command", None), ServerCommand)
 
 
@@ -22,14 +22,14 @@ class ServerCommand(TyperCommand):
         if "--" in args:
             from gaia_mcp.cli.grammar.parsing import parse_line
 
-            # Typer does not tell which arguments were after them.
+            # Typer does not report which arguments followed the dashes.
             ctx.meta[AFTER_DASHES] = parse_line(["mcp", self.name or "", *args]).after
         return super().parse_args(ctx, args)
 
 
 class ArgumentsCommand(ServerCommand):
-    """One that takes arguments of an item of the server: an option that is not ours is a word among the others, since
-    it may be one of these.
+    """A command that takes arguments for an item of the server. An unknown option is passed on as a word, since it may
+    be one of these arguments.
     """
 
     ignore_unknown_options = True

@@ -1,6 +1,6 @@
-"""Around every command: its way out becomes an exit code, and an exception two lines.
+"""Runs a command, and converts its outcome to an exit code and its exceptions to two lines on stderr.
 
-Loads nothing of Typer, since a `call` runs without it.
+Does not load Typer, because a `call` runs without it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def status_of_run(
     command: Callable[[], int | None],
     passed: tuple[type[Exception], ...] = (),
 ) -> int:
-    """The exit code of the command called `name`, which `command` runs and which returns its exit code, or None.
+    """Run `command` under `name`, and return the exit code; `command` may return one, or None.
 
-    Raises what is of the classes `passed`, and with `--debug` what is a bug of ours.
+    Raises exceptions of the classes `passed` and, with `--debug`, unexpected exceptions.
     """
     Typed.begin(name, invocation.config)
     choose_form(
@@ -52,7 +52,7 @@ def status_of_run(
         return fail(error)
     except KeyboardInterrupt:
         if on_terminal(sys.stderr):
-            to_stderr("")  # The shell's prompt begins a line of its own.
+            to_stderr("")  # The shell's prompt then begins on a new line.
         return ExitStatus.INTERRUPTED
     except Terminated as terminated:
         return 128 + terminated.number
@@ -65,7 +65,7 @@ def status_of_run(
             return fail(MCPError(shortage.message, hint=shortage.hint))
         if Form.debug:
             raise
-        # A bug of ours is reported in two lines rather than a page.
+        # A bug is reported in two lines rather than with a traceback.
         bug = MCPError(
             f"{type(error).__name__}: {error}", hint="this is a bug in gaia mcp; please report it with --debug"
         )
@@ -73,7 +73,7 @@ def status_of_run(
 
 
 def refused(error: OSError) -> MCPError:
-    """An error of the operating system in its own words, such as a full disk behind stdout."""
+    """The message for an error of the operating system, for example a full disk behind stdout."""
     if (shortage := shortage_in(error)) is not None:
         return MCPError(shortage.message, hint=shortage.hint)
     if error.filename == STDOUT:
@@ -82,7 +82,7 @@ def refused(error: OSError) -> MCPError:
     if not error.filename and not _has_folder():
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
-    # A help page takes no options.
+    # A help page accepts no options.
     hint = "more with --debug" if Typed.command else "check where its output goes"
     return MCPError(f"{error.strerror or error}{where}", hint=hint)
 

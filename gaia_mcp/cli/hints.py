@@ -1,7 +1,7 @@
-"""What to type next: the hint that a command prints under an error.
+"""The hint that a command prints under an error: the next command to type.
 
-An error of the library holds plain values and knows no command line. Here, for each class or for one of its cases, a
-function makes the hint of those values. A hint that an error brings along is used as it is.
+An error of the library holds plain values, independent of the command line. For each class, or for one of its cases, a
+function here makes the hint from those values. A hint that the error itself has takes precedence.
 """
 
 from __future__ import annotations
@@ -49,17 +49,16 @@ from gaia_mcp.names import is_server_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Of variables that may be missing; more would bury what to type.
+# The number of missing variables that a hint names; more would hide the command to type.
 MAX_NAMED = 3
-# Of patterns in a command to be typed.
+# The number of patterns in a suggested command.
 MAX_PATTERNS = 5
-# The token as a reference to a variable, which the shell leaves as it is.
-# How servers end that were written for the first version of the Python SDK, and run with the second.
+# The errors with which servers for version 1 of the Python SDK exit when they run with version 2.
 _NEEDS_FIRST_SDK = (
     r"'Server' object has no attribute '(?:list_|call_tool|read_resource|get_prompt|request_context)"
     r"|No module named 'mcp\.server\.fastmcp'"
 )
-# What brings a command that many servers are started with.
+# How to install common launchers.
 _INSTALL = {
     "npx": "npx comes with Node.js; install that, or give the full path of npx",
     "node": "install Node.js, or give the full path of node",
@@ -75,7 +74,7 @@ _INSTALL = {
 
 
 def hint_for(error: MCPError) -> str:
-    """What to do about an error, empty if nothing is known."""
+    """The hint for an error; empty if there is none."""
     if "not_passed_on" in error.facts and not error.hint:
         return _not_passed_on(error)
     made = CASES.get(error.case) or next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
@@ -120,22 +119,22 @@ def _exited(error: ServerExitedError) -> str:
         return "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
     if error.stage == "at its start" and is_unreached(error.last_words):
         return how_to_reach(error.server)
-    # The commands keep a server's stderr, of which the message quotes the last line.
+    # The commands keep a log of a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
     if lines > 1 or (lines and not _unsaved()):
         return f"show its whole stderr log with: {to_type('logs', error.server)}"
-    # A server that ends before its first message, and without one of its own, was most often started in a wrong way.
+    # A server that exits before its first message, with an empty stderr, was most likely started incorrectly.
     if error.stage == "at its start":
         return _unsaved() or f"try its command by hand; it is shown with: {to_type('show', error.server)}"
     return _steps(error, "show each step with")
 
 
 def _not_passed_on(error: MCPError) -> str:
-    """How a server gets the settings of the network that the shell has and it does not."""
+    """How to pass the shell's network settings to a server that did not inherit them."""
     names: list[str] = error.facts["not_passed_on"]
     few = names[:MAX_NAMED]
     listed = ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")
-    # Not every variable can be referred to as ${NAME}.
+    # `${NAME}` cannot refer to every variable.
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
     what = "pass it" if len(names) == 1 else "pass them"
@@ -170,7 +169,7 @@ def _distrusted(error: ReadOnlyError) -> str:
 
 
 def _excluded(error: ToolExcludedError) -> str:
-    """How the entry gets the tool too, with all that it has already."""
+    """How to include the tool in the entry's filter without losing the others."""
     from gaia_mcp.toolspec.tool_filter import INCLUDE, is_match
 
     if error.member == INCLUDE:
@@ -190,7 +189,7 @@ def _not_offered(error: ScopeError) -> str:
 
 
 def _steps(error: MCPError, reason: str) -> str:
-    """Send the person to `test-client`, unless that is what runs, or nothing was saved that it could test."""
+    """Suggest `test-client`, unless it is running, or the server is not saved and so cannot be tested by name."""
     if Typed.command == "test-client":
         return "show its stderr with --debug"
     return _unsaved() or f"{reason}: {to_type('test-client', error.server)}"
@@ -209,7 +208,7 @@ def _code_failed(error: AgentError | HandlerError) -> str:
 
 
 def _no_such_program(error: SpawnError) -> str:
-    # It may have been joined to the working folder.
+    # The command's path may have been joined to the working folder.
     names = error.command.split("/")
     for at, name in enumerate(names):
         if re.fullmatch(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+", name):
@@ -218,7 +217,7 @@ def _no_such_program(error: SpawnError) -> str:
 
 
 def _python() -> str:
-    """The usual interpreter as it is called here."""
+    """The name of a Python interpreter on PATH, otherwise the path of this one."""
     from shutil import which
 
     return next((name for name in ("python", "python3") if which(name)), shlex.quote(sys.executable))
@@ -308,7 +307,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     ScopeError: _not_offered,
     ReadOnlyError: lambda _: "call it without --read-only if it may change something",
 }
-# By the `case` of an error.
+# Hints by the `case` of an error.
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg NAME=VALUE",
     "agent-failed": _code_failed,

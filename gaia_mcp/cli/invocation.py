@@ -1,6 +1,6 @@
-"""What a command line asks for with the options that commands share.
+"""The values of the common options of a command line.
 
-Loads nothing of Typer, since a `call` runs without it.
+Does not load Typer, because a `call` runs without it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Invocation(NamedTuple):
-    """The values of the common options, for one run of a command; those that it does not take have their defaults.
-    `after` are the last of its arguments, those after two dashes.
+    """The values of the common options, for one run of a command; options that the command does not take have their
+    defaults. `after` holds the last of its arguments, those after two dashes.
     """
 
     config: Path | None = None
@@ -48,7 +48,7 @@ class Invocation(NamedTuple):
     after: Sequence[str] = ()
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
-        """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
+        """Open the configuration of `--config`, or the default one, with a remark about a project that is not approved.
 
         Raises `ConfigFileError` if `--config` names a file that does not exist, unless it `may_be_new`, and as
         `ConfigStore.locate` does.
@@ -73,8 +73,8 @@ class Invocation(NamedTuple):
         return store
 
     def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:
-        """As `open_store`. If the line begins with a target, or a command is the server, a file that cannot be read is
-        reported as a remark, and its servers are left out: none of them is meant.
+        """As `open_store`. If the line begins with a target, or the server is a command, an unreadable file is only a
+        remark, and its servers are omitted, because the command needs none of them.
         """
         from gaia_mcp.errors import ConfigFileError
 
@@ -92,7 +92,7 @@ class Invocation(NamedTuple):
         return store
 
     def typed(self, words: Sequence[str]) -> ServerWords:
-        """All arguments that may name servers, as they stand before and after two dashes."""
+        """All arguments that may name servers, split at the two dashes."""
         from gaia_mcp.cli.grammar.server_words import ServerWords
 
         return ServerWords.of(words, self.after)
@@ -100,7 +100,7 @@ class Invocation(NamedTuple):
     def server(
         self, *words: str, has_item: bool = True, store: ConfigStore | None = None
     ) -> tuple[ServerEntry, list[str]]:
-        """The server that `words`, all arguments of a command, name, and the others of them.
+        """The server that `words`, all arguments of a command, name, and the remaining words.
 
         Raises as `open_store` and `find_server` do.
         """
@@ -112,7 +112,7 @@ class Invocation(NamedTuple):
         return self.using(entry), rest
 
     def only_server(self, words: Sequence[str], store: ConfigStore | None = None) -> ServerEntry:
-        """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more."""
+        """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more than one."""
         entry, rest = self.server(*words, has_item=False, store=store)
         if rest:
             hint = f"see: {to_type(Typed.command, more='--help')}"
@@ -120,13 +120,15 @@ class Invocation(NamedTuple):
         return entry
 
     def servers(self, store: ConfigStore, typed: ServerWords) -> list[ServerEntry]:
-        """The servers of `store`, and others, that are `typed`. Raises as `find_servers` does."""
+        """The servers that are `typed`, from `store` or as targets. Raises as `find_servers` does."""
         from gaia_mcp.cli.entries.targets import find_servers
 
         return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
 
     def using(self, entry: ServerEntry) -> ServerEntry:
-        """The entry, which the command is about to use. Raises `ScopeError` for one that is not offered to it."""
+        """Check and record that the command uses this entry. Raises `ScopeError` for an entry that is not offered to
+        it.
+        """
         if not entry.is_offered(self.stage, self.agent):
             from gaia_mcp.errors import ScopeError
 
@@ -141,12 +143,12 @@ class Invocation(NamedTuple):
         return entry
 
     def check(self) -> None:
-        """Raises `UsageError` for options that cannot be used together."""
+        """Raises `UsageError` for options that exclude each other."""
         if self.max_chars is not None and self.as_json:
             raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
 
     def destination(self) -> Destination | None:
-        """Where `-o` puts the files of the answer. Raises `UsageError` if nothing can be written there."""
+        """The destination that `-o` names for the files of the result. Raises `UsageError` if it cannot be written."""
         from gaia_mcp.cli.screen.destination import read_destination
 
         if self.output is None and self.output_dir is None:
@@ -154,15 +156,13 @@ class Invocation(NamedTuple):
         return read_destination(self.output, self.output_dir, as_json=self.as_json)
 
     def deadline(self) -> Deadline | None:
-        """The one deadline that `--timeout` sets; it begins now, and all servers share it."""
+        """A deadline from `--timeout` that starts now, and that all servers share."""
         from gaia_mcp.deadline import Deadline
 
         return Deadline(self.timeout) if self.timeout is not None else None
 
     def tell_how_to_keep(self) -> None:
-        """After a success: remark how a server is saved that the command has used without a name, at a terminal
-        alone.
-        """
+        """After a success on a terminal: print a remark on how to save a server that was used without a name."""
         if not Typed.unsaved or self.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
             return
         from gaia_mcp.cli.entries.keeping import how_to_keep
@@ -172,6 +172,6 @@ class Invocation(NamedTuple):
         try:
             taken = ConfigStore.locate(self.config).names()
         except ConfigFileError:
-            return  # It was remarked on, and nothing can be added to it.
+            return  # The error was reported already, and nothing can be added to the file.
         for entry in Typed.unsaved:
             remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")

@@ -1,7 +1,7 @@
-"""Command lines of ours that can be typed as they are printed, and the one that was typed.
+"""Command lines of this program that can be typed as printed, and the line that was typed.
 
-Every hint and remark that advises a line has it from here, so that it names the program as it was called, is about the
-same configuration file, and is quoted where a shell needs that.
+Every hint and remark gets its command lines from here, so that they use the typed program name and the same
+configuration file, and are quoted for a shell.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
-# What `init` writes, unless a name is given.
+# The file that `init` writes by default.
 AGENT_FILE = "agent.py"
-# A longer command line is not repeated.
+# A hint does not repeat a longer command line.
 AGAIN_CHARS = 200
-# Nor is one with these: what follows them may be a token.
+# Nor one with these options: their values may be tokens.
 _SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
 
 
 class Typed:
-    """The command that runs: the program as it was typed, the command's name, the words that it was typed with, the
-    file that its `--config` names, the servers that it uses although no file holds them, and whether it is to save
-    several.
+    """The running command: the program as typed, the command's name and words, the file of its `--config`, the servers
+    in use that are not saved, and whether it adds several servers.
     """
 
     program = "gaia mcp"
@@ -43,28 +42,28 @@ class Typed:
 
     @classmethod
     def enter(cls, words: Sequence[str]) -> None:
-        """The program runs this command line."""
+        """Set the command line that the program runs."""
         cls.words, cls.program = words, _program()
 
     @classmethod
     def begin(cls, command: str, config: Path | None) -> None:
-        """This command begins to run."""
+        """Set the command that is being run."""
         cls.command, cls.config, cls.unsaved, cls.has_several = command, config, [], False
 
     @classmethod
     def uses(cls, entry: ServerEntry) -> None:
-        """The command is about this server."""
+        """Record that the command uses this server."""
         if entry.source is None and entry not in cls.unsaved:
             cls.unsaved.append(entry)
 
     @classmethod
     def is_saved(cls, server: str) -> bool:
-        """Whether a server is in a file, as far as the command uses it."""
+        """Whether a server is saved in a file; true for every server that the command has not recorded as unsaved."""
         return all(entry.name != server for entry in cls.unsaved)
 
 
 def _program() -> str:
-    """The program as it was typed."""
+    """The program's name as typed."""
     name = Path(sys.argv[0]).stem
     if name == "__main__":
         return f"{typeable(sys.executable)} -m gaia_mcp"
@@ -72,9 +71,9 @@ def _program() -> str:
 
 
 def to_type(command: str, *names: str, more: str = "") -> str:
-    """A command line of ours that can be typed as it is, about the same configuration file.
+    """A command line of this program that can be typed as is, for the same configuration file.
 
-    `names` are quoted where a shell needs it, `more` is taken as it is.
+    `names` are quoted for a shell, `more` is used unchanged.
     """
     config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
     programs = [f"-- {name}" for name in names if _is_program(name)]
@@ -83,7 +82,7 @@ def to_type(command: str, *names: str, more: str = "") -> str:
 
 
 def _is_program(name: str) -> bool:
-    """Whether it is a server that is not saved, and a command of one word, which would be taken for a name."""
+    """Whether `name` is a one-word command of an unsaved server, which would be mistaken for a server's name."""
     if not Typed.unsaved or not is_server_name(name):
         return False
     from gaia_mcp.config.command import Command
@@ -93,30 +92,30 @@ def _is_program(name: str) -> bool:
 
 
 def again(what: str, *option: str, server: str = "") -> str:
-    """`what` can be done, and how: with the line that was typed, and one more option. If the line gave several servers,
-    it is about `server` then.
+    """`what`, followed by the typed line with one more option. If the line adds several servers, the new line names
+    `server`.
 
-    Only the option is named if the line is too long to be read, or may hold a secret.
+    Only the option is named if the line is too long to read, or may contain a secret.
     """
     from gaia_mcp.redaction import masked_arguments
 
     _, *words = Typed.words or [""]
     is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
-    # Options do not stand after two dashes.
+    # Options must come before two dashes.
     at = words.index("--") if "--" in words else len(words)
     name = [server] if server and Typed.has_several else []
     line = shlex.join([*words[:1], *name, *words[1:at], *option, *words[at:]])
     if not words or is_secret or len(line) > AGAIN_CHARS:
         named = f"the name {typeable(server)} and " if name else ""
         return f"{what} with {named}{shlex.join(option)}"
-    # What was piped into it is gone.
+    # The input from a pipe was consumed.
     how = f"{what}, with the same input" if "-" in words[:at] else f"{what} with"
     return f"{how}: {Typed.program} {line}"
 
 
 def command_after(word: str) -> str:
-    """`-- COMMAND [ARG...]` of `word` and what was typed after it, as of a command line without quotes; empty if `word`
-    does not look like a program that starts a server. Secrets are masked.
+    """`-- COMMAND [ARG...]` from `word` and the words typed after it, for a command line without quotes; empty if
+    `word` does not look like a program that starts a server. Secrets are masked.
     """
     from shutil import which
 
@@ -126,19 +125,19 @@ def command_after(word: str) -> str:
     if not may_start_server(word) or which(word) is None:
         return ""
     words = list(Typed.words)
-    # The words after these are their own.
+    # For these commands, the words after the server are their own arguments.
     is_whole = word in words and Typed.command not in ("call", "prompt", "read")
     command = masked_arguments(words[words.index(word) :] if is_whole else [word])
     return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
 
 
 def how_to_add() -> str:
-    """How a first server is added."""
+    """How to add a first server."""
     return f"add one with: {to_type('add', more='NAME -- COMMAND')}"
 
 
 def how_to_begin() -> str:
-    """How an example of an agent is written, into a file that does not exist."""
+    """How to write an example of an agent, to a file that does not exist yet."""
     if not Path(AGENT_FILE).exists():
         return to_type("init")
     names = chain(["example.py"], (f"example{number}.py" for number in count(2)))

@@ -1,8 +1,8 @@
 """The options that commands share, declared once.
 
-A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
-`--max-chars` and `--raw` with `-o`, the other ways to answer a server with `--answer`, and `--debug` with every
-command. A command with a parameter `invocation` is given their values.
+A command's module lists its common options in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
+`--max-chars` and `--raw` with `-o`, the other options for answering a server with `--answer`, and `--debug` with every
+command. A command with the parameter `invocation` receives their values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gaia_mcp.cli.completion.file_names import folder_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# More is a slip of the finger: neither a build nor a person waits a day.
+# A larger value is a typing error: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0
 
 
@@ -84,7 +84,7 @@ SAMPLE = _option(
 )  # fmt: skip
 _SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
-# Of a command that takes nothing else; several words are a command after two dashes.
+# For a command that takes nothing else; several words are a command after two dashes.
 OnlyServerArgument = Annotated[list[str], typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=only_server)]
 ServersArgument = Annotated[
     list[str] | None,
@@ -106,7 +106,7 @@ LockFileOption = Annotated[
 ]  # fmt: skip
 
 
-# Options that come with others.
+# Options that are implied by others.
 _WITH = {
     "as_json": (QUIET,),
     "output": (OUTPUT_DIR, MAX_CHARS, RAW),
@@ -115,6 +115,6 @@ _WITH = {
 
 
 def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
-    """`common`, each followed by the options that come with it, and `--debug` at the end."""
+    """`common`, each option followed by those it implies, and `--debug` at the end."""
     implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]

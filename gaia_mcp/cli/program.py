@@ -1,8 +1,8 @@
-"""The program from its first instruction to its last: `gaia`, `gmcp`, `python -m gaia_mcp`.
+"""The entry point of the program: `gaia`, `gmcp`, `python -m gaia_mcp`.
 
-Loading Typer takes longer than most of what a command does. So a TAB is answered without it, and so is a plain `call`,
-whose server starts while what the call needs is loaded; from before that moment on, no way out leaves that server
-running.
+Loading Typer takes longer than most of what a command does. So completion runs without it, and so does a plain `call`,
+whose server starts while the modules for the call are loaded. From before that moment on, the server is stopped however
+the program ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sys
 
 from gaia_mcp.internals import bare_signal
 
-# Type checkers take it for true: what is loaded before `main` is interrupted with a traceback.
+# Type checkers treat it as true. `typing` is not imported for it, because an interrupt before `main` prints a
+# traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the program and exit."""
-    # Until the program listens to signals, Ctrl-C ends it as it ends others, without a traceback of what it is loading.
+    # Until the signal handlers are installed, Ctrl-C has its default action, without a traceback from an import.
     signal = bare_signal()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # What loading makes stays, and the collector would look through it every 700 objects; most commands end before it
-    # would find anything.
+    # Objects made by imports stay alive, and by default the collector would scan them every 700 objects; most commands
+    # end before it would find anything.
     gc.set_threshold(100_000)
     _open_what_was_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
+            # Characters that the terminal's encoding lacks are escaped rather than raising an exception.
             stream.reconfigure(errors="backslashreplace")
     if hasattr(sys.stdin, "reconfigure"):
-        # What is not text is noticed where it is used.
+        # Invalid input is detected where it is used.
         sys.stdin.reconfigure(errors="surrogateescape")
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
@@ -54,7 +55,7 @@ def _complete(words: list[str]) -> NoReturn:
 
         answer(words)
     finally:
-        os._exit(0)  # Whatever went wrong: the line that is being typed stays as it is.
+        os._exit(0)  # On any error, the line being typed stays as it is.
 
 
 def _run_to_its_end(words: list[str]) -> None:
@@ -79,8 +80,8 @@ def _run_to_its_end(words: list[str]) -> None:
 
 
 def _watch_threads(dead: list[BaseException]) -> None:
-    """End the program, as SIGTERM does, when a thread dies of a shortage: others would wait for what it was to do. Its
-    error is reported, and added to `dead`.
+    """End the program, as SIGTERM does, when a thread dies of a resource shortage, because other threads may wait for
+    it. The error is reported, and added to `dead`.
     """
     import signal
     import threading
@@ -112,22 +113,22 @@ def _run(words: list[str]) -> int:
 
 
 def _leave(status: int) -> None:
-    """Exit at once: threads that wait for a server's last words have nothing more to do."""
-    # After a signal the answer is no longer wanted, and who does not read it must not keep us.
+    """Exit at once, without joining threads that still wait for a server's output."""
+    # After a signal the result is not wanted any more, and a blocked reader of stdout must not delay the exit.
     for stream in (sys.stderr,) if status > 128 else (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
-            continue  # It has no reader any more.
+            continue  # The stream's reader is closed.
     os._exit(status)
 
 
 def _open_what_was_closed() -> None:
-    """What our caller has closed has nothing to read from now on, and takes no answer, but takes remarks; else the next
-    pipe would take its number.
+    """Open the standard streams that the caller closed: stdin at its end, stdout so that writing fails, stderr so that
+    it discards. Otherwise the next pipe would get one of their descriptors.
     """
-    # A stdout that can only be read: what is written to it fails, as it would if it were closed.
+    # stdout is opened for reading only, so that writing fails as it would on a closed descriptor.
     for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            # In this order each gets its own number, the lowest that is free.
+            # In this order each gets its own number, the lowest free descriptor.
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))

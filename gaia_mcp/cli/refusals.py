@@ -1,4 +1,4 @@
-"""What to type next after a server has answered with a JSON-RPC error, or has ended: what its own words advise."""
+"""The hint after a server answered with a JSON-RPC error, or exited: derived from the server's own message."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from gaia_mcp.toolspec.schema import properties_of
 if TYPE_CHECKING:
     from gaia_mcp.errors import PeerError
 
-# The option for a token of the user's own.
+# The option that sets a token of the user's own.
 NEW_HEADER = "--header 'Authorization: Bearer ${TOKEN}'"
-# What servers say that have no place, or no store, for the moment.
+# The end of the message of a server that is at its limit, or whose store is unavailable.
 AGAIN = "repeat this later"
-# Of variables that may be missing; more would bury what to type.
+# The number of missing variables that a hint names; more would hide the command to type.
 MAX_VARIABLES = 3
-# So much of a message is read, and so much around a name.
+# The limits for the part of a message that is searched, and for the text around a name.
 READ_CHARS, NEAR_CHARS = 2000, 80
-# Requests for one thing of many. These codes mean that the server does not have it.
+# Requests for a single item. With these error codes, the server does not have it.
 _FOR_ONE = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 _NOT_THERE = (INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND)
 
-# Commands that can answer a server's requests for a message of a model.
+# Commands that can answer a server's sampling requests.
 _ANSWERING = ("call", "prompt", "read", "test-client")
 
 _NAME = r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b"
-# The names of errors, which are written in the same way.
+# Names of errors, which have the same form as names of variables.
 _ERROR = (
     r"(?:ERR|INVALID|MISSING|EXPIRED|UNKNOWN|BAD|NO|UNABLE|CERT)_\w+"
     r"|\w+_(?:ERR|ERROR|FAILED|FAILURE|FOUND|DENIED|EXCEEDED|EXPIRED|INVALID|REQUIRED|EXCEPTION|CHAIN|SIGNATURE)"
 )
-# What only a setting is called.
+# Names that only variables have.
 _SETTING = r"\w+_(?:TOKEN|KEY|SECRET|PASSWORD|PASS|URL|URI|ID|HOST|USER|USERNAME|EMAIL|PATH|DIR|PAT|DSN)"
-# A connection that a server could not open, in the words of Node.js, Python, Go, curl and those who quote them.
+# A connection that a server could not open, as reported by Node.js, Python, Go, curl and programs that quote them.
 _UNREACHED = (
     r"(?i)\bfetch failed\b|\bgetaddrinfo\b|\bname resolution\b|\b(?:host(?:name)?|domain) not found\b"
     r"|\bno such host\b|\bcould not resolve host\b|\bmax retries exceeded\b"
@@ -53,16 +53,17 @@ _UNREACHED = (
     r"|\bE(?:NOTFOUND|AI_AGAIN|CONN(?:REFUSED|RESET))\b|\bcertificate verif|\bself[- ]signed certificate\b"
 )
 
-# A sampling request that we have refused, in our words, and a client that declares no sampling, in those of servers.
+# A sampling request that this client refused, in our words, or a client without the sampling capability, in the words
+# of servers.
 _UNSAMPLED = (
     r"sampling/createMessage"
     r"|(?i:\bsampling\b.{0,40}\b(?:support|capabilit|available|enabled)|\b(?:support|capabilit)\w*\b.{0,40}\bsampling\b)"
 )
-# A server that asks by requests of its own alone, which a newer revision does not have; in the words of FastMCP.
+# A server that uses only server-initiated requests, which newer revisions do not have; as reported by FastMCP.
 _ASKS_BEFORE = r"server-initiated requests (?:is|are) unavailable on (\d{4}-\d\d-\d\d) connections"
-# The text of a result that stands for an exception of a tool's code: its class, and its message if it has one.
+# The text of a tool result for an exception: its class, and its message if it has one.
 _RAISED = r"[A-Z]\w*(?:Error|Exception)(?:: |$)"
-# Words that make any name one of a variable: those before it, and those behind it.
+# Words that mark a name as a variable, before it and after it.
 _BEFORE = (
     r"(?i:\b(?:set|export|provide|specify|define|configure|missing|requires?|KeyError)\b"
     r"(?: (?:the|an?|your|required|following|env|environment|variables?|vars?))*)\W*$"
@@ -74,7 +75,9 @@ _BEHIND = (
 
 
 def missing_variables(text: str) -> list[str]:
-    """The environment variables that a server asks for in `text`, as far as can be seen; empty if it names none."""
+    """The environment variables that a server asks for in `text`, as far as they can be recognized; empty if there are
+    none.
+    """
     found: dict[str, None] = {}
     text = text[:READ_CHARS]
     for match in re.finditer(_NAME, text):
@@ -88,9 +91,9 @@ def missing_variables(text: str) -> list[str]:
 
 
 def how_to_set(names: list[str], server: str) -> str:
-    """How `server` gets these variables."""
+    """How to set these variables for `server`."""
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    # One that is set here is referred to, and not repeated.
+    # A variable that is set in this environment is referred to, so that its value is not printed.
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
     what = "set it" if len(names) == 1 else "set them"
     if Typed.command in ("add", "edit"):
@@ -103,7 +106,7 @@ def how_to_set(names: list[str], server: str) -> str:
 
 
 def after_error(error: PeerError) -> str:
-    """What to type after a JSON-RPC error."""
+    """The hint after a JSON-RPC error."""
     if urls := required_urls(error.code, error.data):
         from gaia_mcp.cli.calls.addresses import is_site, to_open
 
@@ -112,13 +115,13 @@ def after_error(error: PeerError) -> str:
     if names := missing_variables(error.text):
         return how_to_set(names, error.server)
     if scopes := required_scopes(error.code, error.data):
-        # A login would have asked for them: the token is one of the entry's own.
+        # A login would have requested these scopes, so the token comes from the entry.
         token = f"use a token with {' '.join(scopes)}"
         return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
     if needed := _needed_sampling(error):
-        # What a program is given, and what it writes, is text.
+        # The sampling program's input and output are only text.
         return "it needs a client that supports sampling with tools or context"
     if _may_sample() and (needed is not None or _lacks_sampling(error.text)):
         return _how_to_sample()
@@ -139,8 +142,8 @@ def after_error(error: PeerError) -> str:
 
 
 def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False) -> str:
-    """What to type after a tool whose input has this `schema` reported a failure, and `said` that. `is_agent`: its code
-    runs in a process of ours, which prints tracebacks with `--debug`.
+    """The hint after a tool with the input `schema` failed with the text `said`. `is_agent`: the tool's code runs in a
+    child process of ours, which prints tracebacks with `--debug`.
     """
     parameters = properties_of(schema)
     named = {name.upper() for name in parameters}
@@ -164,17 +167,19 @@ def _how_to_be_asked(server: str, newer: str) -> str:
 
 
 def _may_sample() -> bool:
-    """Whether the command can answer sampling requests, and was not told to."""
+    """Whether the command can answer sampling requests, but `--sample` is not given."""
     return Typed.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in Typed.words)
 
 
 def _lacks_sampling(text: str) -> bool:
-    """Whether a server says in `text` that it could not have a model sampled."""
+    """Whether a server reports in `text` that the client does not support sampling."""
     return re.search(_UNSAMPLED, text[:READ_CHARS]) is not None
 
 
 def _needed_sampling(error: PeerError) -> dict[str, Any] | None:
-    """What sampling a server needs beyond the plain kind, empty for that one; None if it needs something else."""
+    """The sampling capability that a server requires, empty for sampling without extensions; None if it requires
+    another capability.
+    """
     if error.code != MISSING_CAPABILITY or not isinstance(error.data, dict):
         return None
     required = error.data.get("requiredCapabilities")
@@ -187,12 +192,12 @@ def _how_to_sample() -> str:
 
 
 def is_unreached(text: str) -> bool:
-    """Whether a server says in `text` that it could not open a connection of its own."""
+    """Whether a server reports in `text` that it could not open a network connection."""
     return re.search(_UNREACHED, text[:READ_CHARS]) is not None
 
 
 def how_to_reach(server: str) -> str:
-    """What to do where a server could not open a connection of its own."""
+    """The hint for a server that could not open a network connection."""
     what = "the server could not open a network connection"
     if Typed.command in ("add", "edit"):
         return f"{what}; {again('save it as it is', '--no-check')}"

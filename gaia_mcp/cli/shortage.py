@@ -1,7 +1,7 @@
-"""When the system has no more of something for us: memory, files to be open at once, threads, processes.
+"""Shortages of system resources: memory, open files, threads, processes.
 
-Whatever was being done then fails, in any place and in many ways. Loaded with the program, so that nothing has to be
-loaded when there is no memory or no descriptor left for it.
+With a shortage, operations fail anywhere and in many ways. This module is loaded at the start, so that nothing must be
+loaded when no memory or descriptor is left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Shortage(NamedTuple):
-    """What there is no more of, in two lines."""
+    """The resource that is exhausted, as an error message and a hint."""
 
     message: str
     hint: str
@@ -24,7 +24,7 @@ FILES = Shortage("too many open files", "raise the limit: ulimit -n 1024")
 THREADS = Shortage("no more threads or processes can be started", "end other programs, or raise the limit: ulimit -u")
 
 _BY_NUMBER = {errno.ENOMEM: MEMORY, errno.EMFILE: FILES, errno.ENFILE: FILES}
-# An extension module that cannot be loaded, and a thread that cannot be started, give only a text as their reason.
+# Failures to load an extension module and to start a thread have only a text as their reason.
 _BY_TEXT = {
     os.strerror(errno.ENOMEM): MEMORY,
     "failed to map segment": MEMORY,
@@ -32,12 +32,12 @@ _BY_TEXT = {
     os.strerror(errno.EMFILE): FILES,
     os.strerror(errno.ENFILE): FILES,
     "can't start new thread": THREADS,
-    os.strerror(errno.EAGAIN): THREADS,  # a process that cannot be made
+    os.strerror(errno.EAGAIN): THREADS,  # a process that cannot be started
 }
 
 
 def shortage_in(error: BaseException) -> Shortage | None:
-    """What there is no more of, if that is what the error, or the one before it, is about."""
+    """The shortage that `error`, or an exception in its context, reports; None if there is none."""
     found: Shortage | None = None
     if isinstance(error, MemoryError):
         found = MEMORY
@@ -49,12 +49,12 @@ def shortage_in(error: BaseException) -> Shortage | None:
 
 
 def shortage_told(text: str) -> Shortage | None:
-    """What there is no more of, if a text tells that."""
+    """The shortage that a text reports; None if there is none."""
     return next((shortage for told, shortage in _BY_TEXT.items() if told in text), None)
 
 
 def last_words(error: BaseException) -> None:
-    """Report what no part of the program has reported, in two lines, written without any of it."""
+    """Report in two lines an exception that no other module could report. Uses none of them."""
     shortage = shortage_in(error)
     message = shortage.message if shortage is not None else f"{type(error).__name__}: {error}"
     hint = shortage.hint if shortage is not None else "this is a bug in gaia mcp; please report it with --debug"
@@ -65,4 +65,4 @@ def last_words(error: BaseException) -> None:
     try:
         os.write(2, f"error: {message}\nhint: {hint}\n".encode("utf-8", "backslashreplace"))
     except OSError:
-        return  # It has no reader; the exit code is still right.
+        return  # stderr has no reader; the exit code is not affected.

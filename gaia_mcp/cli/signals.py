@@ -1,4 +1,4 @@
-"""Signals that end us become exceptions, so that everything that was started is stopped on the way out."""
+"""Converts signals that end the program to exceptions, so that everything that was started is stopped."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-# Stopping servers takes two or three seconds, on a busy machine more; another signal would interrupt it, and leave some
-# of them running. After this time it counts again, in case an agent's code has swallowed the first.
+# Stopping servers takes two or three seconds, on a busy machine more; a second signal would interrupt that, and leave
+# some of them running. After this time a signal counts again, in case an agent's code has swallowed the first
+# exception.
 STOPPING_SECONDS = 10.0
-# A signal that is not handled by then has come at a bad moment. Too short for a person to notice.
+# A signal that was not handled by then is sent again. Too short for a person to notice.
 NOTICED_SECONDS = 0.05
 
 # The signals that end a program; not every system has all of them.
@@ -24,7 +25,7 @@ _ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 class Terminated(BaseException):
-    """The program was asked to end by SIGTERM, SIGHUP or SIGQUIT. Ctrl-C raises Python's `KeyboardInterrupt`."""
+    """SIGTERM, SIGHUP or SIGQUIT was received. Ctrl-C raises Python's `KeyboardInterrupt`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,8 +33,8 @@ class Terminated(BaseException):
 
 
 def listen_to_signals() -> None:
-    """Raise in the main thread when Ctrl-C, SIGTERM, SIGHUP or SIGQUIT comes, once for all that come while servers are
-    being stopped. A signal that has a handler already keeps it.
+    """Raise an exception in the main thread at Ctrl-C, SIGTERM, SIGHUP or SIGQUIT, but only once while servers are
+    being stopped. A signal that already has a handler keeps it.
     """
     listener = _Listener()
     ours = []
@@ -44,17 +45,17 @@ def listen_to_signals() -> None:
                 signal.signal(number, listener.end)
                 ours.append(number)
     except ValueError:
-        return  # Not the main thread: the embedding program decides about signals.
+        return  # Not the main thread: the embedding program handles signals.
     if ours:
         listener.insist()
 
 
 class _Listener:
-    """Makes sure that a signal ends the program, even one that comes at a bad moment.
+    """Ensures that a signal ends the program, even if it is received at an unfortunate moment.
 
-    Python runs the handler of a signal between two of its own steps. One that comes just as the main thread goes to
-    wait for something would be noticed only after that; and what the handler raises in a callback of the interpreter's,
-    as every import has some, goes nowhere. Both are sent again.
+    Python runs signal handlers between bytecode instructions. A signal received just before the main thread blocks
+    would be handled only after that; and an exception raised by the handler within a callback of the interpreter, as in
+    every import, is ignored. In both cases the signal is sent again.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class _Listener:
         self._reader = self._writer = -1
 
     def end(self, number: int, _frame: FrameType | None) -> None:
-        """The handler."""
+        """The signal handler."""
         self._noticed = now = time.monotonic()
         if now < self._ended + STOPPING_SECONDS:
             return
@@ -72,19 +73,19 @@ class _Listener:
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
     def insist(self) -> None:
-        """Start a thread that sends a signal again if it goes unnoticed."""
+        """Start a thread that sends a signal again if it was not handled."""
         self._reader, self._writer = os.pipe()
         sys.unraisablehook = self._swallowed
         threading.Thread(target=self._watch, name="signals", daemon=True).start()
-        if os.name != "nt":  # There, nothing interrupts the main thread while it waits.
+        if os.name != "nt":  # On Windows nothing interrupts the main thread while it waits.
             os.set_blocking(self._writer, False)
-            # Written to the moment that a signal comes, in whichever thread.
+            # Python writes the number there as soon as a signal is received, in any thread.
             if (others := signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)) != -1:
                 signal.set_wakeup_fd(others)
             os.register_at_fork(after_in_child=self._let_go)
 
     def _let_go(self) -> None:
-        """Restore the handlers in a process that an agent's code has forked: its signals are its own."""
+        """Restore the handlers in a process that an agent's code has forked."""
         if (others := signal.set_wakeup_fd(-1)) not in (-1, self._writer):
             signal.set_wakeup_fd(others)
         if sys.unraisablehook == self._swallowed:
@@ -107,13 +108,13 @@ class _Listener:
             (number,) = os.read(self._reader, 1)
             came = time.monotonic()
             time.sleep(NOTICED_SECONDS)
-            # Another handler may be set by now, and every handled signal arrives here.
+            # Every handled signal arrives here, and another handler may have been set in the meantime.
             if self._noticed < came - NOTICED_SECONDS and signal.getsignal(number) == self.end:
                 send_to_main(number)
 
 
 def send_to_main(number: int) -> None:
-    """Send a signal to the main thread, which wakes it up."""
+    """Send a signal to the main thread, which interrupts a blocking call."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:

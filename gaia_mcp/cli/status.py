@@ -1,4 +1,4 @@
-"""Exit codes, and which error ends in which. The manual prints this enum."""
+"""Exit codes, and the errors that they stand for. The manual prints this enum."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class UsageError(MCPError, kind="usage"):
 
 def status_of(error: MCPError) -> ExitStatus:
     """The exit code for an error."""
-    # Nothing is loaded for an error of no class of its own: it may be about the lack of memory.
+    # Nothing is imported for a plain `MCPError`, because it may report a lack of memory.
     if type(error) is MCPError:
         return ExitStatus.FAILURE
     from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, ProtocolError, RefusedError, ToolError
@@ -57,7 +57,7 @@ def status_of(error: MCPError) -> ExitStatus:
         (ConfigError, ExitStatus.CONFIG),
         (ConnectError, ExitStatus.CONNECTION),
         (DeadlineError, ExitStatus.TIMEOUT),
-        # Before the errors of the protocol: a resource that does not exist is both.
+        # Before `ProtocolError`: an unknown resource is both.
         (ToolError, ExitStatus.TOOL),
         (ProtocolError, ExitStatus.PROTOCOL),
         (RefusedError, ExitStatus.REFUSED),

@@ -1,4 +1,4 @@
-"""What `init` writes: an agent or a handler with one tool, which runs as it is."""
+"""The files that `init` writes: an agent or a handler with one tool, which runs without changes."""
 
 from __future__ import annotations
 
@@ -70,28 +70,28 @@ class {name}(MCPHandler):
 
 
 class Template(NamedTuple):
-    """A kind of file: how it is called without a name, its text, and how a class in it is called."""
+    """A kind of file: its default name, its text, and the names of its class."""
 
     file: str
     text: str
-    # Ends the name of a file that was given without `.py`.
+    # Added to the name of a file that was given without `.py`.
     suffix: str
-    # The names of classes: where a file's name makes none, and those that the text imports.
+    # The class name if the file's name yields none, and the names that the text imports.
     default: str
     taken: tuple[str, ...]
 
     def path(self, given: Path) -> Path:
-        """The file that is written for a path that ends in `.py` or in nothing."""
+        """The path of the file to write; `given` ends in `.py` or has no suffix."""
         if given.suffix or given.stem.endswith(self.suffix):
             return given.with_suffix(".py")
         return given.with_name(f"{given.name}{self.suffix}.py")
 
     def content(self, path: Path) -> bytes:
-        """The content of this file."""
+        """The content of the file `path`."""
         return self.text.format(name=self._class_name(path.stem)).encode()
 
     def _class_name(self, stem: str) -> str:
-        """`my_notes` as `MyNotes`, and `cost` as `CostHandler`; a name of its own where the file's makes none."""
+        """`MyNotes` for `my_notes`, `CostHandler` for `cost`; the default if the file name yields no valid name."""
         ending = self.suffix.strip("_").capitalize()
         words = [word for word in re.split(r"[^A-Za-z0-9]+", stem.removesuffix(self.suffix)) if word]
         name = "".join(word[:1].upper() + word[1:] for word in words) + ending
@@ -104,5 +104,5 @@ HANDLER = Template("example_handler.py", _HANDLER, HANDLER_SUFFIX, "MyHandler", 
 
 
 def server_name(path: Path) -> str:
-    """A name for the server that the file is saved as."""
+    """A name for the server of this file."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", handler_name(path.stem)).strip("-.") or "agent"

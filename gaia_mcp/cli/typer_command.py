@@ -1,4 +1,4 @@
-"""From a command's function to one that Typer makes a command of: with the common options, and guarded."""
+"""Converts a command's function to one for Typer: adds the common options, and handles exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotati
 def guarded(
     command: Callable[..., int | None], name: str = "", common: Sequence[inspect.Parameter] = ()
 ) -> Callable[..., None]:
-    """`command`, called `name` on the command line, with the `common` options and with every way out of it covered."""
+    """`command` as a function for Typer, under `name`, with the `common` options and with every exception handled."""
     signature = inspect.signature(command, eval_str=True)
     own, shared = dict(signature.parameters), with_implied(common)
     wants_invocation = own.pop("invocation", None) is not None
@@ -43,6 +43,6 @@ def guarded(
         if status := status_of_run(name, invocation, lambda: command(**options), passed):
             raise typer.Exit(status)
 
-    # What Typer makes the command line of.
+    # Typer derives the command line from this signature.
     run.__signature__ = signature.replace(parameters=[*own.values(), *shared, *by_typer])  # type: ignore[attr-defined]
     return run

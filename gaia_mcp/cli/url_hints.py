@@ -1,4 +1,4 @@
-"""What to type after a server behind a URL could not be reached, or has refused with a status of HTTP."""
+"""The hint after a remote server could not be reached, or answered with an HTTP error status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def after_status(error: StatusError) -> str:
-    """What to do about a server that refuses."""
+    """The hint for an HTTP status."""
     if error.status in (404, 405, 410) or 300 <= error.status < 400:
         return _another_path(error)
     if error.status in (429, 503):
@@ -25,7 +25,7 @@ def after_status(error: StatusError) -> str:
 
 def _check_url(error: MCPError) -> str:
     if Typed.command in ("add", "edit"):
-        # What has failed is not saved yet.
+        # A server that could not be reached was not saved.
         return again("check its URL, or save it anyway", "--no-check")
     return f"check its URL: {to_type('show', error.server)}" if Typed.is_saved(error.server) else "check its URL"
 
@@ -53,7 +53,7 @@ def _other_transport(error: MCPError) -> str:
     return f"{found}; detect it with: {to_type('edit', error.server, more='--unset type')}"
 
 
-# By the case of the error.
+# Hints by the `case` of an error.
 URL_CASES: dict[str, Callable[[MCPError], str]] = {
     "not-http": _other_transport,
     "not-sse": _other_transport,

@@ -1,6 +1,6 @@
-"""Words for commands that people know from other programs: aliases, which are the command, and words that suggest one.
+"""Aliases of commands, and words from other programs for which a command is suggested.
 
-No command runs here, so the `--config` among their words is read here.
+No command runs here, so the `--config` on the line is parsed here.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import near_misses
 
-# In no help page and at no TAB, where each command stands once.
+# Neither in help nor in completion, where each command is listed once.
 ALIASES = {"get": "show", "ls": "list", "rm": "remove", "test": "test-client"}
 
-# A command that is meant, with what follows it where nothing was typed. What was typed takes the place of that.
+# The command to suggest, and its default arguments, which are replaced by those that were typed.
 _MEANT = {
     "add-json": ("add", "NAME JSON"),
     "approve": ("trust", "FOLDER"),
@@ -50,7 +50,7 @@ _RENAME = ("mv", "rename")
 
 
 def without_words(args: Sequence[str]) -> list[str]:
-    """The words of a group of commands, with the options that its `help [COMMAND]` and `version` stand for."""
+    """The arguments of a group of commands, with `help [COMMAND]` and `version` replaced by the equivalent options."""
     match args:
         case ["help", command, *rest]:
             return [command, "--help", *rest]
@@ -60,7 +60,7 @@ def without_words(args: Sequence[str]) -> list[str]:
 
 
 def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
-    """What to type instead of `word`, which is none of `commands`, before the words `rest`; empty if unknown."""
+    """The command line to suggest instead of the unknown `word`, followed by `rest`; empty if there is none."""
     rest = _without_config(rest)
     if word in _STATUS:
         return to_type("list", more="--check")
@@ -74,7 +74,7 @@ def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
 
 
 def _without_config(rest: Sequence[str]) -> list[str]:
-    """`rest` without its `--config`, which the line to type has in its place."""
+    """`rest` without its `--config`, which the suggested line contains already."""
     found: list[str] = []
     waiting = list(rest)
     while waiting and (word := waiting.pop(0)) != "--":

@@ -1,1 +1,1 @@
-"""What a call needs beside its session: the plan of it, its arguments, the person who answers its server."""
+"""What a call needs in addition to its session: its plan, its arguments, and answers to the server's requests."""

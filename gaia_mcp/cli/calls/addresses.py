@@ -1,6 +1,6 @@
-"""The URL of a question, as a person must see it before opening it: whole, on one line, and with the host made clear.
+"""The URL of an elicitation, as a person must see it before opening it: complete, on one line, and with a clear host.
 
-Nothing of it is ever fetched here.
+This module never fetches a URL.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from urllib.parse import quote, urlsplit
 
 
 def address_lines(url: str) -> list[str]:
-    """The lines that show `url`."""
+    """The lines that display `url`."""
     return [whole(url), f"({_host_in_words(url)}; enter nothing there that you would not give to this site)"]
 
 
 def to_open(url: str) -> str:
-    """`url` within a sentence: with its host where a reader might take another one for it."""
+    """`url` for use within a sentence, followed by its host where a reader could mistake the host."""
     host = host_of(url)
     is_plain = host.isascii() and url.lower().startswith((f"https://{host}", f"http://{host}"))
     return whole(url) if is_plain else f"{whole(url)} ({_host_in_words(url)})"
 
 
 def is_site(url: str) -> bool:
-    """Whether a browser finds a site there, and does not run or read what the URL itself says."""
+    """Whether `url` is an HTTP or HTTPS URL with a host, and not one that a browser would execute or display itself."""
     return url.lower().startswith(("https://", "http://")) and bool(host_of(url))
 
 
 def whole(url: str) -> str:
-    """`url` on one line, not shortened: each character that cannot be seen is percent-encoded, as a URL requires."""
+    """`url` on one line, in full: each unprintable character is percent-encoded, as a URL requires."""
     return "".join(letter if letter.isprintable() and letter != " " else _encoded(letter) for letter in url)
 
 
@@ -44,7 +44,7 @@ def _host_in_words(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host that a browser would go to, which drops control characters and takes a backslash for a slash."""
+    """The host that a browser would connect to. Browsers drop control characters and treat a backslash as a slash."""
     kept = "".join(letter for letter in url.strip() if letter.isprintable()).replace("\\", "/")
     try:
         return urlsplit(kept).hostname or ""
@@ -53,7 +53,7 @@ def host_of(url: str) -> str:
 
 
 def _in_ascii(host: str) -> str:
-    """The name by which a host is looked up. Letters of two alphabets that look alike differ in it."""
-    # Not by Python's codec, which follows the rules of 2003 and makes another host of some names.
+    """The host's name in ASCII, as DNS looks it up. It differs for look-alike letters of two alphabets."""
+    # Python's codec follows IDNA 2003, which maps some names to a different host.
     labels = unicodedata.normalize("NFKC", host).lower().replace("\u3002", ".").split(".")
     return ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}" for label in labels)

@@ -1,4 +1,4 @@
-"""What a command answers a server with: `--answer`, `--answers`, `--decline`, `--root` and `--sample`."""
+"""How a command answers a server's requests: `--answer`, `--answers`, `--decline`, `--root` and `--sample`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Answering:
-    """The answers of a script, the folders that are offered as roots, and the program that answers sampling requests.
-    With `declines` no person is asked.
+    """The given answers, the folders offered as roots, and the program that answers sampling requests. With `declines`
+    no person is asked.
 
-    In a `with`, after which no such program runs; a remark tells then which answers were not used.
+    A context manager: on exit it stops the sampling program, and prints a remark about answers that were not used.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Answering:
 
     @classmethod
     def of(cls, invocation: Invocation) -> Self:
-        """What the options of a command mean. Raises `UsageError`, and `ConfigFileError` for an unknown home folder."""
+        """Read the options of a command. Raises `UsageError`, and `ConfigFileError` for an unknown home folder."""
         sampler = None
         if invocation.sample is not None:
             sampler = _sampler(invocation.sample, invocation.timeout)
@@ -52,8 +52,8 @@ class Answering:
         )
 
     def answerers(self, server: str, waiting: Waiting, *, attended: bool = True) -> Answerers:
-        """What answers the requests of `server`. Unless `attended`, no person is asked, and without any answer of a
-        script the questions are declined.
+        """The answerers for requests of `server`. Unless `attended`, no person is asked, and without any given answers
+        elicitations are declined.
         """
         from gaia_mcp.session.session import Answerers
 
@@ -61,7 +61,7 @@ class Answering:
         declines = self._declines or not (attended or self._answers.are_given)
 
         def elicit(params: dict[str, Any]) -> dict[str, Any]:
-            # Only now: most tools ask nothing.
+            # Imported late: most tools never elicit.
             from gaia_mcp.cli.calls.elicitation import answered
 
             return answered(server, params, waiting, self._answers, declines=declines, attended=attended)

@@ -1,4 +1,4 @@
-"""The answers of a script to the questions of a server: `--answer` and `--answers`. No person is asked here."""
+"""Answers to elicitations from the command line: `--answer` and `--answers`. No person is asked here."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gaia_mcp.toolspec.schema import default_of, properties_of, required_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# A tool that asks until it gets another answer would not end: a script always gives the same.
+# A tool that asks until it gets a different answer would never end, because the given answers do not change.
 MAX_ANSWERED = 100
 HOW_TO_ANSWER = "write --answer key=value or --answer key:=JSON"
 HOW_TO_LIST = "--answers takes a JSON object, a file with one, or - for stdin"
-# What the answer to a question about a URL may be.
+# The possible answers to an elicitation in URL mode.
 ACTIONS = ("accept", "decline", "cancel")
 
 
 class Answers:
-    """Values by the name of a field, and for a question about a URL an action by the host of the URL.
+    """Values by field name and, for elicitations in URL mode, actions by host.
 
-    `assignments` replace the members of `base`. They remember which of them were used.
+    `assignments` override the members of `base`. The object records which assignments were used.
     """
 
     def __init__(self, assignments: Sequence[Assignment] = (), base: Mapping[str, Any] | None = None) -> None:
@@ -36,14 +36,14 @@ class Answers:
         self._answered = 0
 
     def content(self, schema: Any) -> dict[str, Any]:
-        """The values of the fields of a form that were given, in the types of `schema`. Raises `UsageError`."""
+        """The given values for the fields of a form, converted to the types of `schema`. Raises `UsageError`."""
         known = properties_of(schema)
         self._asked.update(dict.fromkeys(known))
         base = {key: value for key, value in self._base.items() if key in known}
         return typed([one for one in self._assignments if one.key in known], schema, base)
 
     def action(self, host: str) -> str | None:
-        """The answer to a question about a URL on this host, None without one. Raises `UsageError` for another word."""
+        """The given action for a URL on this host; None if there is none. Raises `UsageError` for an invalid action."""
         self._asked[host] = None
         given: Any = self._base.get(host)
         for one in self._assignments:
@@ -56,12 +56,12 @@ class Answers:
         return str(given)
 
     def count(self) -> bool:
-        """Note that a question has been answered; whether that was not too often."""
+        """Count an answered elicitation. Returns False once there are too many."""
         self._answered += 1
         return self._answered <= MAX_ANSWERED
 
     def unused(self) -> str:
-        """A remark about the keys of `--answer` that no question had; empty if there are none."""
+        """A remark about the keys of `--answer` that no elicitation used; empty if all were used."""
         unused = [key for key in dict.fromkeys(one.key for one in self._assignments) if key not in self._asked]
         if not unused:
             return ""
@@ -83,13 +83,13 @@ def read_answers(words: Sequence[str], listed: str | None) -> Answers:
 
 
 def with_defaults(content: Mapping[str, Any], schema: Any) -> dict[str, Any]:
-    """`content`, and the default of each other field that has one."""
+    """`content`, completed with the defaults of the other fields."""
     defaults = {key: default_of(field, schema) for key, field in properties_of(schema).items()}
     return {**{key: value for key, value in defaults.items() if value is not None}, **content}
 
 
 def missing_in(content: Mapping[str, Any], schema: Any) -> list[str]:
-    """The fields that a form requires, and that have no value."""
+    """The required fields of a form that have no value."""
     return [key for key in required_of(schema) if key not in content]
 
 

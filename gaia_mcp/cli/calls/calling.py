@@ -1,4 +1,4 @@
-"""What `gaia mcp call` does, whichever parser has read its line. Loads nothing of Typer."""
+"""The implementation of `gaia mcp call`, independent of the parser that read the command line. Does not load Typer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def make_call(
     read_only: bool = False,
     prestarted: Prestarted | None = None,
 ) -> ExitStatus:
-    """Call the tool that `words` name, print its result, and return the exit code. `prestarted` is used as its server
+    """Call the tool that `words` name, print its result, and return the exit code. `prestarted` is used as the server
     if it was started for the same entry.
 
-    Raises whatever the call fails with.
+    Raises any error of the call.
     """
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import planned
@@ -56,7 +56,7 @@ def make_call(
 
         check_terminal()
 
-    # Everything above needs nothing but files: a mistake there must not cost a start.
+    # Everything above needs only files, so that a mistake there is reported before a server starts.
     if plan.words or plan.base:
         load_validator()
     with (
@@ -81,7 +81,7 @@ def make_call(
         result = called(session, tool, arguments, view.progressed)
         view.hide()
         check_structure(server, tool, result, deadline)
-        # Before the server is stopped: the answer need not wait for that.
+        # Printed before the server is stopped: the result need not wait for that.
 
         def hint_for(said: str) -> str:
             from gaia_mcp.cli.refusals import after_failure

@@ -1,7 +1,7 @@
-"""A `call` without Typer, which takes longer to load than all that the call itself needs.
+"""A `call` without Typer, which takes longer to load than everything that the call itself needs.
 
-Its line is parsed with the table of options that is made of the Typer command (`cli/grammar`). What is wrong with a
-line, and everything that is not plain, is left to Typer.
+The line is parsed with the table of options generated from the Typer command (`cli/grammar`). Typer handles invalid
+lines and all lines that are not plain.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.grammar.parsing import ParsedLine
 
-# With other parameters the line goes to Typer: `--debug`; `--interactive`, which needs a terminal; and `--locked` and
-# `--lock-file`, because a server whose tools are not approved is not even started.
+# A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
+# `--lock-file`, because a server whose tools are not approved must not be started.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
     "timeout", "quiet", "answer", "answers", "decline", "root", "sample",
@@ -33,7 +33,7 @@ def run_if_plain(words: Sequence[str]) -> int | None:
 
 
 def call_of(words: Sequence[str]) -> ParsedLine | None:
-    """The `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
+    """The `call` in the command line `words`; None if Typer must report an error in it or parse it."""
     line = parse_line(with_group(words))
     if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
         return None
@@ -46,10 +46,10 @@ def _run(line: ParsedLine, words: list[str]) -> int:
     from gaia_mcp.cli.calls.prestart import prestarted_for
 
     Typed.enter(words)
-    # The built-in hub is about the servers of this file.
+    # The built-in hub serves the servers of this configuration file.
     Typed.begin("call", Path(line.values["config"]) if "config" in line.values else None)
     with prestarted_for(line) as server:
-        # Only now: the server starts meanwhile.
+        # Imported late, while the server is starting.
         from gaia_mcp.cli.calls.calling import make_call
         from gaia_mcp.cli.guard import status_of_run
         from gaia_mcp.cli.invocation import Invocation

@@ -1,4 +1,6 @@
-"""Elicitation: the questions of a server, answered by a script, or by a person on the terminal; else the call ends."""
+"""Elicitation: a server's questions, answered by given answers or by a person on the terminal; otherwise the call
+fails.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ def answered(
     declines: bool = False,
     attended: bool = True,
 ) -> dict[str, Any]:
-    """The answer to a question of `server`: by `answers` as far as these go, then by a person if the command is
-    `attended`, unless it `declines`. Raises `UnansweredError`.
+    """The answer to an elicitation of `server`: from `answers` if they suffice, otherwise from a person if the command
+    is `attended` and does not decline. Raises `UnansweredError`.
     """
     is_possible = attended and not declines and can_ask()
     asked = _Asked(server, params, answers, is_possible)
@@ -50,7 +52,7 @@ def answered(
     except UsageError as problem:
         raise UnansweredError(server, f"{asked.told}: {problem.message}", params, hint=problem.hint) from problem
     if given is not None or not is_possible:
-        # It is opened elsewhere, and is not to be cut as a remark would be.
+        # The URL is opened elsewhere, so it must not be cut as a remark would be.
         for line in asked.address if not Form.quiet else ():
             to_stderr(f"  {line}")
     if given is not None:
@@ -59,7 +61,7 @@ def answered(
         remark(f"server {server!r} {asked.told}: declined")
         return DECLINED
     if not is_possible and asked.is_first:
-        return DECLINED  # What the request fails with has the URL, and the server's reason.
+        return DECLINED  # The error of the request contains the URL and the server's reason.
     if not is_possible:
         raise asked.unanswered()
     waiting.hide()
@@ -67,7 +69,7 @@ def answered(
 
 
 class _Asked(NamedTuple):
-    """One question."""
+    """One elicitation."""
 
     server: str
     params: dict[str, Any]
@@ -80,7 +82,7 @@ class _Asked(NamedTuple):
 
     @property
     def is_first(self) -> bool:
-        """Whether the request is sent again once it is answered."""
+        """Whether the client sends the request again after the elicitation is answered."""
         meta = self.params.get("_meta")
         return isinstance(meta, dict) and meta.get(FIRST) is True
 
@@ -98,7 +100,7 @@ class _Asked(NamedTuple):
 
     @property
     def site(self) -> str:
-        """The host of the URL; empty for one that leads to no site, which a script cannot accept."""
+        """The host of the URL; empty for a URL that is not a website, which given answers cannot accept."""
         return host_of(self.url) if is_site(self.url) else ""
 
     @property
@@ -110,27 +112,27 @@ class _Asked(NamedTuple):
         return self.params.get("requestedSchema")
 
     def by_url(self) -> dict[str, Any] | None:
-        """The answer of the script to a URL; None without one."""
+        """The given answer to an elicitation in URL mode; None if there is none."""
         action = self.answers.action(self.site)
         return self._counted({"action": action}) if action is not None else None
 
     def by_form(self) -> dict[str, Any] | None:
-        """The answer of the script to a form; None if it has none, or lacks a field that is required.
+        """The given answer to a form; None if there is none, or if a required field is missing.
 
-        Raises `UsageError`, and `UnansweredError` for values that do not fit the form.
+        Raises `UsageError`, and `UnansweredError` for values that do not match the form's schema.
         """
         if not self.answers.are_given:
             return None
         given = self.answers.content(self.schema)
         self._check(given)
         content = with_defaults(given, self.schema)
-        # A person who is there is asked what the script is silent about.
+        # If a person is present and no value was given, the person is asked.
         if missing_in(content, self.schema) or (self.is_for_person and not given):
             return None
         return self._counted({**ACCEPTED, "content": content})
 
     def _check(self, given: dict[str, Any]) -> None:
-        """Raises `UnansweredError` for a value that does not fit its field."""
+        """Raises `UnansweredError` for a value that does not match its field's schema."""
         known = properties_of(self.schema)
         definitions = definitions_of(self.schema)
         for key, value in given.items():
@@ -145,7 +147,7 @@ class _Asked(NamedTuple):
                 raise UnansweredError(self.server, told, self.params, hint=hint)
 
     def unanswered(self) -> UnansweredError:
-        """The error for a question that neither the script nor a person answers."""
+        """The error for an elicitation that neither given answers nor a person can answer."""
         if self.is_url:
             host = self.site
             told = f"{self.told}, and to open {f'a URL on {host}' if host else 'an invalid URL'}; {NO_ANSWER}"
@@ -182,7 +184,7 @@ def _by_person(asked: _Asked, ask: Ask) -> dict[str, Any]:
         else:
             answer = _ask_form(asked, ask)
     except (EOFError, KeyboardInterrupt) as left:
-        # The cursor is still in the line of the question.
+        # The cursor is still on the line of the question.
         to_stderr("")
         if isinstance(left, KeyboardInterrupt):
             raise
@@ -209,7 +211,7 @@ def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:
     required = required_of(asked.schema)
     if any(name not in required for name in fields):
         to_stderr("  (Enter takes the default, - omits a field that is not required)")
-    # What the script has answered is not asked again.
+    # Fields with a given value are not asked for.
     content = asked.answers.content(asked.schema) if asked.answers.are_given else {}
     for name, field in fields.items():
         if name not in content:

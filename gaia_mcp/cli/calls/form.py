@@ -1,4 +1,4 @@
-"""A form on the terminal: a question for each property of a schema, asked again until its value fits."""
+"""A form on the terminal: one question for each property of a schema, repeated until its value is valid."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.screen.progress import Waiting
 
 TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
-# Leaves out a field that is not required, also one that has a default.
+# Omits an optional field, even one that has a default.
 NOTHING = "-"
-# What is told of any other answer to a question of yes or no.
+# Printed after an invalid answer to a yes-or-no question.
 YES_OR_NO = "  y or n?"
-# How soon a question notices that its answer is no longer wanted.
+# The interval at which a question checks whether the command is ending.
 LOOK_SECONDS = 0.1
 
-# Shows a question and returns what is typed.
+# Prints a question and returns the line that was typed.
 Ask = Callable[[str], str]
 
 
 def can_ask() -> bool:
-    """Whether there is a terminal to ask on, and to answer from."""
+    """Whether stdin and stderr are terminals."""
     return on_terminal(sys.stdin) and on_terminal(sys.stderr)
 
 
 def asked_while(waiting: Waiting) -> Ask:
-    """The function that asks on the terminal until the command ends."""
+    """A function that asks on the terminal until the command ends."""
 
     def ask(question: str) -> str:
-        """Raises `EOFError` at Ctrl-D, and once the command is ending: what is typed then is for the shell."""
+        """Raises `EOFError` at Ctrl-D, and when the command is ending: input typed after that belongs to the shell."""
         to_stderr(f"{question}: ", end="")
-        # Only Windows cannot wait for a terminal. We may be in a thread, which no signal reaches.
+        # `select` supports terminals everywhere but on Windows. This may run in a thread, which no signal interrupts.
         while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
             continue
         line = "" if waiting.is_leaving else sys.stdin.readline()
@@ -58,14 +58,14 @@ def asked_while(waiting: Waiting) -> Ask:
 
 
 def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True) -> Any:
-    """The value of a property whose schema is `field`, part of `root`; None for one that is left out.
+    """The value of a property with the schema `field`, a part of `root`; None if the property is omitted.
 
-    An empty line takes the default, of a property that is not required only if `takes_default`; then a `-` leaves out
-    one that is not required.
+    An empty line selects the default of a required property, and of an optional one only if `takes_default`; then `-`
+    omits an optional property.
     """
     field = resolved(field, root)
     default = default_of(field, root)
-    # As text, which is then read as if it had been typed.
+    # As text, which is then parsed like typed input.
     held = default if default is None or isinstance(default, str) else json.dumps(default, ensure_ascii=False)
     label = one_line(str(field.get("title") or name), 80)
     if text := description_of(field, root):
@@ -106,7 +106,7 @@ def _choices(field: dict[str, Any], root: Any) -> str:
 
 
 def _limits(field: dict[str, Any]) -> str:
-    """What a value may be, after its type: `, 1 to 10`, `, at most 20 characters`."""
+    """The limits of a value, as printed after its type: `, 1 to 10`, `, at most 20 characters`."""
     counted = {"minLength": " characters", "maxLength": " characters", "minItems": " of them", "maxItems": " of them"}
     told = ""
     for least, most in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
@@ -130,5 +130,5 @@ def _read(text: str, field: dict[str, Any], root: Any) -> Any:
 
 
 def definitions_of(root: Any) -> dict[str, Any]:
-    """What the schema of a property may refer to."""
+    """The definitions that the schema of a property may refer to."""
     return {key: root[key] for key in ("$defs", "definitions") if isinstance(root, dict) and key in root}

@@ -1,4 +1,4 @@
-"""`call -i`: the arguments that are not on the command line, asked for on the terminal before the call."""
+"""`call -i`: asks on the terminal, before the call, for the arguments that are not on the command line."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
 
 def check_terminal() -> None:
-    """Raises `UsageError` where there is no terminal to ask on."""
+    """Raises `UsageError` without a terminal."""
     if not can_ask():
         raise UsageError("--interactive needs a terminal", hint="write the arguments on the command line: key=value")
 
 
 def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
-    """`plan` with the arguments that a person has typed, first those that the call needs; an empty line leaves out the
-    others.
+    """`plan` with the arguments that a person typed, required ones first; an empty line omits an optional argument.
 
     Raises `UsageError` as `read_words` does, and `Abort` at Ctrl-D.
     """
@@ -51,7 +50,7 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
                 if value is not None:
                     asked[key] = value
     except EOFError:
-        # The cursor is still in the line of the question.
+        # The cursor is still on the line of the question.
         to_stderr("")
         remark(f"{tool.name!r} was not called")
         raise typer.Abort from None

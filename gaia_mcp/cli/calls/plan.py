@@ -1,4 +1,4 @@
-"""A call as the command line gives it, before its server is started: the server, the tool, and the arguments."""
+"""A call as given on the command line, before its server is started: the server, the tool, and the arguments."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HOW_TO_GIVE = "--args takes a JSON object, @FILE with one, or - for stdin"
 
 
 class Plan(NamedTuple):
-    """A call. `base` is the object of `--args`; the arguments in `words` replace its members.
-    `is_base_read`: it was read from a file, or from standard input.
+    """A call. The arguments in `words` override the members of `base`, the object of `--args`. `is_base_read`: the
+    object was read from a file or from standard input.
     """
 
     entry: ServerEntry
@@ -41,8 +41,8 @@ class Plan(NamedTuple):
 
 
 def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: bool = False) -> Plan:
-    """The call that `NAME TOOL [ARG...]` and `--args` mean; also `NAME.TOOL [ARG...]`, and
-    `TOOL [ARG...] -- COMMAND [ARG...]`.
+    """The call that `NAME TOOL [ARG...]` and `--args` describe; also `NAME.TOOL [ARG...]`, and `TOOL [ARG...] --
+    COMMAND [ARG...]`.
 
     Raises `UsageError`, and as `find_server` does.
     """
@@ -56,7 +56,7 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
 
 
 def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The arguments in the types of a tool's schema, over `base`; files are read. Raises `UsageError`."""
+    """The arguments, converted to the types of a tool's schema, over `base`; files are read. Raises `UsageError`."""
     from gaia_mcp.toolspec.arguments import typed_arguments
 
     try:
@@ -75,13 +75,13 @@ def text_arguments(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[ServerEntry, str, list[str]]:
-    """Server, tool and arguments."""
+    """Returns the server, the tool and the arguments."""
     servers = store.names()
     first, *rest = typed.words
     if first.startswith("-") and first not in servers:
         raise option_unknown(first)
     if first in servers and not typed.has_command(servers):
-        # As most calls are: nothing more is loaded for them.
+        # The usual case: nothing more is loaded.
         entry = store.entry(first)
     else:
         from gaia_mcp.cli.entries.targets import find_entry, find_server, tool_of
@@ -117,8 +117,10 @@ def base_arguments(args: str | None) -> dict[str, Any]:
 
 
 def read_file(name: str, hint: str = "") -> str:
-    """The text of the file that an argument names, also of a pipe; `-` for standard input. Raises `UsageError`, with
-    this `hint` for what cannot be read, and `ConfigFileError` for the home folder of an unknown user.
+    """The text of the file or pipe that an argument names; `-` means standard input.
+
+    Raises `UsageError` with this `hint` if it cannot be read, and `ConfigFileError` for the home folder of an unknown
+    user.
     """
     try:
         if name == "-":

@@ -1,4 +1,4 @@
-"""The server of a `call`, started while what the call needs is loaded."""
+"""Starts the server of a `call` while the modules for the call are loaded."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.config.entries import ServerEntry
 
-# What is given to answer the server with.
+# The options that answer the server's requests.
 _ANSWERING = frozenset(("answer", "answers", "root", "sample"))
 
 
 @contextmanager
 def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
-    """The server that the `call` in `line` is about, started if there is no doubt about it, else None. It is ended at
-    the end of the `with` at the latest.
+    """Start the server of the `call` in `line`, and yield it; yield None if the line is not certainly valid. The server
+    is stopped when the `with` ends, at the latest.
     """
     entry = _entry_to_call(line)
     server = None
     with ExitStack() as running:
         if entry is not None:
-            with suppress(MCPError):  # The command finds the same, and reports it.
+            with suppress(MCPError):  # The command meets the same error and reports it.
                 server = running.enter_context(prestarted(entry, "call"))
         yield server
 
 
 def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
-    """The entry of the server that is called; None if something is wrong with the line, which the command reports."""
+    """The entry of the server to call; None if the line is invalid, which the command reports."""
     call = line.values
     args, config, answers = call.get("args"), call.get("config"), call.get("answers")
     try:
-        # What is not a regular file, such as standard input or `<(…)`, can be read once, by the command.
+        # Anything but a regular file, such as standard input or `<(…)`, can be read only once: the command reads it.
         if "-" in (args, answers) or any(
             not Path(name).expanduser().is_file() for name in _files(args, config, answers)
         ):
@@ -60,7 +60,7 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
 
 
 def _files(args: str | None, config: str | None, answers: str | None) -> Iterator[str]:
-    """The files that must be read to know which server is called, and whether the line is right."""
+    """The files that must be read to find the server and to validate the line."""
     if answers is not None and not answers.startswith("{"):
         yield answers
     if args is not None and args.startswith("@"):

@@ -1,4 +1,4 @@
-"""The arguments of a prompt, and the check of those that were given."""
+"""The arguments of a prompt, and the validation of given arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arguments_of(prompt: dict[str, Any]) -> list[tuple[str, bool]]:
-    """The arguments' names, and whether each is required; those first."""
+    """The names of the arguments, required ones first, and whether each is required."""
     described = prompt.get("arguments")
     found = [
         (argument["name"], argument.get("required") is True)
@@ -29,7 +29,7 @@ def signature_of(prompt: dict[str, Any]) -> str:
 
 
 def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
-    """Check that a prompt exists and takes these arguments. Raises `OfferUnknownError` and `ArgumentsError`."""
+    """Check that a prompt exists and accepts these arguments. Raises `OfferUnknownError` and `ArgumentsError`."""
     known = {prompt["name"]: prompt for prompt in session.prompts()}
     server = session.entry.name
     if name not in known:

@@ -1,4 +1,4 @@
-"""A resource, read from its server; one that the server does not have is told from every other failure."""
+"""Reads a resource from its server, and distinguishes an unknown resource from other errors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def read_resource(session: Session, uri: str) -> dict[str, Any]:
-    """What the server has under `uri`. Raises `OfferUnknownError` if it has no such resource, and as `Session.read`
-    does.
+    """The contents of the resource `uri`. Raises `OfferUnknownError` if the server has no such resource, and as
+    `Session.read` does.
     """
     server = session.entry.name
     try:
@@ -28,7 +28,7 @@ def read_resource(session: Session, uri: str) -> dict[str, Any]:
 
 
 def _suggestion(entry: ServerEntry, uri: str) -> str:
-    """What may have been meant, among the resources that were last seen; empty if no URI is similar."""
+    """A suggestion from the cached resources; empty if no URI is similar."""
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache

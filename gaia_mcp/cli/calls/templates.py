@@ -1,4 +1,4 @@
-"""The URI of a resource, from a template and the values of its variables."""
+"""The URI of a resource, from a URI template and the values of its variables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gaia_mcp.cli.status import UsageError
 
 
 def filled_uri(server: str, uri: str, words: list[str]) -> str:
-    """`uri`, of a resource of `server`, with its variables replaced by the values that `words` assign.
+    """Expand `uri`, a template of `server`, with the values that `words` assign to its variables.
 
-    Raises `UsageError` for a variable that is missing, or that the template does not have.
+    Raises `UsageError` for a missing variable, and for one that the template does not have.
     """
     given = text_arguments(words)
     if not given and "{" not in uri:

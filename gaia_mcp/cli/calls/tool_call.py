@@ -1,4 +1,6 @@
-"""The steps around the call of a tool: it is found, allowed, and its arguments and result are checked."""
+"""The steps before and after a tool call: find the tool, check that it is allowed, validate its arguments and its
+result.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
 
         known = {tool.name: tool for tool in session.tools()}
         if (listed := listed_name(session.entry, name, known)) is not None:
-            # Whether that handler has it is known to the server.
+            # Only the server knows whether that handler has the tool.
             return replace(known[listed], name=name)
         from gaia_mcp.session.unknown import unknown_tool
 
@@ -45,7 +47,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
 
 
 def check_allowed(session: Session, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
-    """Refuse a tool that is not as it was locked, and with `read_only` one that may do more than read.
+    """Refuse a tool that differs from its locked definition and, with `read_only`, one that may do more than read.
 
     Raises `ContractError`, `ReadOnlyError`.
     """
@@ -72,11 +74,11 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
         remark(f"{which} cannot be used, so the arguments are not validated: {problem}")
         return arguments
     except (ArgumentsError, UsageError):
-        # Its hint leads to the help page of the tool, which reads the cache.
+        # The hint refers to the tool's help page, which reads the cache.
         session.settle()
         raise
     if unknown := unknown_names(schema, arguments):
-        # They are sent: some tools take more than their schema tells.
+        # They are sent: some tools accept arguments that their schema does not mention.
         remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
     return arguments
 
@@ -102,6 +104,6 @@ def called(
 
 
 def check_structure(server: str, tool: MCPTool, result: dict[str, Any], deadline: Deadline | None) -> None:
-    """Remark on a result that does not match the tool's output schema. It is printed all the same."""
+    """Print a remark if a result does not match the tool's output schema. The result is printed in any case."""
     if problem := structure_problem(server, tool.name, tool.output_schema, result, deadline):
         remark(problem)

@@ -1,5 +1,5 @@
-"""Arguments that do not fit a tool's schema: one error with what is wrong and what the tool takes, before anything is
-sent. It fits three lines of a terminal; `--json` has all of it, with the schema.
+"""Arguments that do not match a tool's schema: one error with the problems and the tool's signature, before anything is
+sent. It fits three lines of a terminal; `--json` prints all of it, with the schema.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.toolspec.validation import ValidationError
 
-# The error and its hint together, as a usual terminal breaks them.
+# The limit for the error and its hint together, with the lines broken as on a usual terminal.
 LINES, LINE_CHARS = 3, 100
-# A single problem, which may quote a value, and arguments that were not typed.
+# The limits for one problem, which may quote a value, and for arguments that the person did not type.
 PROBLEM_CHARS, GIVEN_CHARS = 80, 60
 
 
@@ -36,11 +36,11 @@ def checked_arguments(
     *,
     shows_given: bool,
 ) -> dict[str, Any]:
-    """`arguments`, with the defaults of those that are required and missing, once they are valid.
+    """`arguments`, completed with the defaults of missing required ones, once they are valid.
 
-    The error shows them with `shows_given`: where the person has not typed them. Raises `ArgumentsError` with the
-    problems, also where the schema is in another document; `SchemaError` if it cannot be used for another reason, or
-    takes too long.
+    With `shows_given` the error shows the arguments, for a person who has not typed them. Raises `ArgumentsError` with
+    the problems, also if the schema refers to another document; `SchemaError` if it cannot be used for another reason,
+    or if validation takes too long.
     """
     try:
         arguments, found = _completed(schema, arguments, deadline)
@@ -53,7 +53,7 @@ def checked_arguments(
     given = [f"{YOUR_ARGUMENTS} {cut(json.dumps(arguments, ensure_ascii=False), GIVEN_CHARS)}"] if shows_given else []
     problems_shown = [cut_middle(problem, PROBLEM_CHARS) for problem in problems]
     whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
-    # The signature has as many lines as the problems leave.
+    # The signature gets the lines that the problems leave.
     lines = 1 if len(whole) > LINE_CHARS else LINES - 1
     hint = _members_hint(found, schema, lines) or _signature_hint(server, tool, schema, lines)
     left = LINES - max(1, -(-len(f"hint: {hint}") // LINE_CHARS))
@@ -67,16 +67,16 @@ def checked_arguments(
 def _completed(
     schema: Any, arguments: dict[str, Any], deadline: Deadline | None
 ) -> tuple[dict[str, Any], list[ValidationError]]:
-    """The arguments with the defaults that they lack, and what is wrong with them."""
+    """The arguments with missing defaults added, and the remaining validation errors."""
     found = validation_errors(schema, arguments, deadline)
     if not found:
         return arguments, found
-    # Only now: few schemas require what has a default.
+    # Imported late: few schemas require a property that has a default.
     from gaia_mcp.toolspec.defaults import with_defaults
 
     completed = with_defaults(arguments, schema)
     left = validation_errors(schema, completed, deadline)
-    # A default that is invalid itself is no help.
+    # A default that is itself invalid does not help.
     return (completed, left) if len(left) < len(found) else (arguments, found)
 
 
@@ -85,8 +85,8 @@ def _schema_hint(server: str) -> str:
 
 
 def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> str:
-    """What the argument takes that the problems are inside of, in so many lines; empty if they are not in one, or it
-    does not fit.
+    """The members of the one argument that contains the problems, in at most `lines` lines; empty if the problems are
+    not within one argument, or if the text is too long.
     """
     from gaia_mcp.toolspec.in_words import members_in_words
 
@@ -98,7 +98,7 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
 
 
 def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
-    """What the tool takes, in so many lines; what does not fit is on the tool's help page."""
+    """The tool's signature in at most `lines` lines; if it is cut, followed by the command for the tool's help page."""
     from gaia_mcp.toolspec.in_words import signature
 
     begun = "its signature: "
@@ -110,9 +110,9 @@ def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
 
 
 def _without(problems: Sequence[str], excess: int) -> list[str]:
-    """`problems` without the last ones, which are counted, so that `excess` characters go; the first one stays."""
+    """`problems` shortened by `excess` characters: the last ones are replaced by their number. The first one stays."""
     kept = list(problems)
     while excess > 0 and len(kept) > 1:
-        # What takes its place counts.
+        # The replacement takes space, too.
         excess -= len(f"; {kept.pop()}") - (len("; 10 more") if len(kept) == len(problems) - 1 else 0)
     return [*kept, f"{len(problems) - len(kept)} more"] if len(kept) < len(problems) else kept

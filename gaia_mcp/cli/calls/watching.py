@@ -1,4 +1,4 @@
-"""What a server announces, printed line by line as it comes."""
+"""Prints a server's notifications, one on each line, as they arrive."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.session import Session
 
-# The lists whose changes a server can announce.
+# The lists that have change notifications.
 LISTS = ("tools", "prompts", "resources")
-# How soon the end of the server, of the reader or of the time is noticed.
+# The interval at which the end of the server, of the reader and of the time is checked.
 LOOK_SECONDS = 0.25
-# A server that ends as soon as it is started must not keep the machine busy.
+# A server that exits immediately must not be restarted without a pause.
 RESTART_PAUSE_SECONDS = 1.0
 
 
@@ -33,15 +33,15 @@ class Watcher:
         self._notifications = notifications
         self._shows_text = shows_text
         self._restarts = restarts
-        # By kind, what was on each list when it was last asked for.
+        # The items of each list, by kind, when it was last requested.
         self._lists: dict[str, dict[str, Any]] = {}
-        # The kinds of lists that the server does not announce, although it declares that.
+        # The lists for which the server declares `listChanged` but does not grant the subscription.
         self._not_granted: set[str] = set()
 
     def begin(self, uris: list[str], level: str) -> list[str]:
-        """Subscribe to all that the server declares, and to `uris`; what is watched, in words.
+        """Subscribe to every list change that the server declares, and to `uris`. Returns what is watched, in words.
 
-        Raises `NotOfferedError` for a server that announces nothing.
+        Raises `NotOfferedError` for a server that has no notifications to watch.
         """
         session, capabilities = self._session, self._session.capabilities
         kinds = [
@@ -57,9 +57,9 @@ class Watcher:
         return [*kinds, *uris, *(["log messages"] if "logging" in capabilities else [])]
 
     def run(self, deadline: Deadline | None) -> None:
-        """Print what is announced until stdout is no longer read, or the time is over.
+        """Print notifications until stdout is closed or the time is over.
 
-        Raises as a session's requests do when the server has gone.
+        Raises as a session's requests do when the connection is lost.
         """
         try:
             while is_read() and not (deadline is not None and deadline.expired):
@@ -75,7 +75,7 @@ class Watcher:
 
     def _gone(self) -> None:
         if not self._restarts:
-            self._session.check_alive(reconnects=False)  # Raises how it ended.
+            self._session.check_alive(reconnects=False)  # Raises an error with the exit reason.
             return
         time.sleep(RESTART_PAUSE_SECONDS)
         self._session.open()
@@ -98,7 +98,7 @@ class Watcher:
         elif isinstance(event, ResourceUpdated):
             self._show_resource(event.uri, moment)
         elif self._session.is_connected():
-            # That a list has to be read again is no news where nothing was announced.
+            # For a list without notifications, a re-read is printed only if the list has changed.
             self._show_list(event.kind, moment, only_if_different=event.kind in self._not_granted)
 
     def _show_list(self, kind: str, moment: float, *, only_if_different: bool = False) -> None:
@@ -123,7 +123,7 @@ class Watcher:
         try:
             contents = self._session.read(uri)["contents"]
         except PeerError as error:
-            remark(error.message)  # It may have gone again; the next change is waited for all the same.
+            remark(error.message)  # The resource may have been removed again; watching continues.
             contents = []
         texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
         _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})

@@ -1,6 +1,6 @@
-"""The words of a call's arguments: read before its server is started, and again with the schema of its tool.
+"""The words of a call's arguments: read before the server is started, and again with the schema of the tool.
 
-An error names the word, and the hint is the line to type instead, as far as the tool is known.
+An error names the word. Its hint is a corrected command line, if the tool is known.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnkn
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# With what is wrong before it, two lines of a usual terminal.
+# Together with the problem before it, this fits two lines of a usual terminal.
 SIGNATURE_CHARS = 120
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
 HOW_TO_QUOTE = """quote JSON as one word: '{"key": "value"}'"""
 
 
 def check_utf8(words: Iterable[str]) -> None:
-    """Raises `UsageError` for a word with bytes that are not UTF-8: no message can have them."""
+    """Raises `UsageError` for a word that is not UTF-8, because no message can contain it."""
     for word in words:
         if not is_text(word):
             shown = os.fsencode(word).decode("utf-8", "backslashreplace")
@@ -38,7 +38,7 @@ def check_no_option(word: str) -> None:
 
 
 def read_given(words: Sequence[str]) -> Given:
-    """The arguments in `words` for tools that may differ. Raises `UsageError`."""
+    """The arguments in `words`, without the schema of any tool. Raises `UsageError`."""
     try:
         return read_arguments(words)
     except ArgumentSyntaxError as problem:
@@ -46,7 +46,7 @@ def read_given(words: Sequence[str]) -> Given:
 
 
 def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
-    """The arguments in `words` as far as they can be read without the schema. Raises `UsageError`."""
+    """The arguments in `words`, as far as they can be read without the schema. Raises `UsageError`."""
     try:
         given = read_arguments(words)
         for key, value, is_raw in given.assignments:
@@ -62,7 +62,7 @@ def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
 
 
 def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
-    """The arguments in `words`, with the schema of their tool. Raises `UsageError`."""
+    """The arguments in `words`, read with the schema of their tool. Raises `UsageError`."""
     try:
         return read_arguments(words, schema)
     except NoKeyError as problem:
@@ -74,19 +74,21 @@ def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Giv
 
 
 def syntax_error(problem: ArgumentSyntaxError) -> UsageError:
-    """The error about arguments that cannot be read, in the same words before and after the schema is known."""
+    """The error for arguments with invalid syntax, worded the same before and after the schema is known."""
     return UsageError(str(problem), hint=HOW_TO_QUOTE if isinstance(problem, NotJSONError) else HOW_TO_WRITE)
 
 
 def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
-    """The error about an option that is not one of the command, and not an argument of `tool` where that is known."""
+    """The error for an option that the command does not have, and that is not an argument of `tool`, if `tool` is
+    given.
+    """
     from gaia_mcp.cli.grammar.table import PROGRAM
     from gaia_mcp.names import near_misses
     from gaia_mcp.toolspec.schema import properties_of
 
     command = Typed.command or "call"
     ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
-    # The dashes, which all have, would make every name similar.
+    # The dashes are common to all options, and would make every name similar.
     close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])
     meant = f"did you mean {' or '.join(repr(f'{DASHES}{name}') for name in close)}?" if close else ""
     if not tool:
@@ -106,8 +108,8 @@ def _without_key(problem: str, server: str, tool: str, words: Sequence[str], sch
 
 
 def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
-    """`words` with keys before the values that have none, in the order of the tool's parameters; empty if there are too
-    few of these.
+    """`words` with keys added to the values that have none, in the order of the tool's parameters; empty if there are
+    too few parameters.
     """
     from gaia_mcp.toolspec.option_words import split_arguments
     from gaia_mcp.toolspec.schema import needed_of, parts_of, properties_of, types_of
@@ -132,7 +134,7 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
 
 
 def _seen_schema(entry: ServerEntry, tool: str) -> Any:
-    """The schema of a tool when its server was last seen; None if that is not known."""
+    """The cached schema of a tool; None if it is not cached."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 

@@ -1,1 +1,1 @@
-"""What `test-client` looks at, and how it tells."""
+"""The checks of `test-client`, and their reports."""

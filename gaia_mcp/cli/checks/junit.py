@@ -1,4 +1,4 @@
-"""Reports as JUnit XML, which every build server reads."""
+"""Reports as JUnit XML, which most build servers read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.checks.report import Check, Report
 
 
-# All that is left by then is no character at all: U+FFFE and U+FFFF.
+# The only characters that remain invalid at this point: the noncharacters U+FFFE and U+FFFF.
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
@@ -61,19 +61,21 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
 
 
 def _xml_text(text: str) -> str:
-    """`text` without what XML cannot carry, also as a reference: it is written as an escape."""
+    """`text` with characters escaped that XML cannot represent, not even as a character reference."""
     return re.sub(_NOT_XML, lambda found: escape(found[0]), encodable(clean(text)))
 
 
 def _explained(check: Check) -> list[str]:
-    """The lines below a failure: what has changed in locked tools, and what to do next."""
+    """The lines below a failure: the changes of locked tools, and the hint."""
     if check.error is None:
         return [check.detail]
     return [*as_lines(check.error.facts.get("changes", ())), hint_for(check.error)]
 
 
 def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
-    """Write the reports to a file. An error about the file is returned, since the checks are printed all the same."""
+    """Write the reports to a file. Returns an error about the file rather than raising it, because the checks must
+    still be printed.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         put_file(path, junit_xml(reports))

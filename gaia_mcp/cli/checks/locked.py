@@ -1,4 +1,4 @@
-"""Tools that must be as they were approved: `--locked` of several commands, and the lock file."""
+"""Tools that must match their approved definitions: the `--locked` option of several commands, and the lock file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LockedTools:
 
     @classmethod
     def wanted(cls, is_locked: bool, path: Path | None) -> LockedTools | None:
-        """The tools that `--locked` demands, and `--lock-file`, which implies it; None without these options.
+        """The locked tools, if `--locked` is given, or `--lock-file`, which implies it; None without these options.
 
         Raises `ConfigFileError` for a file that does not exist, or is invalid.
         """
@@ -41,31 +41,31 @@ class LockedTools:
 
     @property
     def contracts(self) -> dict[str, Contract]:
-        """The tools of all servers in the file, by their names."""
+        """The contracts of all servers in the file, by server name."""
         return {name: server.contract for name, server in self._servers.items()}
 
     def contract(self, server: str) -> Contract:
-        """The tools of a server as they were locked. Raises `ContractError` if they never were."""
+        """The locked contract of a server. Raises `ContractError` if the server was never locked."""
         if server not in self._servers:
             raise self.unlocked(server)
         return self._servers[server].contract
 
     def unlocked(self, server: str) -> ContractError:
-        """The error about a server that was never locked."""
+        """The error for a server that was never locked."""
         from gaia_mcp.errors import ContractError
 
         hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
         return ContractError(server, f"is not in {self.path}", hint=hint)
 
     def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
-        """Raises `ContractError` unless these are exactly the tools that were locked."""
+        """Raises `ContractError` unless `tools` match the locked tools exactly."""
         from gaia_mcp.toolspec.contract import differences
 
         if changes := differences(self.contract(server), contract_now(server, tools)):
             raise changed(server, changes, self.path)
 
     def check_tool(self, server: str, tool: MCPTool) -> None:
-        """Raises `ContractError` unless this tool is as it was locked, and prints the difference to stderr.
+        """Raises `ContractError` unless this tool matches its locked definition, and prints the difference to stderr.
 
         Other tools of the server may have changed.
         """
@@ -81,7 +81,7 @@ class LockedTools:
 
 
 def lock_path(path: Path | None) -> Path:
-    """The lock file that `--lock-file` names, or the usual one."""
+    """The lock file that `--lock-file` names, or the default one."""
     from gaia_mcp.storage.lock_file import LOCK_FILE
 
     return path if path is not None else Path(LOCK_FILE)
@@ -99,7 +99,7 @@ def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
 
 
 def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
-    """The error about tools that are not as they were locked."""
+    """The error for tools that do not match their locked definitions."""
     from gaia_mcp.errors import ContractError
     from gaia_mcp.toolspec.contract import as_objects
 
@@ -110,7 +110,7 @@ def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractE
 
 
 def _named(path: Path) -> str:
-    """The option that names the lock file, empty for the usual one."""
+    """The option that names the lock file; empty for the default one."""
     import shlex
 
     return "" if path == lock_path(None) else f"--lock-file {shlex.quote(str(path))}"

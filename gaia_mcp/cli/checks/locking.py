@@ -1,4 +1,4 @@
-"""What `gaia mcp lock` does with one server: its tools as they are now, compared with those that were locked."""
+"""`gaia mcp lock` for one server: compares its current tools with the locked ones."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Seen(NamedTuple):
-    """The tools of a server as a contract, and the problems of those whose definition is invalid."""
+    """The tools of a server as a contract, and the problems of tools with an invalid definition."""
 
     contract: Contract
     problems: list[str]
 
 
 class Outcome(NamedTuple):
-    """What became of one server: "failed", "changed", "unchanged", "approved" or "locked"."""
+    """The outcome for one server: "failed", "changed", "unchanged", "approved" or "locked"."""
 
     result: Result
     what: str
@@ -34,13 +34,13 @@ class Outcome(NamedTuple):
 
 
 def read_contract(session: Session) -> Seen:
-    """The tools of a server as they are now. Raises as the session's requests do."""
+    """The current tools of a server. Raises as the session's requests do."""
     contract = contract_now(session.entry.name, session.tools())
     return Seen(contract, session.problems)
 
 
 def outcome_of(result: Result, before: LockedServer | None, *, update: bool) -> Outcome:
-    """What becomes of a server that was locked as `before`, None if it was not; `update` approves its changes."""
+    """The outcome for a server that was locked as `before`, None if it never was; `update` approves its changes."""
     if result.error is not None:
         return Outcome(result, "failed")
     if before is None:
@@ -50,14 +50,14 @@ def outcome_of(result: Result, before: LockedServer | None, *, update: bool) -> 
 
 
 def error_of(outcome: Outcome, path: Path) -> MCPError | None:
-    """The error about a server that is not locked as it is now, None if it is."""
+    """The error for a server that does not match its locked contract; None if it matches."""
     if outcome.what == "changed":
         return changed(outcome.result.entry.name, outcome.changes, path)
     return outcome.result.error
 
 
 def print_outcome(outcome: Outcome, path: Path) -> None:
-    """Print what became of a server; a failure is reported as an error instead."""
+    """Print the outcome for a server; a failure is reported as an error instead."""
     name = outcome.result.entry.name
     if outcome.what in ("locked", "unchanged"):
         tools = counted(len(outcome.result.value.contract), "tool")
@@ -73,7 +73,7 @@ def print_outcome(outcome: Outcome, path: Path) -> None:
 
 
 def outcome_object(outcome: Outcome, path: Path) -> dict[str, Any]:
-    """What became of a server, as JSON shows it."""
+    """The outcome for a server in its JSON form."""
     shown: dict[str, Any] = {"name": outcome.result.entry.name, "outcome": outcome.what}
     if outcome.what != "failed":
         shown["tools"] = len(outcome.result.value.contract)

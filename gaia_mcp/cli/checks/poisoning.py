@@ -1,4 +1,4 @@
-"""The checks of `test-client` for tool poisoning: in the texts of tools, and in names that resemble other names."""
+"""The checks of `test-client` for tool poisoning: suspicious texts in definitions, and look-alike names."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.store import ConfigStore
 
-# The specification's own recommendation for a tool's name.
+# The format that the specification recommends for tool names.
 _RECOMMENDED = re.compile(r"[A-Za-z0-9_.-]{0,128}")
-# Of tools that share a problem this many are named; one line has no room for more.
+# The number of tools that are named for one problem; a line has no room for more.
 MAX_NAMED = 5
 
 
 class Known(NamedTuple):
-    """A tool of another server, as it was last seen."""
+    """A tool of another server, from the cache."""
 
     server: str
     definition: Mapping[str, Any]
 
 
 def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
-    """The tools of all configured servers as far as they are remembered, by their folded names."""
+    """The cached tools of all configured servers, by their folded names."""
     found: dict[str, list[Known]] = {}
     for name, entry in store.entries().items():
         if isinstance(entry, EntryError):
@@ -47,12 +47,12 @@ def texts_checked(tools: Sequence[MCPTool]) -> tuple[str, str]:
     found = [f"{visible(tool.name)!r}: {one}" for tool in tools for one in suspicions(tool.definition)]
     if not found:
         return OK, "nothing suspicious"
-    # Their number first: a detail that is too long is cut.
+    # The number comes first, because a long detail is cut.
     return WARN, (f"{len(found)} findings: " if len(found) > 1 else "") + "; ".join(found)
 
 
 def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Sequence[Known]]) -> tuple[str, str]:
-    """Outcome and detail of the check on the tools' names: unusual, look-alike, or another server's."""
+    """Outcome and detail of the check on the tools' names: unusual, look-alike, or taken by another server."""
     problems = []
     if odd := [tool.name for tool in tools if not _RECOMMENDED.fullmatch(tool.name)]:
         problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
@@ -71,7 +71,7 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
 
 
 def _is_same(tool: MCPTool, other: Known) -> bool:
-    """Whether two servers have the same tool, as two entries for one program have."""
+    """Whether two servers have the same tool, for example two entries for one program."""
     try:
         return is_same(canonical_tool(tool.definition), canonical_tool(other.definition))
     except Undefinable:

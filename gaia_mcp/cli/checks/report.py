@@ -1,4 +1,4 @@
-"""The report on a server: a line for each check, and what they mean as an error, an exit code and JSON."""
+"""The report on a server: a line for each check, and their result as an error, an exit code and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines
 
-# Outcome, name and seconds of a check, and the least of its detail.
+# The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 _COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
@@ -34,10 +34,10 @@ class Check:
 
 @dataclass
 class Report:
-    """The checks that were done with one server, and the names of those that a failure has made pointless.
+    """The checks done with one server, and the names of the checks that were skipped after a failure.
 
-    `stderr_tail` is the end of what the server wrote to stderr, without its secrets. `on_check` is called with each
-    check that is added.
+    `stderr_tail` is the end of the server's stderr, with secrets masked. `on_check` is called with each check that is
+    added.
     """
 
     server: str
@@ -67,7 +67,7 @@ class Report:
         return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
 
     def error(self) -> MCPError | None:
-        """The failures as one error, None if there are none."""
+        """The failures as one error; None if there are none."""
         if not self.failures:
             return None
         first = self.failures[0]
@@ -75,7 +75,7 @@ class Report:
             return first.error
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
-        # What a tool reports may be due to the arguments.
+        # A failure reported by a tool may be caused by the arguments.
         by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.name == "call" else "report it to its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
@@ -108,7 +108,7 @@ def untried(error: MCPError) -> Check:
 
 
 def print_report(report: Report, *, only_failures: bool = False) -> None:
-    """Print the checks of a server under its name; with `only_failures` nothing of a server that has passed."""
+    """Print the checks of a server under its name; with `only_failures` nothing for a server that passed."""
     shown = report.failures if only_failures else report.checks
     if shown or not only_failures:
         print_line(report.server)
@@ -119,21 +119,22 @@ def print_report(report: Report, *, only_failures: bool = False) -> None:
 
 
 def print_skipped(report: Report) -> None:
-    """Print a line for the checks that were not done, if there are any."""
+    """Print a line with the checks that were skipped, if there are any."""
     if report.skipped:
         for line in broken(f"  skip  {', '.join(report.skipped)}", sys.stdout):
             print_line(fitted(line))
 
 
 def print_check(item: Check) -> None:
-    """Print a line for a check, and below it what has no room there."""
+    """Print a line for a check, and below it the details that do not fit."""
     row = [f"  {item.outcome:<4}", item.name, f"{item.seconds:7.3f} s", item.detail]
     line, *rest = fitting(WIDTHS, names=2, spare=(2, 3)).lines(row)
     print_line(line, _COLOURS[item.outcome])
     for more in rest:
         print_line(more)
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
-    # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
+    # Failures are reported in full at the end. Warnings appear only here, so they are complete even on a narrow
+    # terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")
     for more in below:

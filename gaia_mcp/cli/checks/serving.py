@@ -1,4 +1,4 @@
-"""What an agent or handlers would serve, and every problem of it: `gaia mcp serve TARGET --check`."""
+"""The features that an agent or handlers would serve, and all their problems: `gaia mcp serve TARGET --check`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class _List(NamedTuple):
-    """A list of an agent: its member of the result of `method`, the member of an item that identifies it, and the word
-    for an item.
+    """A list of an agent: its member in the result of `method`, the member that identifies an item, and the noun for an
+    item.
     """
 
     name: str
@@ -45,8 +45,8 @@ _LISTS = (
 
 
 def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
-    """Load an agent or handlers, configured as `order` tells, and print what `gate` would let through. What their code
-    prints goes to stderr.
+    """Load an agent or handlers, configured by `order`, and print what `gate` lets through. Output of their code goes
+    to stderr.
 
     Raises `AgentError`, `HandlerError`, `ContractError`, and `Exit` with the exit code of these if there are problems.
     """
@@ -68,7 +68,7 @@ def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
 def _loaded(
     target: str, order: Mapping[str, Any]
 ) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
-    """What would serve `target`, and the class of the errors about it."""
+    """The provider of `target`, and the class for errors about it."""
     from gaia_mcp.cli.serving.agents import agent_provider
     from gaia_mcp.cli.serving.handlers import handlers_provider
     from gaia_mcp.cli.serving.kinds import is_handler
@@ -82,7 +82,7 @@ def _loaded(
 
 
 def _items(provider: Provider, one: _List) -> list[dict[str, Any]]:
-    """All pages of a list."""
+    """The items of all pages of a list."""
     items: list[dict[str, Any]] = []
     params: dict[str, Any] | None = {}
     try:
@@ -91,7 +91,7 @@ def _items(provider: Provider, one: _List) -> list[dict[str, Any]]:
             items += page[one.name]
             params = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
     except RequestError:
-        return []  # Handlers have tools alone; why there are none is among the problems.
+        return []  # Handlers have only tools; the reason why there are none is among the problems.
     return items
 
 
@@ -120,7 +120,7 @@ def _show(info: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> None:
 
 @contextmanager
 def _printing_to_stderr() -> Iterator[None]:
-    """Let what the agent's code and its children write to stdout go to stderr."""
+    """Redirect stdout to stderr, for the agent's code and its child processes."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""The checks of `test-client`, in their order: each step of a connection, then what the server offers, then its end."""
+"""The checks of `test-client`, in their order: the steps of a connection, the server's features, and the shutdown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.session import Session
 
-# Many servers that end at once on a busy machine delay each other, through no fault of their own.
+# On a busy machine, many servers that exit at once slow each other down; that is not a fault of theirs.
 LEAVING_SECONDS = 3.0
 ALWAYS_CHECKED = (
     "start",
@@ -54,7 +54,7 @@ ALWAYS_CHECKED = (
 
 
 class CallWanted(NamedTuple):
-    """A tool to call, with its arguments as typed, which lie over the object `base`."""
+    """A tool to call, with its arguments as typed, which override the members of `base`."""
 
     tool: str
     arguments: Sequence[Assignment]
@@ -62,14 +62,14 @@ class CallWanted(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The checks on request: a call, the locked tools. `known` are the tools of all servers, by name."""
+    """The requested checks: a call, the locked tools. `known` holds the tools of all servers, by name."""
 
     call: CallWanted | None
     locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
 
     def checks(self) -> list[str]:
-        """The names of the checks that every server is to undergo, whatever it declares."""
+        """The names of the checks for every server, whatever it declares."""
         on_request = [("contract", self.locked_tools), ("call", self.call)]
         return [*ALWAYS_CHECKED, *(name for name, asked in on_request if asked is not None)]
 
@@ -83,7 +83,7 @@ class _Checker:
         self.deadline = deadline
 
     def run(self, wanted: Wanted) -> None:
-        """Do all checks, up to a failure that makes the following ones pointless; these are reported as skipped."""
+        """Do all checks until a failure makes the remaining ones pointless; those are reported as skipped."""
         self._run(wanted)
         done = {check.name for check in self.report.checks}
         pointless = dict.fromkeys([*wanted.checks(), *self.report.skipped])
@@ -109,20 +109,20 @@ class _Checker:
         if "resources" in self.session.capabilities:
             self._try("resources", lambda: self._declared("resources", "uri"))
             self._try("templates", self._templates)
-        # A tool that is not as it was approved is not called.
+        # A tool that does not match its approved definition is not called.
         if (call := wanted.call) is not None and is_as_locked:
             self._try("call", lambda: self._call(call, tools))
 
     def end(self) -> None:
-        """Stop the server; check how it ended, and what it wrote to stdout that is not MCP."""
+        """Stop the server; check how it exited, and whether it wrote anything but MCP to stdout."""
         began = time.monotonic()
         was_open = self.session.peer is not None
         in_trouble = self._is_in_trouble()
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS if in_trouble else LEAVING_SECONDS)
         if stopped is not None:
             outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
-            # After a signal to the group, some processes end later than others. They count as left behind only by a
-            # server that ended by itself.
+            # After a signal to the group, some processes exit later than others. They count as left behind only if the
+            # server exited by itself.
             if stopped.how in ("on SIGTERM", "on SIGKILL"):
                 outcome, detail = WARN, f"it did not exit when its stdin was closed, and was stopped {stopped.how}"
             elif stopped.left_others:
@@ -135,7 +135,7 @@ class _Checker:
         self.report.stderr_tail = self.session.stderr_tail()
 
     def _is_in_trouble(self, *kinds: type[MCPError]) -> bool:
-        """Whether the server has left a request without a response; with DeadlineError it is not waited for again."""
+        """Whether a check ended with an error of these `kinds`: without any, a timeout or a lost connection."""
         return any(isinstance(check.error, kinds or (DeadlineError, ConnectError)) for check in self.report.checks)
 
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
@@ -227,7 +227,7 @@ class _Checker:
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
         if tool is None:
-            self.session.find_tool(wanted.tool)  # Raises `ToolExcludedError` for one that the entry excludes.
+            self.session.find_tool(wanted.tool)  # Raises `ToolExcludedError` for a tool that the entry excludes.
             raise unknown_tool(self.session, wanted.tool, [tool.name for tool in tools])
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         unchecked = []
@@ -238,14 +238,14 @@ class _Checker:
         except SchemaCostError as cost:
             unchecked.append(f"arguments not checked: the input schema: {cost}")
         except SchemaError:
-            pass  # It fails its own check; as with `call`, the tool is called all the same.
+            pass  # The schema fails its own check; as with `call`, the tool is called in any case.
         result = called(self.session, tool, arguments)
         blocks = result.get("content")
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         )
         said = next((text for text in texts if isinstance(text, str)), "")
-        # Before it is cut, perhaps within a secret.
+        # Masked before it is cut, since a cut could split a secret.
         said = one_line(self.session.masker().text(said), 120)
         if result.get("isError"):
             return FAIL, f"{tool.name} failed: {said}"
@@ -269,8 +269,8 @@ def check_all(
     deadline: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
 ) -> list[Report]:
-    """Do every check with all servers at once, in the order of `entries`; `answering` has what they are answered with,
-    and `on_check` is called with each that is done, in place of a line that moves.
+    """Do every check with all servers at once, and return the reports in the order of `entries`. `answering` answers
+    the servers' requests; `on_check` is called with each finished check, and replaces the progress line.
     """
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 

@@ -1,4 +1,4 @@
-"""What all reports come to: a line for people, and a table for the page that GitHub shows of a build."""
+"""A summary of all reports: a line for people, and a table for GitHub's page of a build."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gaia_mcp.storage.output_files import append_to_file
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.report import Report
 
-# GitHub names the file in this variable, and shows what each step of a build appends to it.
+# GitHub names the file in this variable, and displays what each step of a build appends to it.
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-# A cell of the table is for reading; the whole failure is in the log of the build.
+# A cell of the table must stay readable; the log of the build has the whole failure.
 CELL_CHARS = 300
 
 
 def summary_line(reports: Sequence[Report], seconds: float) -> str:
-    """How many servers passed, in how many seconds, and how many warnings there were."""
+    """The number of servers that passed, the seconds that it took, and the number of warnings."""
     passed = sum(not report.failures for report in reports)
     warnings = sum(len(report.warnings) for report in reports)
     noted = f", {counted(warnings, 'warning')}" if warnings else ""
@@ -30,7 +30,9 @@ def summary_line(reports: Sequence[Report], seconds: float) -> str:
 
 
 def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ) -> None:
-    """Append the reports to GitHub's summary, if there is one. A failure of that is a remark: the checks count."""
+    """Append the reports to GitHub's step summary, if there is one. A failure is only a remark, because the checks
+    count.
+    """
     name = environ.get(STEP_SUMMARY)
     if not name:
         return
@@ -59,5 +61,5 @@ def _row(report: Report) -> str:
 
 
 def _cell(text: str) -> str:
-    """`text` as the content of a cell: a server's text must not become markup."""
+    """`text` as the content of a cell, escaped so that a server's text cannot become markup."""
     return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", one_line(text, CELL_CHARS))

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
-# Options that the command of a server often has too.
+# Options that a server's command often has as well.
 _SHORT = ("-e", "-H", "-t", "-s")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class AddCommand(TyperCommand):
-    """`--json` is the form of the answer in every command, and here also takes the entry itself: `--json '{…}'`. What
-    follows two dashes is a command, also without a name before them.
+    """Parses the line of `add`, where `--json '{…}'` is an entry, and `--json` alone selects the output form as in
+    every command. The words after two dashes are a command, even without a name before the dashes.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ class AddCommand(TyperCommand):
         unparsed = super().parse_args(ctx, [*before])
         name, words, command = ctx.params["name"], list(ctx.params["words"] or ()), args[end + 1 :]
         if command and ctx.params["env"] and all(_VARIABLE.match(word) for word in words):
-            # One option of `claude mcp add` may be followed by several variables.
+            # `claude mcp add` accepts several variables after one option.
             ctx.params["env"] = [*ctx.params["env"], *words]
             words = []
         if len(words) > 1:
@@ -227,7 +227,7 @@ def add(
 
 
 def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
-    """What is worth knowing about servers that are saved now; with `is_trusting` --trust-hints was given."""
+    """Print the remarks about servers that are being saved. `is_trusting`: --trust-hints was given."""
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
     from gaia_mcp.cli.entries.without_effect import remark_on_retries
@@ -249,7 +249,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
 
 
 def _print(path: Path, names: list[str], tried: list[Tried]) -> None:
-    """What was added, in words or as JSON."""
+    """Print the servers that were added, as text or as JSON."""
     from gaia_mcp.paths import shown
 
     lines = [f"added {name!r} to {shown(path)}{one.presented}" for name, one in zip(names, tried, strict=True)]

@@ -50,10 +50,10 @@ ReadOnlyOption = Annotated[
 
 
 class CallCommand(ArgumentsCommand):
-    """`call SERVER TOOL --help` is about that tool, as far as it is known."""
+    """`call SERVER TOOL --help` prints the help page of that tool, if its definition is cached."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        # A help page is written before Typer has understood any of them.
+        # A help page is written before Typer has parsed these arguments.
         ctx.meta["gaia_mcp.words"] = list(args)
         return super().parse_args(ctx, args)
 

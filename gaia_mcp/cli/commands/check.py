@@ -1,4 +1,4 @@
-"""`gaia mcp test-client`: test servers, with a line for each check, for people and for builds."""
+"""`gaia mcp test-client`: test servers, with a line for each check, for people and for build servers."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def check(
 
 
 def _typed(invocation: Invocation, words: list[str], store: ConfigStore) -> ServerWords:
-    """The servers and the arguments before two dashes, and the command after them; what is no command is before."""
+    """The servers and arguments before two dashes, and the command after them. Words after the dashes that are not a
+    command count as before them.
+    """
     typed = invocation.typed(words)
     known = store.names() if typed.after else []
     if "=" in "".join(typed.after[:1]) or all(word in known or _is_argument(word) for word in typed.after):
@@ -151,7 +153,7 @@ def _typed(invocation: Invocation, words: list[str], store: ConfigStore) -> Serv
 
 
 def _is_argument(word: str) -> bool:
-    """Whether it is `key=value`, which a command line and a URL may contain, or a JSON object."""
+    """Whether `word` is a JSON object, or `key=value` and not part of a command line or a URL."""
     if word.startswith("{"):
         return True
     key, equals, _ = word.partition("=")
@@ -161,7 +163,7 @@ def _is_argument(word: str) -> bool:
 def _named(
     store: ConfigStore, names: Sequence[str], command: Sequence[str] = (), *, debug: bool = False
 ) -> tuple[list[ServerEntry], list[Report]]:
-    """The entries of these names and of this command, and a report for each that is invalid."""
+    """The entries of these names and of this command, and a report for each invalid entry."""
     from gaia_mcp.cli.checks.report import Report, untried
     from gaia_mcp.cli.entries.targets import command_entry, find_entry, with_own_names
     from gaia_mcp.errors import EntryError

@@ -1,4 +1,4 @@
-"""`gaia mcp completion`: let a shell complete our commands."""
+"""`gaia mcp completion`: install or print the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def completion(
 
 
 def _chosen(shell: str | None) -> str:
-    """The shell that is named, or that runs this. Raises `UsageError` for an unknown one."""
+    """The shell that is named, or the parent shell. Raises `UsageError` for an unknown one."""
     from gaia_mcp.cli.completion.scripts import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 

@@ -1,4 +1,4 @@
-"""`gaia mcp edit`: change parts of a server's entry, and leave the rest of it alone."""
+"""`gaia mcp edit`: change members of a server's entry, and leave the others unchanged."""
 
 from __future__ import annotations
 

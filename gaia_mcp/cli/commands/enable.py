@@ -1,4 +1,4 @@
-"""`gaia mcp enable` and `gaia mcp disable`: which servers commands about all servers include."""
+"""`gaia mcp enable` and `gaia mcp disable`: select the servers that commands about all servers include."""
 
 from __future__ import annotations
 

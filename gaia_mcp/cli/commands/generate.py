@@ -1,5 +1,5 @@
-"""`gaia mcp generate`: write into a checkout what is made from the commands: the manual, the completion scripts, and
-the table that the command line is parsed by before Typer is loaded.
+"""`gaia mcp generate`: write the files of a checkout that are generated from the commands: the manual, the completion
+scripts, and the table for parsing command lines without Typer.
 
 For the developers of this package; the help does not list it.
 """
@@ -53,7 +53,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 
 
 def generated() -> dict[str, str]:
-    """What each file should hold, by its path within a checkout."""
+    """The expected content of each file, by its path within a checkout."""
     from gaia_mcp.cli.completion.scripts import FILES, SCRIPTS
     from gaia_mcp.cli.grammar.generating import table_text
     from gaia_mcp.cli.manual.pages import pages

@@ -1,4 +1,4 @@
-"""`gaia mcp guide`: what a language model needs in order to use this program."""
+"""`gaia mcp guide`: explain this program to a language model."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def import_servers(
     pasted = [entry for word in streams for entry in pasted_entries(pasted_text(word))]
     named = [word for word in words or [] if word not in streams]
     places = places_here(project=project) if everything else meant_places(named, errors, project=project)
-    # Without the entries of a project, which take the place of those in the file that is written to.
+    # Without the project's entries, which would hide those in the file to be written.
     store = ConfigStore(invocation.open_store(may_be_new=True).path)
     found, before = found_entries(places, server or [], errors, pasted), store.servers()
     steps = planned(found, before, store.path, force=force)

@@ -1,4 +1,4 @@
-"""`gaia mcp init`: write an agent or a handler to begin with."""
+"""`gaia mcp init`: write an example of an agent or a handler."""
 
 from __future__ import annotations
 

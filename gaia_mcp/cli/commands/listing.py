@@ -26,10 +26,10 @@ OutdatedOption = Annotated[
     bool, typer.Option("--outdated", help="Compare servers added from a registry with their newest versions.")
 ]
 
-# The columns that a narrow terminal does without.
+# The columns that a narrow terminal omits.
 TRANSPORT, SCOPE, TARGET = 1, 3, 3
 
-# A longer one is shown in full by `show`.
+# `show` prints a longer value in full.
 SCOPE_CHARS = 100
 
 COMMON = (CONFIG, JSON, TIMEOUT)
@@ -81,7 +81,7 @@ def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any
     rows: list[dict[str, Any]] = []
     for name, entry in entries.items():
         if isinstance(entry, EntryError):
-            # One broken entry must not hide the others.
+            # An invalid entry must not prevent the others from being listed.
             rows.append({"name": name, "transport": "?", "invalid": entry.message, "target": entry.message})
         else:
             rows.append({**entry.masked(), "target": entry.described()})
@@ -93,7 +93,7 @@ def _cells(row: dict[str, Any], path: Path, scope: list[str]) -> list[str]:
 
 
 def _scope(row: dict[str, Any]) -> str:
-    """Whom the server is offered to, if that is not everyone."""
+    """The stages and agents that may use the server, if it is restricted."""
     restrictions = {member: row[member] for member in ("stages", "agents") if member in row}
     return "; ".join(
         f"{member} {one_line(', '.join(names), SCOPE_CHARS)}" if names else f"no {member}"
@@ -114,7 +114,7 @@ def _state(row: dict[str, Any], path: Path) -> str:
 def _check(
     entries: Mapping[str, ServerEntry | EntryError], rows: list[dict[str, Any]], deadline: Deadline | None
 ) -> list[MCPError]:
-    """Connect to all at once; add what was found to `rows`. What failed comes back."""
+    """Connect to all servers at once, and add the results to `rows`. Returns the errors."""
     from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.errors import EntryError

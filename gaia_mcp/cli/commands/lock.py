@@ -1,4 +1,4 @@
-"""`gaia mcp lock`: approve the tools of servers as they are now, and record them in a lock file."""
+"""`gaia mcp lock`: approve the current tools of servers, and record them in a lock file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lock(
     entries = [store.entry(name) for name in enabled_names(store)] if every else invocation.servers(store, typed)
     if not entries:
         raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())
-    # Before anything is started: a broken file is reported at once.
+    # Read before any server starts, so that an invalid file is reported at once.
     before = read_lock(path) or {}
 
     with asking(entries) as view:

@@ -1,4 +1,4 @@
-"""`gaia mcp login`: log in to a server behind a URL."""
+"""`gaia mcp login`: log in to a remote server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gaia_mcp.cli.screen.output import done, print_json, print_line
 if TYPE_CHECKING:
     from gaia_mcp.session.authorization import Login
 
-# A person may have to find a password, and a second factor.
+# A person may need time to find a password and a second factor.
 LOGIN_SECONDS = 300.0
 Name = Annotated[
     str | None,
@@ -95,7 +95,7 @@ def _show_status(invocation: Invocation, name: str | None) -> None:
 
 
 def _told(login: Login) -> str:
-    """What is granted, in words."""
+    """The granted access, in words."""
     import time
 
     if login.way == "header":

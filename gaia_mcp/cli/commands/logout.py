@@ -1,4 +1,4 @@
-"""`gaia mcp logout`: forget what was granted by a login."""
+"""`gaia mcp logout`: revoke and delete the tokens of a login."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gaia mcp logs`: what a server wrote to stderr in its last runs."""
+"""`gaia mcp logs`: print a server's stderr from its last runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RunsOption = Annotated[
 FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")]
 ClearOption = Annotated[bool, typer.Option("--clear", help="Delete the stored logs.")]
 
-# As fast as a person reads a new line, and too seldom to be felt by the machine.
+# As fast as a person reads a new line, and rarely enough to cost almost no processor time.
 POLL_SECONDS = 0.2
 
 SETTINGS = {"cls": ServerCommand}
@@ -77,7 +77,7 @@ def logs(
 
 
 def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
-    """The name of a server, and its logs. One that is not configured has some if `add` refused it.
+    """The name of a server, and its logs. A server that is not configured has logs if `add` could not connect to it.
 
     Raises as `Invocation.only_server` does.
     """

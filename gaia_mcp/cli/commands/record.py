@@ -52,5 +52,5 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
 
 
 def _pass_stderr(text: bytes) -> None:
-    with suppress(OSError):  # It has been closed.
+    with suppress(OSError):  # The output is closed.
         os.write(2, text)

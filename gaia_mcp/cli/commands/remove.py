@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
-# For what the authorization server is told.
+# The time limit for the requests to the authorization server.
 LOGOUT_SECONDS = 15.0
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]
 
@@ -45,7 +45,7 @@ def remove(invocation: Invocation, names: Names) -> None:
 
 
 def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:
-    """The entries that are valid: only those can have a login."""
+    """The valid entries: only those can have a login."""
     from gaia_mcp.errors import EntryError, ServerUnknownError
 
     found = []
@@ -56,7 +56,7 @@ def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:
 
 
 def _logged_out(removed: list[ServerEntry], left: list[ServerEntry]) -> list[str]:
-    """Those of the removed servers whose login no other entry uses: it has ended."""
+    """End the logins of the removed servers that no other entry uses. Returns the servers that were logged out."""
     if all(entry.transport not in ("http", "sse", "rpc") for entry in removed):
         return []
     from gaia_mcp.deadline import Deadline

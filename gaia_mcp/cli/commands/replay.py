@@ -55,7 +55,7 @@ def replay(file: FileArgument) -> None:
 
     pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
     Thread(target=_end_if_abandoned, args=(pipes,), daemon=True).start()
-    with suppress(BrokenPipeError):  # The client has gone.
+    with suppress(BrokenPipeError):  # The client disconnected.
         pipes.write(b"".join(player.prologue()))
         while data := pipes.read():
             try:

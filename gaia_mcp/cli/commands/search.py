@@ -1,4 +1,4 @@
-"""`gaia mcp search`: which server has a tool for that."""
+"""`gaia mcp search`: find tools among all servers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ServerOption = Annotated[
 
 RegistryOption = Annotated[bool, typer.Option("--registry", help="Search the registry for servers to add instead.")]
 
-# Of a description so much stands beside a signature.
+# The limit for a description after a signature.
 DESCRIPTION_CHARS = 100
-# A server whose tools are not known is asked by the way; one that hangs must not make every search as slow as it is.
+# Servers without cached tools are asked during a search; one that hangs must not slow down every search.
 ASKING_SECONDS = 10.0
 
 SETTINGS = {"cls": ServerCommand}
@@ -93,9 +93,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
 
 
 def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The tools of each server: those that it had when it was last asked; it is asked now if it never was, if its list
-    is no longer fresh, or if it is not saved.
-    """
+    """The tools of each server, from a fresh cache. Servers without one are asked, and those that are not saved."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 

@@ -151,7 +151,7 @@ COMMON = (CONFIG, JSON)
 def _gateway(
     invocation: Invocation, names: Sequence[str], prefix: Prefix | None, *, is_all: bool, has_a2a: bool
 ) -> Gateway:
-    """The configured servers, and for A2A those that AgentVault's variables name."""
+    """The configured servers; for A2A also those that AgentVault's variables name."""
     if not has_a2a:
         return Gateway.of(invocation, names, prefix, is_all=is_all)
     from gaia_mcp.config.server_map import call_seconds, mapped_servers
@@ -207,7 +207,7 @@ def serve(
     """
     from gaia_mcp.config.serving_order import take_order
 
-    # Before any code is imported, which starts programs of its own.
+    # Done before any code is imported, because that code may start programs.
     order = take_order(os.environ)
     gateway = None
     several: dict[str, str] = {}

@@ -51,12 +51,12 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
     rows = _rows(shown)
     width = max(len(key) for key, _ in rows) + 2
     for key, text in rows:
-        # Uncut, even if that takes several lines of a terminal: no other command shows it.
+        # Printed in full, even on several lines of a terminal, because no other command shows it.
         print_line(f"{key:<{width}}{text}")
 
 
 def _known_tools(entry: ServerEntry) -> int | None:
-    """The number of tools that the server had when it was last asked; None if it never was."""
+    """The number of the server's cached tools; None if the server was never asked."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 

@@ -38,7 +38,7 @@ OpenAIOption = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-# Longer than any name that is meant to be typed.
+# Longer than any name that a person would type.
 NAME_CHARS = 1000
 
 COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
@@ -109,10 +109,11 @@ def tools(
 
 
 def _wanted(typed: ServerWords, servers: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """The servers that are named, each with the tools that are to be shown, and those of the command after two dashes;
-    with all of them if there are none.
+    """The named servers, each with its requested tools, and the server of the command after two dashes; all servers if
+    none is named.
 
-    The name of a server always is that server; a word that cannot be a target is a tool of the one before it.
+    A word that is the name of a server always names that server. A word that cannot be a target is a tool of the server
+    before it.
     """
     from gaia_mcp.cli.entries.targets import is_target, tool_of
 
@@ -132,7 +133,9 @@ def _wanted(typed: ServerWords, servers: Sequence[str]) -> tuple[dict[str, list[
 
 
 def _read(session: Session, names: Sequence[str]) -> Inventory:
-    """The tools with these names, or all. Raises `ToolUnknownError`, and `ToolExcludedError` as `Session.find_tool`."""
+    """The tools with these names, or all. Raises `ToolUnknownError`, and `ToolExcludedError` as `Session.find_tool`
+    does.
+    """
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.session.unknown import unknown_tool
 

@@ -1,4 +1,4 @@
-"""`gaia mcp trust` and `untrust`: whether the servers of a project may be used."""
+"""`gaia mcp trust` and `untrust`: approve the servers of a project, or revoke the approval."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
     from gaia_mcp.storage.json_files import parse_object
 
     project = _project(folder)
-    # From the very bytes that are approved, not from the file as it may be a moment later.
+    # Parsed from the bytes that are approved, because the file may change after it was read.
     servers = servers_in(parse_object(project.data, project.path), project.path)
     for name, entry in servers.items():
         read_entry(name, entry, project.path)
         if not invocation.as_json:
-            # Unmasked and uncut: an approval is for all that would be run. As JSON it stays on its line.
+            # Unmasked and complete, because the approval covers all of it. Printed as JSON it stays on one line.
             print_line(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     for file, digest in project.code.items():
         if not invocation.as_json:

@@ -1,4 +1,4 @@
-"""`gaia mcp watch`: the changes and log messages of a server, line by line."""
+"""`gaia mcp watch`: print the change notifications and log messages of a server, line by line."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Completion with TAB: the candidates for a line, the scripts of the shells, and how these are installed."""
+"""Completion with TAB: the candidates for a line, the shells' scripts, and their installation."""

@@ -1,7 +1,8 @@
-"""The hidden command that the shells' scripts run at a TAB: `gaia complete SHELL -- WORD...`, the last one unfinished.
+"""The hidden command that the shells' scripts run at a TAB: `gaia complete SHELL -- WORD...`, with the last word
+unfinished.
 
-Prints what the script of each shell reads, and nothing if anything goes wrong: an error has no place in a line that is
-being typed. Loads neither Typer nor anything else that the line does not need.
+Prints the format that the script of each shell reads. Prints nothing on an error, since an error message would garble
+the line being typed. Loads neither Typer nor other modules that the line does not need.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from gaia_mcp.cli.completion.candidates import candidates
 from gaia_mcp.cli.completion.shell_words import quoted, read_line
 from gaia_mcp.internals import bare_signal
 
-# Longer than a person waits at a TAB. A pipe in a file's place, or a remote disk, may never answer.
+# Longer than a person waits at a TAB. Reading a pipe or a remote disk may block forever.
 PATIENCE_SECONDS = 5.0
-# Bash arranges its list in columns; long lines would leave room for only one.
+# Bash prints its list in columns; long lines would leave room for only one.
 MIN_DESCRIPTION_COLUMNS = 20
-# The types of completion in which bash inserts one candidate after the other into the line, without descriptions.
+# The completion types (`COMP_TYPE`) in which bash inserts the candidates in turn, so descriptions must not be added.
 CYCLING = ("37", "42")
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print how the line in `words` may go on. Returns the exit code, always 0."""
+    """Print the completions of the line in `words`. Returns the exit code, always 0."""
     signal = bare_signal()
-    # Ctrl-C ends it without a word.
+    # Ctrl-C ends it without a message.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
@@ -47,7 +48,7 @@ def answer(words: Sequence[str]) -> int:
 def answered(shell: str, line: Sequence[str], program: str, environ: Mapping[str, str]) -> list[str]:
     """The lines that the script of `shell` reads.
 
-    Raises `ValueError` for a shell that has no script, and whatever a broken configuration makes functions raise.
+    Raises `ValueError` for a shell without a script, and any error that an invalid configuration causes.
     """
     if shell == "bash":
         return _for_bash(line[0], line[1], program, environ)
@@ -59,15 +60,15 @@ def answered(shell: str, line: Sequence[str], program: str, environ: Mapping[str
         return [f"{one.value}\t{one.description}" for one in found]
     if shell == "powershell":
         *before, current = line
-        # An empty word would not arrive, so there is a dot before it.
+        # PowerShell drops an empty argument, so the script puts a dot before the word.
         return [f"{one.value}\t{one.description or one.value}" for one in candidates([*before, current[1:]], program)]
     raise ValueError(shell)
 
 
 def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) -> list[str]:
-    """`open` if more of the word follows a candidate, else `whole`; then what readline may put in place of `tail`.
+    """First `open` if a candidate continues within the same word, otherwise `whole`; then the replacements for `tail`.
 
-    It replaces only what follows the last `=`, `:`, `@` or opening quote, and leaves quoting to us.
+    Readline replaces only the text after the last `=`, `:`, `@` or opening quote, and does no quoting itself.
     """
     read = read_line(line)
     kept = read_line(line.removesuffix(tail))
@@ -80,7 +81,7 @@ def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) ->
     else:
         found = candidates(words, program)
     found = [one for one in found if one.value.startswith(begun)]
-    # A tilde with a backslash before it is no home folder.
+    # A shell does not expand a tilde after a backslash.
     home = _home_of(tail)
     typed = [home + quoted(one.value[len(begun + home) :], kept.quote) for one in found]
     ending = "open" if any(one.is_open for one in found) else "whole"
@@ -90,7 +91,7 @@ def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) ->
 
 
 def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mapping[str, str]) -> list[str]:
-    """What bash shows as a list. The prefix that all have in common, which it inserts, ends before the descriptions."""
+    """The list that bash displays. Bash inserts the common prefix of the lines, which ends before the descriptions."""
     from gaia_mcp.cli.screen.terminal import cell_width, cells_cut, fits
 
     columns = environ.get("COLUMNS", "")
@@ -107,13 +108,13 @@ def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mappin
 
 
 def _for_zsh(one: Candidate) -> str:
-    # Zsh shows two dashes after every colon, even if nothing follows.
+    # Zsh prints two dashes for each colon, even without a description.
     described = f":{one.description}" if one.description else ""
     return f"{'+' if one.is_open else ' '}{_escaped(one.value)}{described}"
 
 
 def _home_of(tail: str) -> str:
-    """`~` or `~NAME` where a path begins so, else nothing."""
+    """A leading `~` or `~NAME` of a path; empty if there is none."""
     home, slash, _ = tail.partition("/")
     is_home = slash and home.startswith("~") and all(each.isalnum() or each in "_.-" for each in home[1:])
     return home if is_home else ""

@@ -1,4 +1,6 @@
-"""The words of a tool's arguments, `key=value`, from its schema. But for the file that an argument names, pure."""
+"""The words of a tool's arguments, `key=value`, from its schema. Pure, except that it lists files for `@FILE` and
+paths.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ from gaia_mcp.toolspec.schema import (
     types_of,
 )
 
-# A longer value is not typed, but comes from a file.
+# The limit for a value; longer ones are not typed, but read from a file.
 MAX_VALUE_CHARS = 200
 
 
 def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: str = "") -> list[Candidate]:
-    """What the word of an argument may become: names that are not `given` yet, first those that the call needs, and
-    after the `=` values. Behind two dashes they are those of options, and behind an option they are its values.
-    Relative paths are those in `folder`.
+    """The candidates for an argument's word: names that are not yet `given`, required ones first, and after the `=`
+    values. After two dashes the names are those of options; after an option the candidates are its values. Relative
+    paths are relative to `folder`.
     """
     known = properties_of(schema)
     if incomplete.startswith(DASHES):
@@ -57,7 +59,7 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: s
         return [Candidate(f"{name}:={text}") for text in _json_values(known.get(name), schema)]
     if value.startswith("@"):
         return [Candidate(f"{key}=@{path}") for path, _ in file_names(value[1:])]
-    # Only now: most words are completed without it.
+    # Imported late: most words are completed without it.
     from gaia_mcp.cli.completion.path_values import path_values
 
     listed = value_words(key, schema)
@@ -65,12 +67,12 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: s
 
 
 def value_words(key: str, schema: Any) -> list[Candidate]:
-    """The values of a parameter that its schema lists, as words."""
+    """The values that the schema lists for a parameter, as words."""
     return [Candidate(f"{key}={text}", note) for text, note in _values(properties_of(schema).get(key), schema)]
 
 
 def described(name: str, schema: Any) -> str:
-    """A parameter's type, whether it is required, its default and its description, in a line."""
+    """A parameter's type, whether it is required, its default and its description, on one line."""
     known = properties_of(schema)[name]
     parts = [type_in_words(known, schema)]
     if name in needed_of(schema):
@@ -82,7 +84,7 @@ def described(name: str, schema: Any) -> str:
 
 
 def needs_json(described: Any, schema: Any) -> bool:
-    """Whether a parameter takes only objects, or lists of them, which are written as JSON."""
+    """Whether a parameter takes only objects, or lists of objects, which are written as JSON."""
     kinds = {kind for part in parts_of(described, schema) for kind in types_of(part)} - {"null"}
     if kinds == {"array"}:
         items = [part["items"] for part in parts_of(described, schema) if "items" in part]
@@ -91,12 +93,12 @@ def needs_json(described: Any, schema: Any) -> bool:
 
 
 def _opened(name: str, described: Any, schema: Any, incomplete: str) -> str:
-    # After the colon a value is JSON.
+    # After `:=` the value is JSON.
     return f"{name}:=" if incomplete == f"{name}:" or needs_json(described, schema) else f"{name}="
 
 
 def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
-    """Values to be typed after `=`: only those that become the intended JSON value."""
+    """Values to type after `=`: only those that are converted to the intended JSON value."""
     default = default_of(described, schema)
     for choice in _choices(described, schema):
         text = choice if isinstance(choice, str) else json.dumps(choice, ensure_ascii=False)
@@ -115,7 +117,7 @@ def _json_values(described: Any, schema: Any) -> Iterator[str]:
 
 
 def _choices(described: Any, schema: Any) -> Iterator[Any]:
-    """The values that a parameter may have, as far as they can be listed, and its default."""
+    """The values of a parameter that can be enumerated, and its default."""
     parts = parts_of(described, schema)
     for item in [part["items"] for part in parts if "items" in part]:
         parts += parts_of(item, schema)

@@ -1,4 +1,4 @@
-"""What the last word of a command line may become, as far as it can be typed and shown. Knows no shell."""
+"""The candidates for the last word of a command line that can be typed and printed. Independent of the shell."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.grammar.model import Argument, Command, Option
 
-# A longer description has no place in a list.
+# The limit for a description in a list.
 DESCRIPTION_CHARS = 120
-# A person reads no more lines than this, and cleaning them takes longer than finding them.
+# A person does not read more lines, and sanitizing them takes longer than finding them.
 MAX_DESCRIBED = 500
 
 
 def candidates(words: Sequence[str], program: str = "gaia") -> list[Candidate]:
-    """What the last of `words`, which follow the name of the program, may become; each begins with it."""
+    """The candidates for the last of `words`, which follow the program's name. Each begins with that word."""
     *before, word = words or [""]
     before = with_group(before) if before or program != "gmcp" else ["mcp"]
     return _presentable(_candidates(parse_line(before), word), word)
@@ -45,7 +45,7 @@ def _argument_candidates(line: ParsedLine, word: str) -> Iterable[Candidate]:
         return [Candidate(name, each.summary) for name, each in _listed(line.command).items()]
     if line.next_argument is not None:
         found = _values(line, line.next_argument, word)
-        # Before the two dashes it would be an option.
+        # Before the two dashes such a value would be parsed as an option.
         return [each for each in found if line.only_arguments or not each.value.startswith("-")]
     return [] if word or line.only_arguments else _option_candidates(line, word)
 
@@ -60,7 +60,7 @@ def _option_candidates(line: ParsedLine, word: str) -> Iterator[Candidate]:
 
 
 def _values(line: ParsedLine, parameter: Argument | Option, word: str) -> list[Candidate]:
-    """What the first of a parameter's completers knows that knows anything."""
+    """The matches of the first of a parameter's completers that has any."""
     ctx = CompletionContext(line.values, word, is_command=line.only_arguments)
     for completer in parameter.completers:
         module, _, function = completer.rpartition(".")
@@ -75,7 +75,7 @@ def _listed(group: Command) -> dict[str, Command]:
 
 
 def _presentable(found: Iterable[Candidate], word: str) -> list[Candidate]:
-    """Without what cannot be typed or shown as it is, without repetitions, and with harmless descriptions."""
+    """The candidates that can be typed and printed, without duplicates, with sanitized descriptions."""
     described: dict[str, str] = {}
     for value, description in found:
         if value and value.startswith(word) and _is_typeable(value):

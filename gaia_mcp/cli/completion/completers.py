@@ -1,7 +1,7 @@
-"""What completes the parameters of commands at a TAB: from files alone, never by connecting, and never with an error.
+"""Completers for the parameters of commands. They read files only, never connect, and never raise.
 
-Each public function that takes a context alone is the `autocompletion` of parameters. Their names stand in the table of
-`cli/grammar`; Typer never calls them. Candidates that do not begin as the word does are dropped by the caller.
+Each public function whose only parameter is a context is the `autocompletion` of parameters. The table of `cli/grammar`
+contains their names; Typer never calls them. The caller drops candidates that do not begin with the typed word.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.filebytes import read_file
 
-# A hundred times a long module, and read in a moment.
+# A hundred times the size of a long module, and still fast to read.
 MAX_SOURCE_BYTES = 4 << 20
-# Compiled when they are used, for most lines need neither. An agent is a class at the top level of its file.
+# Compiled on use, because most lines need neither. An agent is a class at the top level of its file.
 _CLASS = r"(?m)^class (\w+)"
 _VARIABLES = r"\{[+#./;?&]?([^{}]+)\}"
 
 
 def server_names(ctx: CompletionContext) -> list[Candidate]:
-    """The configured servers whose names begin so, with how each is reached."""
+    """The configured servers, each described by its command or URL."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
 
@@ -43,8 +43,8 @@ def server_names(ctx: CompletionContext) -> list[Candidate]:
 
 
 def servers(ctx: CompletionContext) -> list[Candidate]:
-    """The configured servers, and what else can be used as one: after two dashes programs and their files, elsewhere
-    agents and programs for a word that begins like a path.
+    """The configured servers, and other targets: after two dashes programs and their files, elsewhere agents and
+    programs if the word begins like a path.
     """
     if ctx.is_command:
         return [*server_names(ctx), *file_names(ctx.word)]
@@ -52,12 +52,12 @@ def servers(ctx: CompletionContext) -> list[Candidate]:
 
 
 def only_server(ctx: CompletionContext) -> list[Candidate]:
-    """As `servers`, for a command that takes one and nothing else."""
+    """As `servers`, for a command that takes exactly one server."""
     return servers(ctx) if ctx.is_command or not ctx.params.get("words") else []
 
 
 def call_targets(ctx: CompletionContext) -> list[Candidate]:
-    """Servers, and after the dot of `SERVER.` its tools."""
+    """Servers, and after `SERVER.` its tools."""
     found = servers(ctx)
     for name in ctx.servers if "." in ctx.word else ():
         if ctx.word.startswith(f"{name}."):
@@ -66,14 +66,14 @@ def call_targets(ctx: CompletionContext) -> list[Candidate]:
 
 
 def tool_targets(ctx: CompletionContext) -> list[Candidate]:
-    """Servers that are not named yet, the tools of the one named last, and `SERVER.` with its tools."""
+    """Servers that are not yet on the line, the tools of the last named server, and `SERVER.` with its tools."""
     found = call_targets(ctx)
     named = [name for name in ctx.params.get("names") or () if ctx.entry(name) is not None]
     return [*found, *_described(ctx.known(named[-1], "tools"))] if named else found
 
 
 def call_words(ctx: CompletionContext) -> list[Candidate]:
-    """The tools of the server that the line names, and then the arguments of the tool."""
+    """The tools of the named server, and then the arguments of the tool."""
     server, tool, given = called(ctx)
     tools = ctx.known(server, "tools")
     if ctx.is_command and not tools:
@@ -87,12 +87,12 @@ def call_words(ctx: CompletionContext) -> list[Candidate]:
 
 
 def listed_tools(ctx: CompletionContext) -> list[Candidate]:
-    """All tools of the server that the line names, also those that its entry excludes."""
+    """All tools of the named server, including those that its entry excludes."""
     return _described(ctx.listed_tools(ctx.params.get("name", "")))
 
 
 def tool_patterns(ctx: CompletionContext) -> list[Candidate]:
-    """`SERVER/` of those that are served, and after the slash its tools and a pattern for all of them."""
+    """`SERVER/` of the servers that are served, and after the slash its tools and a pattern for all of them."""
     server, slash, _ = ctx.word.partition("/")
     if slash:
         tools = [Candidate(f"{server}/{tool}", text) for tool, text in _described(ctx.known(server, "tools"))]
@@ -102,12 +102,12 @@ def tool_patterns(ctx: CompletionContext) -> list[Candidate]:
 
 
 def check_tools(ctx: CompletionContext) -> list[Candidate]:
-    """The tools of the servers that the line names to be tested."""
+    """The tools of the servers to be tested."""
     return [tool for name in ctx.params.get("words") or () for tool in _described(ctx.known(name, "tools"))]
 
 
 def check_words(ctx: CompletionContext) -> list[Candidate]:
-    """The servers that are not named yet, and the arguments of the tool that is to be called."""
+    """The servers that are not yet on the line, and the arguments of the tool to be called."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
     words, tool = ctx.params.get("words") or [], ctx.params.get("call_tool")
@@ -119,12 +119,12 @@ def check_words(ctx: CompletionContext) -> list[Candidate]:
 
 
 def prompt_names(ctx: CompletionContext) -> list[Candidate]:
-    """The prompts of the server that the line names."""
+    """The prompts of the named server."""
     return _described(ctx.known(ctx.params.get("name", ""), "prompts"))
 
 
 def prompt_words(ctx: CompletionContext) -> list[Candidate]:
-    """The arguments of the prompt that the line names."""
+    """The arguments of the named prompt."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
     known = ctx.known(ctx.params.get("name", ""), "prompts")
@@ -142,14 +142,14 @@ def prompt_words(ctx: CompletionContext) -> list[Candidate]:
 
 
 def resource_uris(ctx: CompletionContext) -> list[Candidate]:
-    """The resources and templates of the server that the line names."""
+    """The resources and templates of the named server."""
     found = ctx.known(ctx.params.get("name", ""), "resources")
     uris = [(each.get("uri") or each.get("uriTemplate"), each) for each in found]
     return [Candidate(uri, _description(each)) for uri, each in uris if isinstance(uri, str)]
 
 
 def template_words(ctx: CompletionContext) -> list[Candidate]:
-    """The variables of the template that the line names."""
+    """The variables of the named template."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
     names = [
@@ -170,12 +170,12 @@ def agent_names(ctx: CompletionContext) -> list[Candidate]:
 
 
 def stage_names(ctx: CompletionContext) -> list[Candidate]:
-    """The stages that the entries of the configuration are restricted to."""
+    """The stages to which configured entries are restricted."""
     return _restrictions(ctx, "stages")
 
 
 def scope_agents(ctx: CompletionContext) -> list[Candidate]:
-    """The agents that the entries of the configuration are restricted to."""
+    """The agents to which configured entries are restricted."""
     return _restrictions(ctx, "agents")
 
 
@@ -187,35 +187,35 @@ def revisions(ctx: CompletionContext) -> list[Candidate]:
 
 
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
-    """The shells that there is a script for."""
+    """The shells that have a script."""
     from gaia_mcp.cli.completion.scripts import SCRIPTS
 
     return [Candidate(shell) for shell in SCRIPTS if shell.startswith(ctx.word)]
 
 
 def log_levels(ctx: CompletionContext) -> list[Candidate]:
-    """The levels of log messages, the least first."""
+    """The log levels, the least severe first."""
     from gaia_mcp.protocol.envelope import LOG_LEVELS
 
     return [Candidate(level) for level in LOG_LEVELS if level.startswith(ctx.word)]
 
 
 def host_names(ctx: CompletionContext) -> list[Candidate]:
-    """The hosts that we know, and files."""
+    """The known hosts, and files."""
     from gaia_mcp.hosts.known import HOSTS
 
     return [*(Candidate(host.key, host.title) for host in HOSTS.values()), *file_names(ctx.word)]
 
 
 def entry_keys(ctx: CompletionContext) -> list[Candidate]:
-    """The members of the entry of the server that the line names."""
+    """The members of the named server's entry."""
     from gaia_mcp.cli.entries.difference import members
 
     return [Candidate(key) for key in members(ctx.servers.get(ctx.params.get("name", "")))]
 
 
 def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
-    """Server, tool and arguments of the call on the line so far; empty where they are not given yet."""
+    """Server, tool and arguments of the call on the line; empty where they are not yet typed."""
     from gaia_mcp.names import split_tool_name
 
     target, words, servers = ctx.params.get("target") or "", list(ctx.params.get("words") or []), ctx.servers
@@ -225,7 +225,7 @@ def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
 
 
 def known_tool(ctx: CompletionContext) -> tuple[str, str, dict[str, Any] | None]:
-    """Server and tool that the line calls, and how the server described that tool when it was last seen."""
+    """The server and the tool of the call on the line, and the tool's cached definition; None if it is not cached."""
     server, name, _ = called(ctx)
     known = {tool["name"]: tool for tool in ctx.known(server, "tools")}
     if "." in name and name not in known:
@@ -252,7 +252,7 @@ def _restrictions(ctx: CompletionContext, member: str) -> list[Candidate]:
 
 
 def _paths(begun: str) -> list[Candidate]:
-    """Folders, agents, and programs whose paths begin so; after the colon of `FILE.py:` the classes in that file."""
+    """Folders, agents and programs whose paths begin with `begun`; after `FILE.py:` the classes in that file."""
     name, colon, _ = begun.rpartition(":")
     if colon and name.endswith(".py"):
         try:

@@ -1,4 +1,4 @@
-"""What a completer knows: the line so far, and the configuration that it names, which is read once."""
+"""The context of a completer: the line so far, and the configuration that it names, which is read once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class CompletionContext:
-    """`params` are the values of the line so far, by parameter; `word` is the one that is being typed. `is_command`: it
-    comes after two dashes, where the command of a server may stand. The file that `--config` names `may_be_pipe` where
-    the line is run, not at a TAB, which would take away what the command is to read.
+    """The line so far. `params` holds its values by parameter; `word` is the word being typed. `is_command`: the word
+    is after two dashes, where a server's command may be. `may_be_pipe`: the file that `--config` names may be a pipe.
+    At a TAB it may not, because reading it would consume the command's input.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class CompletionContext:
 
     @cached_property
     def servers(self) -> dict[str, Any]:
-        """The entries of the configuration as they are written; none of a configuration that cannot be read."""
+        """The raw entries of the configuration; empty if it cannot be read."""
         from gaia_mcp.errors import MCPError
 
         try:
@@ -52,7 +52,7 @@ class CompletionContext:
             return {}
 
     def entry(self, server: str) -> ServerEntry | None:
-        """The entry of the server that a word of the line names, None without a valid one."""
+        """The entry of the server that a word names; None if there is none or it is invalid."""
         from gaia_mcp.errors import MCPError
 
         try:
@@ -65,12 +65,12 @@ class CompletionContext:
             return None
 
     def shown_name(self, server: str) -> str:
-        """The name of the server that a word of the line names, without secrets."""
+        """The display name of the server that a word names, without secrets."""
         entry = self.entry(server)
         return entry.name if entry is not None else server
 
     def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
-        """The tools, prompts or resources (the `kind`) of a server when it was last seen, None if they are unknown."""
+        """The cached tools, prompts or resources (the `kind`) of a server; None if they are not cached."""
         from gaia_mcp.errors import MCPError
 
         try:
@@ -79,16 +79,18 @@ class CompletionContext:
             return None
 
     def folder_of(self, server: str) -> str:
-        """The folder in which a server runs, "" if that is the working folder, or is not known before a start."""
+        """The folder in which a server runs; "" for the working folder, and for one that is not known before the server
+        starts.
+        """
         cwd = entry.get("cwd") if isinstance(entry := self.servers.get(server), dict) else None
         return os.path.expanduser(cwd) if isinstance(cwd, str) and "$" not in cwd else ""  # noqa: PTH111
 
     def known(self, server: str, kind: str) -> list[dict[str, Any]]:
-        """As `seen`, empty for what is unknown."""
+        """As `seen`, but empty if nothing is cached."""
         return self.seen(server, kind) or []
 
     def listed_tools(self, server: str) -> list[dict[str, Any]]:
-        """The known tools of a server with those that its entry excludes."""
+        """The cached tools of a server, including those that its entry excludes."""
         from gaia_mcp.errors import MCPError
 
         try:

@@ -1,4 +1,4 @@
-"""Paths of files and folders at a TAB: completed by us, so that every shell does it alike, also after `key=@`."""
+"""Paths of files and folders at a TAB, completed here so that all shells behave the same, also after `key=@`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def files(ctx: CompletionContext) -> list[Candidate]:
 
 
 def folder_names(ctx: CompletionContext) -> list[Candidate]:
-    """Folders alone."""
+    """Folders only."""
     return file_names(ctx.word, only_folders=True)
 
 
@@ -27,9 +27,9 @@ def object_files(ctx: CompletionContext) -> list[Candidate]:
 
 
 def file_names(begun: str, *, only_folders: bool = False, folder: str = "") -> list[Candidate]:
-    """The files and folders whose paths begin so; hidden ones only for a name that begins with a dot.
+    """The files and folders whose paths begin with `begun`; hidden ones only for a name that begins with a dot.
 
-    Relative paths are those in `folder`, the working folder if it is empty.
+    Relative paths are relative to `folder`, or to the working folder if `folder` is empty.
     """
     above, slash, name = begun.rpartition("/")
     found = []
@@ -41,7 +41,7 @@ def file_names(begun: str, *, only_folders: bool = False, folder: str = "") -> l
                     if is_folder or not only_folders:
                         found.append(f"{above}{slash}{entry.name}" + ("/" if is_folder else ""))
     except (OSError, RuntimeError, ValueError):
-        return []  # No such folder, or no such home.
+        return []  # No such folder, or no such home folder.
     return [Candidate(path) for path in sorted(found)]
 
 
@@ -49,4 +49,4 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return False  # A link to itself, or one whose target may not be looked at: the others are still there.
+        return False  # A symbolic link to itself, or to a target that cannot be read: the others are still listed.

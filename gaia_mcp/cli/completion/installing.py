@@ -1,6 +1,6 @@
-"""Where each shell looks for a user's completions; how they are installed and removed.
+"""Where each shell looks for a user's completions; their installation and removal.
 
-A file of our own where the shell reads it by itself; else also one marked block in the user's start file.
+Writes a file where the shell reads it by itself; otherwise also one marked block in the user's start file.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gaia_mcp.filebytes import open_file
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
-# With the line ends that any editor has left in the file.
+# Any line ends, because an editor may have changed them.
 _BLOCK = re.compile(re.escape(BEGIN.strip()) + rb"\r?\n.*?" + re.escape(END.strip()) + rb"\r?(?:\n|\Z)", re.DOTALL)
-# Begins the first or second line of every script of ours, and of no other.
+# Begins the first or second line of each of our scripts, and of no other script.
 OURS = b"# Completion of gaia and gmcp for "
 _BEGINNING_BYTES = 200
-# A start file that takes longer waits for input.
+# A start file that takes longer is waiting for input.
 ASKING_SECONDS = 10
 
 
 class Places(NamedTuple):
-    """For one shell: where the script goes, under each name; the start file and what is to stand in it, if anything
-    must; and what makes a shell that runs already read them.
+    """For one shell: the paths of the script, the start file and the lines that it needs, if any, and the command that
+    makes a running shell read them.
     """
 
     scripts: list[Path]
@@ -42,13 +42,13 @@ class Places(NamedTuple):
 
 
 def places(shell: str, environ: Mapping[str, str]) -> Places:
-    """Where things go for the user of `environ`. Raises `ConfigFileError` if PowerShell prints no profile."""
+    """The places for the user of `environ`. Raises `ConfigFileError` if PowerShell prints no profile."""
     home = Path(environ.get("HOME") or Path.home())
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     if shell == "bash":
         folder = Path(environ.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion") / "completions"
         start_file = home / (".bash_profile" if sys.platform == "darwin" else ".bashrc")
-        # Bash reads the folder only where bash-completion is installed and the start file loads it.
+        # Bash reads the folder only if bash-completion is installed and the start file loads it.
         said = _said("bash", ["-ic", 'echo "completion:$BASH_COMPLETION_VERSINFO"'], environ)
         reads_folder = bool(said.partition("completion:")[2])
         quoted = shlex.quote(str(folder / "gaia"))
@@ -57,14 +57,14 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
     if shell == "zsh":
         path = data / "gaia-mcp" / "_gaia"
         quoted = shlex.quote(str(path))
-        # Reading it by `fpath` would depend on what stands before and behind it in the start file.
+        # Loading it by `fpath` would depend on the order of commands in the start file.
         lines = (
             "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }\n"
             f"[[ -r {quoted} ]] && source {quoted}\n"
         )
         return Places([path], Path(environ.get("ZDOTDIR") or home) / ".zshrc", lines, "exec zsh")
     if shell == "fish":
-        # Not among its completions: those are read only for commands that are on PATH.
+        # Not in fish's folder for completions, which is read only for commands on PATH.
         folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "conf.d"
         return Places([folder / "gaia-mcp.fish"], None, "", "exec fish")
     path = data / "gaia-mcp" / "gaia.ps1"
@@ -79,8 +79,8 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
 
 
 def install(shell: str, there: Places) -> list[Path]:
-    """Write the script, and the block where one is needed; the files that this has changed. Raises `ConfigFileError`
-    for one that another program wrote, or that cannot be written.
+    """Write the script, and the block if it is needed. Returns the changed files. Raises `ConfigFileError` for a file
+    that another program wrote, or that cannot be written.
     """
     data = SCRIPTS[shell].encode()
     for path in there.scripts:
@@ -92,7 +92,7 @@ def install(shell: str, there: Places) -> list[Path]:
             rest = _without_block(there.start_file, standing.data)
             gap = b"" if not rest or rest.endswith(b"\n") else b"\n"
             wanted = rest + gap + BEGIN + there.lines.encode() + END
-            # A block that is up to date stays where the user may have moved it.
+            # A block that is up to date stays where it is, since the user may have moved it.
             if BEGIN + there.lines.encode() + END not in standing.data:
                 write_bytes(there.start_file, standing, wanted, standing.mode if standing.exists else 0o644)
                 changed.append(there.start_file)
@@ -100,7 +100,7 @@ def install(shell: str, there: Places) -> list[Path]:
 
 
 def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
-    """Remove the script and the block; the files that this has changed. Raises `ConfigFileError`."""
+    """Remove the script and the block. Returns the changed files. Raises `ConfigFileError`."""
     changed = []
     for path in start_files:
         if not path.exists():
@@ -112,7 +112,7 @@ def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
                 write_bytes(path, standing, rest, standing.mode)
                 changed.append(path)
                 if not rest and not path.is_symlink():
-                    path.unlink()  # There was none, or an empty one.
+                    path.unlink()  # The file did not exist before the installation, or was empty.
     for path in there.scripts:
         if path.exists():
             _check_ours(path)
@@ -122,19 +122,19 @@ def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
                 raise ConfigFileError(path, f"cannot be removed: {cause.strerror}") from cause
             changed.append(path)
             with contextlib.suppress(OSError):
-                path.parent.rmdir()  # Only an empty folder can be removed.
+                path.parent.rmdir()  # `rmdir` removes only an empty folder.
     return changed
 
 
 def start_files(shell: str, there: Places, environ: Mapping[str, str]) -> list[Path]:
-    """Every start file that may have a block of ours, also one from before bash-completion was installed."""
+    """Every start file that may contain our block, also one from before bash-completion was installed."""
     home = Path(environ.get("HOME") or Path.home())
     before = [home / ".bashrc", home / ".bash_profile"] if shell == "bash" else []
     return list(dict.fromkeys([*before, *([there.start_file] if there.start_file is not None else [])]))
 
 
 def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
-    """Write `data` to `path`; whether this changed it."""
+    """Write `data` to `path`. Returns whether the file changed."""
     with locked(path):
         standing = snapshot_of(path)
         if standing.data == data:
@@ -167,11 +167,11 @@ def _without_block(path: Path, data: bytes) -> bytes:
 
 
 def _said(program: str, arguments: list[str], environ: Mapping[str, str]) -> str:
-    """The last line that a shell prints; empty if the shell is not installed."""
+    """The last line that a shell prints; empty if the shell is not installed or does not answer in time."""
     import subprocess
 
     try:
-        # In a session of its own: an interactive shell would take the terminal.
+        # In a new session, because an interactive shell would take control of the terminal.
         done = subprocess.run(
             [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=dict(environ),
             timeout=ASKING_SECONDS, start_new_session=True, check=False,

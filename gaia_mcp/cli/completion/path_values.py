@@ -1,4 +1,4 @@
-"""Arguments that are paths, as far as their names and formats tell, and the files that their values may become."""
+"""Arguments that are paths, recognized by name and format, and the files that match their values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.toolspec.schema import choices_of, parts_of, types_of
 
-# What the last word of a name says, such as that of `outputFile`, `repo_path` or `dirs`.
+# The last word of a parameter's name, as in `outputFile`, `repo_path` or `dirs`.
 FILES = ("path", "file", "filename", "filepath", "pathname")
 FOLDERS = ("dir", "directory", "folder", "cwd", "dirname", "workdir", "basedir", "rootdir")
-# The formats of pydantic's FilePath, DirectoryPath and Path, and what else is in use.
+# The formats of pydantic's FilePath, DirectoryPath and Path, and other common ones.
 FILE_FORMATS = ("path", "file-path", "file")
 FOLDER_FORMATS = ("directory-path", "directory", "folder")
 URI_FORMATS = ("uri", "url")
@@ -20,9 +20,10 @@ FILE_URI = "file://"
 
 
 def path_values(name: str, described: Any, schema: Any, begun: str, folder: str = "") -> Iterator[str]:
-    """The paths that a parameter's value, which has `begun` so, may become: folders alone where it says so.
+    """The paths that begin with `begun`, for a parameter whose values are paths; only folders if the parameter takes
+    folders.
 
-    Relative ones are those in `folder`, in which the server runs.
+    Relative paths are relative to `folder`, in which the server runs.
     """
     parts = parts_of(described, schema)
     parts += [item for part in parts if "items" in part for item in parts_of(part["items"], schema)]
@@ -42,7 +43,7 @@ def path_values(name: str, described: Any, schema: Any, begun: str, folder: str 
 
 
 def _says(name: str, words: tuple[str, ...]) -> bool:
-    """Whether `name` ends in one of `words`, in the singular or plural. `dirPath` and `folder_name` are folders."""
+    """Whether `name` ends in one of `words`, singular or plural. `dirPath` and `folder_name` count as folders."""
     *before, last = re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name) or [""]
     found = _singular(last)
     if before and (found == "name" or (found == "path" and _singular(before[-1]) in FOLDERS)):

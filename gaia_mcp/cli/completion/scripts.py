@@ -1,11 +1,11 @@
-"""The scripts that let bash, zsh, fish and PowerShell complete: thin, since all that is known is asked of the program.
+"""The completion scripts for bash, zsh, fish and PowerShell. They are thin: the program computes the candidates.
 
-Each runs the very program that is being typed, so that one in a virtual environment is found without PATH.
+Each script runs the program as it was typed, so that a program in a virtual environment is found without PATH.
 """
 
 from __future__ import annotations
 
-# The files in `completions/`, and the shell that each is for. Two of them look for a file of each command's name.
+# The files in `completions/`, and the shell that each is for. Two shells look for a file named like each command.
 FILES = {
     "gaia.bash": "bash",
     "gmcp.bash": "bash",
@@ -73,8 +73,8 @@ else
 fi
 """
 
-# fish prints the token before each candidate that goes on from it, also for its own `ls --color=`; where all candidates
-# replace the token, it prints each of them whole. So a value is alone only as a token of its own: `--style formal`.
+# fish prints the token before each candidate that continues it, as it does for `ls --color=`; if all candidates replace
+# the token, fish prints each of them in full. So values are listed alone only as separate tokens: `--style formal`.
 FISH = r"""# Completion of gaia and gmcp for fish. Written by: gaia mcp generate
 
 function __gaia_mcp_complete
@@ -119,5 +119,5 @@ Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
 }
 """
 
-# What each shell reads to complete our commands.
+# The script of each shell.
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}

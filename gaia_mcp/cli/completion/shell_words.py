@@ -1,4 +1,5 @@
-"""How a shell writes words: read from a line that is still being typed, and written so that it reads them again.
+"""The quoting rules of shells: reads the words of an unfinished line, and quotes text so that a shell reads it
+unchanged.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -6,16 +7,16 @@ Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 from typing import NamedTuple
 
 _BLANKS = " \t\n"
-# What ends a word without being part of one, and names a file as the next.
+# Each ends a word without being part of it; the next word is the name of a file.
 _REDIRECTIONS = "<>"
-# Beside letters and digits. Every other ASCII character has a meaning in some shell, at least somewhere in a word.
+# Safe in addition to letters and digits. Every other ASCII character is special in some shell, at some position.
 _SAFE = "_%+,./:=@^-"
-# What has a meaning between double quotes, too.
+# Special within double quotes, too.
 _SPECIAL_IN_QUOTES = '"\\$`'
 
 
 class Line(NamedTuple):
-    """A line up to the cursor: its words without quotes, the last of them unfinished, perhaps in an open `quote`."""
+    """A line up to the cursor: its words without quotes, the last one unfinished, possibly within an open `quote`."""
 
     words: list[str]
     quote: str
@@ -23,8 +24,8 @@ class Line(NamedTuple):
 
 
 def read_line(text: str) -> Line:
-    """The words of a command line that ends anywhere. The names of files that it is redirected to are left out, but for
-    one that is the last word: then `is_file`.
+    """The words of an unfinished command line, without the file names of redirections. If the last word is such a file
+    name, it is included, and `is_file` is true.
     """
     words: list[str] = []
     word, quote = "", ""
@@ -54,13 +55,13 @@ def read_line(text: str) -> Line:
 
 
 def quoted(text: str, quote: str = "") -> str:
-    """`text` as a shell reads it in `quote`, which is open; outside of one with backslashes."""
+    """`text` escaped for a shell: for use within the open `quote`, or with backslashes if there is none."""
     if quote == "'":
         return text.replace("'", "'\\''")
     if quote == '"':
         return "".join(f"\\{character}" if character in _SPECIAL_IN_QUOTES else character for character in text)
     return "".join(
-        # Letters of other alphabets mean nothing to any shell.
+        # Non-ASCII letters are not special in any shell.
         character if character in _SAFE or character.isalnum() or not character.isascii() else f"\\{character}"
         for character in text
     )

@@ -1,6 +1,6 @@
 """`gaia mcp call SERVER TOOL --help`: the arguments of that tool, from its cached definition. Never connects.
 
-A tool that is not known is an error, rather than a page about something else.
+An unknown tool is an error, rather than a page about something else.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gaia_mcp.toolspec.read_only import hints_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 
 EXPLANATION_CHARS = 1000
-# So many members of an argument that is an object are shown; more would bury the other arguments.
+# The limit for the printed members of an object argument; more would hide the other arguments.
 MAX_DEPTH = 2
 MAX_MEMBERS = 40
-# What stands for two values in the example, where the schema lists none.
+# Two sample values for the example, for types whose schema lists no values.
 _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true", "false"]}
 
 
@@ -39,13 +39,13 @@ def called_line(words: Sequence[str]) -> CompletionContext:
     typed = ServerWords.of([target, *given] if target is not None else [], parsed.after)
     if typed.has_command(line.servers):
         line = CompletionContext({**line.params, "target": shlex.join(typed.after), "words": list(typed.before)})
-    # The command, which would do this, does not run.
+    # Set here, because the command that normally does so does not run.
     Typed.config = line.config
     return line
 
 
 def write_tool(line: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
-    """Write the page of the tool that the line names, if its definition is cached; whether it is."""
+    """Write the help page of the tool that the line names. Returns False if the tool's definition is not cached."""
     server, name, tool = known_tool(line)
     if tool is None:
         return False
@@ -62,7 +62,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     if isinstance(description, str) and description.strip():
         formatter.write_paragraph()
         with formatter.indentation():
-            # Line by line: a paragraph would be filled, and lists would lose their lines.
+            # Written line by line: a paragraph would be refilled, and lists would lose their line breaks.
             for text in encodable(clean(description.strip())).splitlines():
                 formatter.write_text(text)
     annotations = tool.get("annotations")
@@ -83,16 +83,16 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
         formatter.write_dl([record for each in options if (record := each.get_help_record(context)) is not None])
     formatter.write_paragraph()
     example = [_sample(key, known.get(key), schema) for key in needed]
-    # In one piece, so that it can be copied.
+    # Written without line breaks, so that it can be copied.
     formatter.write(" ".join([f"Example: {to_type('call')}", _typed(server), _typed(name), *example]) + "\n")
     return True
 
 
 def check_known(line: CompletionContext) -> None:
-    """Check that the server and the tool that the line names can be explained; it may name neither.
+    """Check that help is available for the server and the tool that the line names; it may name neither.
 
-    Raises `ServerUnknownError`, `ToolUnknownError` and `ToolExcludedError`, `ToolError` for a tool of a server that was
-    never asked for its tools, and as `ConfigStore.entry` does.
+    Raises `ServerUnknownError`, `ToolUnknownError`, `ToolExcludedError`, `ToolError` if the server was never asked for
+    its tools, and as `ConfigStore.entry` does.
     """
     from gaia_mcp.errors import ToolError, ToolExcludedError, ToolUnknownError
 
@@ -101,7 +101,7 @@ def check_known(line: CompletionContext) -> None:
         return
     if line.entry(server) is None:
         store = line.store
-        # Of `SERVER.TOOL` without such a server.
+        # For `SERVER.TOOL` whose server does not exist.
         store.entry(server if name or server in store.names() else server.partition(".")[0])
     tools, server = line.seen(server, "tools"), line.shown_name(server)
     if name in [each["name"] for each in line.listed_tools(server)]:
@@ -139,7 +139,7 @@ def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]
 
 
 def _sample(name: str, described: Any, schema: Any) -> str:
-    """An example of an argument; of a list with two values, since a repeated key makes a list."""
+    """An example of an argument; of a list with two values, because a repeated key makes a list."""
     kind = type_in_words(described, schema)
     is_list = kind.lstrip("(").startswith("array")
     words = [word for word, _ in value_words(name, schema)]
@@ -151,7 +151,7 @@ def _sample(name: str, described: Any, schema: Any) -> str:
 
 
 def _typed(word: str) -> str:
-    """A name in whole, however long: without its end it is another one."""
+    """A name in full, however long: a shortened name would be a different one."""
     return clean(encodable(shlex.quote(word)))
 
 

@@ -1,1 +1,1 @@
-"""Entries as commands find, read and edit them."""
+"""Finding, reading and editing the entries of servers."""

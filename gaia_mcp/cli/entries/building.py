@@ -1,4 +1,4 @@
-"""An entry built from the words of a command line, the same for `add` and `edit`."""
+"""Builds an entry from the words of a command line, in the same way for `add` and `edit`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# What can be referred to as ${NAME}.
+# A name that `${NAME}` can refer to.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -38,7 +38,7 @@ def fill_in(
     request_timeout: float | None,
     inherits_all: bool | None,
 ) -> None:
-    """Put the values of the options into `entry`. Raises `UsageError` for one that does not belong there."""
+    """Put the values of the options into `entry`. Raises `UsageError` for an option that does not apply to it."""
     if "url" in entry and (env or inherits_all or cwd is not None):
         option = "--env" if env else "--inherit-env" if inherits_all else "--cwd"
         hint = f"leave {option} out; a URL is sent values with --header 'Name: value'"
@@ -64,7 +64,7 @@ def fill_in(
 
 
 def set_transport(entry: dict[str, Any], transport: str | None) -> None:
-    """Save that the server is reached by `transport`. Raises `UsageError` for one that it cannot be reached by."""
+    """Set the transport in `entry`. Raises `UsageError` for a transport that does not apply to the server."""
     if transport is None:
         return
     kind = TYPES.get(transport)
@@ -77,17 +77,17 @@ def set_transport(entry: dict[str, Any], transport: str | None) -> None:
     if kind == "stdio":
         entry.pop("type", None)
     else:
-        # What has been chosen is not found out about any more.
+        # A transport that was chosen is not detected any more.
         entry["type"] = kind
 
 
 def restrict(entry: dict[str, Any], stages: list[str], agents: list[str]) -> None:
-    """Put the stages and agents of `--stage` and `--agent` into `entry`, in place of those that it has."""
+    """Set the stages and agents of `--stage` and `--agent` in `entry`, replacing its own."""
     entry.update({key: names for key, names in (("stages", stages), ("agents", agents)) if names})
 
 
 def fix_revision(entry: dict[str, Any], revision: str | None) -> None:
-    """Put the revision of `--protocol` into `entry`. Raises `UsageError` for one that does not exist."""
+    """Set the revision of `--protocol` in `entry`. Raises `UsageError` for an unknown revision."""
     if revision is None:
         return
     from gaia_mcp.protocol.versions import ALL_VERSIONS
@@ -98,7 +98,7 @@ def fix_revision(entry: dict[str, Any], revision: str | None) -> None:
 
 
 def trust_hints_of(entry: dict[str, Any], is_trusted: bool | None) -> None:
-    """Put into `entry` what `--trust-hints` and `--no-trust-hints` say."""
+    """Set in `entry` whether `--trust-hints` or `--no-trust-hints` was given."""
     if is_trusted:
         entry[TRUST_HINTS] = True
     elif is_trusted is not None:
@@ -106,7 +106,7 @@ def trust_hints_of(entry: dict[str, Any], is_trusted: bool | None) -> None:
 
 
 def set_settings(entry: dict[str, Any], settings: list[str]) -> None:
-    """Put the values of `--setting` into `entry`. Raises `UsageError` for an entry whose code is not loaded here."""
+    """Set the values of `--setting` in `entry`. Raises `UsageError` for an entry that is not a handler or an agent."""
     if settings and not is_served(entry):
         hint = "leave it out, or use --env K=V for a command" if "url" not in entry else "leave it out"
         raise UsageError("--setting is for a handler or an agent", hint=hint)
@@ -115,7 +115,7 @@ def set_settings(entry: dict[str, Any], settings: list[str]) -> None:
 
 
 def keywords(option: str, items: Sequence[str]) -> dict[str, Any]:
-    """The values of an option `K=JSON`, by their names; what is not JSON is text. Raises `UsageError`."""
+    """The values of an option `K=JSON`, by name; a value that is not JSON is text. Raises `UsageError`."""
     given: dict[str, Any] = {}
     for item in items:
         key, equals, text = item.partition("=")
@@ -133,26 +133,26 @@ def keywords(option: str, items: Sequence[str]) -> dict[str, Any]:
 
 
 def choose_tools(entry: dict[str, Any], only: list[str], excluded: list[str]) -> None:
-    """Put the tools of `--only` and `--except` into `entry`, in place of those that it has."""
+    """Set the tools of `--only` and `--except` in `entry`, replacing its own."""
     entry.update({key: patterns for key, patterns in ((INCLUDE, only), (EXCLUDE, excluded)) if patterns})
 
 
 def anchor(entry: dict[str, Any]) -> bool:
-    """Make the path of a program absolute, so that it is found from every folder. Whether that changed the entry."""
-    if not is_relative(entry["command"]) or "cwd" in entry:  # It is found from its own folder.
+    """Make the path of a program absolute, so that it is found from every folder. Returns whether the entry changed."""
+    if not is_relative(entry["command"]) or "cwd" in entry:  # With `cwd`, the path is relative to that folder.
         return False
-    # Without following links: a virtual environment's interpreter is one.
+    # Symbolic links are kept, because a virtual environment's interpreter is one.
     entry["command"] = os.path.abspath(entry["command"])  # noqa: PTH100
     return True
 
 
 def is_served(raw: Any) -> bool:
-    """Whether an entry as it is in a file, valid or not, names a handler or an agent."""
+    """Whether a raw entry, valid or not, names a handler or an agent."""
     return isinstance(raw, dict) and not {"command", "url"} & raw.keys() and bool({"handler", "agent"} & raw.keys())
 
 
 def anchored(name: str, raw: Any, path: Path) -> Any:
-    """An entry of the file `path`, with an absolute path to the code that it names."""
+    """A raw entry of the file `path`, with the path to its code made absolute."""
     try:
         target = read_entry(name, raw, path).target
     except EntryError:
@@ -161,7 +161,7 @@ def anchored(name: str, raw: Any, path: Path) -> Any:
 
 
 def is_relative(command: str) -> bool:
-    """Whether the path of a program depends on the working folder."""
+    """Whether a program's path is relative to the working folder."""
     return bool(os.path.dirname(command)) and not os.path.isabs(command) and not command.startswith(("~", "${"))  # noqa: PTH117, PTH120
 
 

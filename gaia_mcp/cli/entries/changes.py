@@ -1,4 +1,4 @@
-"""A change of a server's entry: the members that differ, the server tried where that matters, the rest kept."""
+"""A change of a server's entry: finds the members that differ, connects to the server if that is needed, and saves."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
-# What belongs to only one of the ways to reach a server.
+# The members that apply to only one kind of server.
 BY_COMMAND = ("command", "args", "env", "cwd", "inherit", "type")
 BY_URL = ("url", "headers", "type")
-# What code has that this program serves.
+# The members for code that this program serves.
 BY_CODE = ("handler", "agent", "settings", "max_retries", "max_result_bytes")
 
 
 class Change(NamedTuple):
-    """An entry before and after, under the same name or another."""
+    """An entry before and after a change, possibly under a new name."""
 
     name: str
     new_name: str
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What a change came to: the members that differ, and what the server presented if it was tried, as `tried`."""
+    """The result of a change: the members that differ and, if the server was connected to, its facts as in `Tried`."""
 
     different: dict[str, Difference]
     facts: dict[str, Any]
@@ -56,7 +56,7 @@ def changed_entry(name: str, before: Any, words: list[str], url: str | None, uns
     if words and url is not None:
         raise UsageError("a command and --url cannot be used together", hint=f"see: {to_type('show', name)}")
     if not isinstance(before, dict):
-        read_entry(name, before)  # Raises.
+        read_entry(name, before)  # Always raises here.
     after: dict[str, Any] = deepcopy(before)
     for key in unset:
         _unset(name, after, key)
@@ -75,7 +75,8 @@ def changed_entry(name: str, before: Any, words: list[str], url: str | None, uns
 
 
 def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *, no_check: bool) -> Saved:
-    """Save the changed entry, after connecting to its server if the change can affect that; not if nothing differs.
+    """Save the changed entry. Connects to its server first if the change can affect the connection. Does nothing if no
+    member differs.
 
     Raises `EntryError`, `ServerExistsError` for a new name that is taken, `ConfigFileError`, and as `connected` does.
     """
@@ -129,5 +130,5 @@ def _changed_part(entry: dict[str, Any], different: Collection[str]) -> dict[str
 
 
 def _essence(entry: ServerEntry | None) -> Any:
-    """The part of an entry that decides whether its server works."""
+    """The part of an entry that determines whether the connection works."""
     return entry and (entry.transport, entry.target, entry.revision)

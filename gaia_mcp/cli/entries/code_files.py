@@ -1,4 +1,4 @@
-"""Python files with handlers and agents, told apart by their text: none of it is imported."""
+"""Python files with handlers and agents, distinguished by their source text: no code is imported."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from gaia_mcp.names import HANDLER_SUFFIX
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# The bases of a class at the top level of a file; longer lists of them are none that a person writes.
+# The bases of a class at the top level of a file. The limits are far beyond what a person writes.
 _HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
 _AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
 
 
 def code_kind(path: Path) -> str:
-    """Whether a Python file contains a "handler" or an "agent". Of a file that tells nothing, its name decides."""
+    """Whether a Python file contains a "handler" or an "agent". If its text does not show it, the file name decides."""
     try:
         source = read_file(path, MAX_SOURCE_BYTES)
     except OSError:
-        source = b""  # It is reported where it is loaded.
+        source = b""  # The loader reports the error.
     if re.search(_HANDLER, source):
         return "handler"
     return "handler" if path.stem.endswith(HANDLER_SUFFIX) and not re.search(_AGENT, source) else "agent"
 
 
 def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
-    """The handlers in a folder, in the order of their names, and remarks on the files that are left out.
+    """The handlers in a folder, sorted by file name, and remarks on the files that are ignored.
 
-    Files that begin with `_` and links to files elsewhere are left out. Raises `HandlerError` for a folder without a
-    handler, or one that cannot be read.
+    Files that begin with `_` are skipped; links to files outside of the folder are ignored. Raises `HandlerError` for a
+    folder without a handler, or one that cannot be read.
     """
     try:
         files = sorted(file for file in folder.iterdir() if file.suffix == ".py" and not file.name.startswith("_"))
@@ -57,8 +57,9 @@ def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def listed_name(entry: ServerEntry | None, name: str, listed: Iterable[str]) -> str | None:
-    """The tool among `listed` that `HANDLER.TOOL` means for a folder of handlers, None for any other entry or name. A
-    folder takes such a name for every tool, and lists it only where several handlers have the tool.
+    """The tool among `listed` that `HANDLER.TOOL` names, for a folder of handlers; None for any other entry or name.
+
+    A folder accepts such a name for every tool, but lists it only where several handlers have the tool.
     """
     target = entry.target if entry is not None else None
     if not isinstance(target, Served) or target.transport != "handler" or not os.path.isdir(target.target):  # noqa: PTH112

@@ -1,4 +1,4 @@
-"""What is different between two versions of a server's entry, with its secrets masked."""
+"""The differences between two versions of a server's entry, with secrets masked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# Any other member may be a secret.
+# The members that may be printed; any other member may be a secret.
 SHOWN = (
     "command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled", "includeTools", "excludeTools",
     "handler", "agent", "settings", "max_retries", "max_result_bytes", "stages", "agents",
@@ -17,20 +17,20 @@ SHOWN = (
 )  # fmt: skip
 
 
-# Whose members are members of their own.
+# The objects in an entry whose members are compared one by one.
 OPEN = ("env", "headers", "settings")
 
 
 class Difference(NamedTuple):
-    """The values of one member, as they may be seen; None where there was none."""
+    """The printable values of one member; None where the member is absent."""
 
     before: Any
     after: Any
 
 
 def differences(before: Any, earlier: ServerEntry | None, later: ServerEntry) -> dict[str, Difference]:
-    """Every member in which two versions of an entry differ, each variable and header on its own. `before` is the
-    earlier one as it stands in its file, `earlier` the same, if it is valid.
+    """Every member in which two versions of an entry differ, with each variable, header and setting compared
+    separately. `before` is the raw earlier version, `earlier` the parsed one, None if it is invalid.
     """
     old, new = members(before), members(later.raw)
     old_shown, new_shown = _shown(before, earlier), _shown(later.raw, later)
@@ -42,7 +42,7 @@ def differences(before: Any, earlier: ServerEntry | None, later: ServerEntry) ->
 
 
 def members(raw: Any) -> dict[str, Any]:
-    """The members of an entry; a variable is called `env.NAME`, and likewise a header and a setting."""
+    """The members of an entry; a variable is named `env.NAME`, and headers and settings likewise."""
     found: dict[str, Any] = {}
     for key, value in raw.items() if isinstance(raw, Mapping) else ():
         if key in OPEN and isinstance(value, dict):
@@ -53,7 +53,7 @@ def members(raw: Any) -> dict[str, Any]:
 
 
 def readable(name: str, raw: Any) -> ServerEntry | None:
-    """The entry, if it is valid."""
+    """The parsed entry; None if it is invalid."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
 
@@ -78,6 +78,6 @@ def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     if entry is None:
         return dict.fromkeys(members(raw), MASK)
     visible = members({key: value for key, value in entry.masked().items() if key in SHOWN})
-    # Of a valid entry, one of a few words.
+    # In a valid entry the type is one of a few fixed words.
     visible["type"] = raw.get("type")
     return {key: visible.get(key, MASK) for key in members(raw)}

@@ -1,4 +1,4 @@
-"""Text that a person changes in their own editor. What they have written is never lost."""
+"""Lets a person edit a text in their editor, and never loses the edited text."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from gaia_mcp.storage.atomic import read_bytes
 
 
 def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
-    """Open `text` in `$VISUAL`, `$EDITOR` or vi, and pass the edited text to `use`, with the file that holds it.
+    """Open `text` in `$VISUAL`, `$EDITOR` or vi, and pass the edited text to `use`, with the path of the temporary
+    file.
 
     If `use` raises an `MCPError`, the person may edit the text again. Returns whether the text was changed. Raises the
-    last error of `use`, and `ConfigError` for an editor that cannot be run; the file is then left in its place.
+    last error of `use`, and `ConfigError` for an editor that cannot be run; the temporary file is then kept.
     """
-    # An old file may hold names with any characters.
+    # Older configuration files may contain names with any characters.
     prefix = re.sub(r"[^\w.-]", "-", stem)[:64]
     descriptor, name = tempfile.mkstemp(prefix=f"{prefix}-", suffix=".json")  # Only its owner can read it.
     path = Path(name)
     is_wanted = False
     try:
-        # Half of a surrogate pair becomes its JSON escape, which is how it can have been read.
+        # A lone surrogate is written as its JSON escape, which is how it can have been read.
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         before = read_bytes(path)
@@ -38,7 +39,7 @@ def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
             try:
                 _run_editor(path)
             finally:
-                is_wanted = True  # Also if it cannot be read.
+                is_wanted = True  # The file is also kept if it cannot be read.
                 after = read_bytes(path)
                 is_wanted = after not in (None, before)
             if after is None or not is_wanted:

@@ -1,4 +1,4 @@
-"""The servers that the words after `add` give: by a command, a URL, or a pasted entry, with a name or without one."""
+"""The servers that the words after `add` describe: a command, a URL, or a pasted entry, with or without a name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """A server to be added: its name, which a new server may have, and its entry, with remarks on how it was read.
-    `words` are those of its command, if it was given by one.
+    """A server to be added: its name, its entry, and remarks on how the entry was read. `words` are the words of its
+    command, if it was given as a command.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Given(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the command line says about a server of a registry: `via` is the name of a way to reach it, `settings` are
-    `NAME=VALUE` or `NAME` alone, and so are the variables `env`. `replaced` returns the entry of a name that is to be
-    replaced, empty for a new one, and raises `ServerExistsError` for one that may not be.
+    """The options for a server of a registry. `via` names a transport or package type; `settings` and the variables
+    `env` are `NAME=VALUE` or `NAME`. `replaced` returns the entry that a name would replace, empty for a new name, and
+    raises `ServerExistsError` if it must not be replaced.
     """
 
     via: str | None
@@ -51,7 +51,8 @@ class Options(NamedTuple):
 
 
 def given_servers(name: str | None, words: Sequence[str], url: str | None, entry: str | None) -> list[Given]:
-    """The servers that were given, at least one; several only if they were pasted without a name.
+    """The servers that the words describe, at least one; several only for a paste without a name, or a folder of
+    handlers.
 
     Raises `UsageError`, `EntryError`, `AgentError`, and `ConfigFileError` for a file that cannot be read.
     """
@@ -73,7 +74,7 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
     if not words:
         raise _incomplete(name)
     if looks_pasted(words[0]):
-        return _pasted(name, Text(" ".join(words), "the pasted text"))  # Without quotes a shell has split it.
+        return _pasted(name, Text(" ".join(words), "the pasted text"))  # A shell splits JSON that is not quoted.
     if len(words) == 1 and (is_pasted(words[0]) or (name is None and names_file(words[0]))):
         return _pasted(name, pasted_text(words[0]))
     if _is_url(words[0]):
@@ -84,13 +85,13 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
         if os.path.isdir(code.target):  # noqa: PTH112
             return _in_folder(name, Path(code.target))
         return [_named(name, raw_entry(code))]
-    # A command line that cannot be split is reported under some name.
+    # Errors about a command line that cannot be split need a name.
     called = name or suggested_name({"command": words[0]}) or "NAME"
     return [_named(name, command_of(called, list(words)), words)]
 
 
 def check_options(servers: Sequence[Given], **options: Any) -> None:
-    """Raise `UsageError` for an option that describes one server where several are given."""
+    """Raise `UsageError` for an option that applies to a single server, if several servers are given."""
     given = next((name for name, value in options.items() if value), None)
     if given is not None and len(servers) > 1:
         hint = f"put the name of one of them first: {', '.join(server.name for server in servers)}"
@@ -98,24 +99,24 @@ def check_options(servers: Sequence[Given], **options: Any) -> None:
 
 
 def starts_program(words: Sequence[str]) -> bool:
-    """Whether words that follow two dashes, with no name before these, are a command rather than a name and its command
+    """Whether words after two dashes, with no name before the dashes, are a command rather than a name and its command
     line.
     """
     return shutil.which(words[0]) is not None or (len(words) > 1 and words[1].startswith("-"))
 
 
 def _is_content(word: str) -> bool:
-    """Whether a word that stands alone is what to add, rather than its name."""
+    """Whether a single word describes a server, rather than naming one."""
     return _is_url(word) or is_pasted(word) or names_file(word) or bool(word.split()[1:]) or _code(word) is not None
 
 
 def _code(word: str) -> Served | None:
-    """The code that a word is; a program on PATH is none. Raises `AgentError` for a file that is not there."""
+    """The code that a word names; None for a program on PATH. Raises `AgentError` for a missing file."""
     return served_code(word) if shutil.which(word) is None else None
 
 
 def _in_folder(name: str | None, folder: Path) -> list[Given]:
-    """The handlers of a folder, each called as its file is. Raises `HandlerError`, and `UsageError` for one name."""
+    """The handlers of a folder, each named after its file. Raises `HandlerError`, and `UsageError` for a given name."""
     if name is not None:
         hint = f"each is named by its file: {to_type('add', more=shlex.quote(str(folder)))}"
         raise UsageError(f"a folder of handlers takes no name, such as {name!r}", hint=hint)
@@ -137,7 +138,7 @@ def _is_url(word: str) -> bool:
 
 
 def _incomplete(name: str | None) -> UsageError:
-    """The error about a name alone, or nothing at all."""
+    """The error for a name alone, and for no words at all."""
     if name is not None and shutil.which(name):
         own = suggested_name({"command": name}) or "NAME"
         hint = f"if that is the command: {to_type('add', own, more=f'-- {typeable(name)}')}"
@@ -148,7 +149,7 @@ def _incomplete(name: str | None) -> UsageError:
 
 
 def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = (), given: str = "-") -> Given:
-    """The server under its name, or one that its entry suggests. `given` is what gave it, as it is typed again."""
+    """The server under its name, or under the name that its entry suggests. `given` repeats the input in the hint."""
     name = name or suggested_name(entry)
     if not name:
         again = to_type(
@@ -175,12 +176,12 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
 def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
     theirs = pasted.name or ""
     entry, remarks = in_our_format(name or theirs or "pasted", pasted)
-    # What is pasted without a file is about the working folder.
+    # Without a file, paths in the text are relative to the working folder.
     entry = anchored(name or theirs or "pasted", entry, text.path or Path("pasted"))
     tidy = name or tidy_name(theirs)
     if theirs and not name and not is_server_name(theirs):
         remarks = [*remarks, f"is named {theirs!r} there"]
     if not tidy:
-        # A text may hold secrets, and is not repeated.
+        # The text may contain secrets, so it is not repeated.
         tidy = _named(None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name
     return Given(tidy, entry, [f"{tidy}: {told}" for told in remarks])

@@ -1,4 +1,4 @@
-"""Command lines with which other programs add a server, as READMEs show them, in the words of our `add`. Pure."""
+"""The command lines with which other programs add a server, as found in READMEs, translated for our `add`. Pure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 import shlex
 from collections.abc import Sequence
 
-# Programs with an `mcp add` of nearly the same form, and ours.
+# Programs whose `mcp add` has nearly the same form, and this program.
 _PROGRAMS = frozenset(("claude", "codex", "gemini", "qwen", "amp", "droid", "copilot", "opencode", "gaia", "gmcp"))
 _VERBS = ("add", "add-json")
-# Editors that take the entry, with its name, as the value of an option.
+# Editors that take the entry, including its name, as the value of an option.
 _EDITORS = frozenset(("code", "code-insiders", "cursor", "codium", "windsurf"))
 _PROMPT = re.compile(r"\s*(?:[$%>]\s+)?")
 
 
 def own_words(args: Sequence[str]) -> list[str]:
-    """The words after `add` without the program and the verb of another one, as in `claude mcp add time -- uvx x`,
-    whether that is one word or many.
+    """The words after `add`, without a leading command such as `claude mcp add`: `time -- uvx x` for `claude mcp add
+    time -- uvx x`, given as several words or as one.
     """
     for at, word in enumerate(args):
         if word == "--":
@@ -26,7 +26,7 @@ def own_words(args: Sequence[str]) -> list[str]:
         if not word.startswith("-"):
             line = _split(word)
             inner = _inside(line) if len(line) > 1 else None
-            # What follows the line is ours, and would belong to the command behind the dashes of the line.
+            # The words after the quoted line are our options. They must come before the dashes in the line.
             return [*args[:at], *args[at + 1 :], *inner] if inner is not None else list(args)
     return list(args)
 
@@ -41,7 +41,7 @@ def _inside(words: Sequence[str]) -> list[str] | None:
 
 
 def _split(line: str) -> list[str]:
-    """The words of a command line that may be continued on the next line, or begin with a prompt."""
+    """The words of a command line that may begin with a shell prompt and contain escaped line breaks."""
     try:
         return shlex.split(_PROMPT.sub("", line, count=1).replace("\\\n", " "))
     except ValueError:

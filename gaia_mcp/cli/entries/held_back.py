@@ -1,5 +1,5 @@
-"""With `--debug`, the names of the variables of the shell that a server is not given: most are of no use to it, but one
-that it lacks is often among them.
+"""With `--debug`, the names of the shell's variables that a server does not inherit. A server needs few of them, but a
+missing variable is often among them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def remark_on_held_back(entry: ServerEntry) -> None:
-    """Remark which variables are not passed on to the server of `entry`, if it is a program that inherits only some."""
+    """Print a remark with the variables that the server of `entry` does not inherit, if it is a program that inherits
+    only some.
+    """
     from gaia_mcp.client.transports.stdio.environment import child_environment
 
     target = entry.target

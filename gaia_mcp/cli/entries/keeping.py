@@ -1,4 +1,4 @@
-"""How a server is saved that was used without a name."""
+"""How to save a server that was used without a name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FALLBACK = "server"
 
 
 def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:
-    """What to type to save a server, with a name for it that is not `taken`. Secrets in its command are masked."""
+    """The command that saves a server, with a name that is not in `taken`. Secrets in its command are masked."""
     target = entry.target
     if not isinstance(target, (Command, Served)):
         return to_type("add", more=quote(entry.name))

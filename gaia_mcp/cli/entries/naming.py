@@ -1,4 +1,4 @@
-"""The name of a server that was given without one, made of what its entry starts or calls. Guesswork, and pure."""
+"""Suggests a name for a server from the command or URL in its entry. Heuristic, and pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gaia_mcp.cli.launchers import LAUNCHERS
 from gaia_mcp.names import handler_name, tidy_name
 from gaia_mcp.redaction import masked_arguments
 
-# Options of launchers that have a value of their own; that of `--from` or `-p` is only a package that has the program.
+# Launcher options that take a value. The value of `--from` or `-p` is only the package that contains the program.
 _VALUED = frozenset(
     ("--from", "--with", "--python", "--index-url", "--directory", "--project", "-p", "--package", "-e", "--env",
      "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--entrypoint", "--platform", "-w", "--workdir",
      "-u", "--user", "--add-host")
 )  # fmt: skip
-# Words that many servers share: subcommands of launchers, and usual names of files and folders.
+# Words that do not identify a server: subcommands of launchers, and common names of files and folders.
 _COMMON = frozenset(
     ("", "gaia_mcp", "run", "dlx", "exec", "tool", "x", "c", "serve", "start", "mcp", "server", "servers", "index",
      "main", "__main__", "app", "cli", "dist", "build", "src", "out", "bin", "lib", "target", "release", "debug",
      "stdio", "remote", "proxy", "latest", "node_modules", "site-packages", *LAUNCHERS)
 )  # fmt: skip
-# What is around the part of a name that says which server it is.
+# Common prefixes and suffixes around the part of a name that identifies the server.
 _AFFIXES = re.compile(r"^(?:mcp[-_.])?(?:server[-_.])?(?:mcp[-_.])?|[-_.](?:mcp[-_.]?)?server(?:[-_.]mcp)?$|[-_.]mcp$")
 _SUFFIXES = re.compile(r"\.(?:py|m?js|cjs|ts|exe|cmd|bat|sh|jar|rb)$")
 # `file.py:Class` or `package.module:Class`.
@@ -33,8 +33,8 @@ _HOST_LABELS = frozenset(("mcp", "api", "www", "app", "docs", "server", "co", "c
 
 
 def suggested_name(entry: Mapping[str, Any]) -> str:
-    """A name for the server of `entry`: `time` for `uvx mcp-server-time`; empty if nothing in it suggests one. It is
-    never made of a secret.
+    """A name for the server of `entry`: `time` for `uvx mcp-server-time`; empty if nothing suggests one. The name never
+    contains a secret.
     """
     url, command, args = entry.get("url"), entry.get("command"), entry.get("args")
     if isinstance(url, str):
@@ -46,7 +46,7 @@ def suggested_name(entry: Mapping[str, Any]) -> str:
     if not isinstance(command, str):
         return ""
     program, *rest = [command, *map(str, args)] if isinstance(args, list) else _split(command) or [""]
-    # The folder of an interpreter says nothing, that of its script does.
+    # An interpreter's folder does not identify a server; a script's folder does.
     words = [re.split(r"[/\\]", program)[-1], *_named(masked_arguments(rest))]
     return next((name for word in words if (name := tidy_name(_essence(word)))), "")
 
@@ -57,7 +57,7 @@ def _handler_name(target: str) -> str:
 
 
 def _named(words: list[str]) -> Iterator[str]:
-    """The words that are not options, nor the values of options."""
+    """The words that are neither options nor their values."""
     rest = iter(words)
     for word in rest:
         if word in _VALUED:
@@ -67,13 +67,13 @@ def _named(words: list[str]) -> Iterator[str]:
 
 
 def _essence(word: str) -> str:
-    """The part of a package, an image, a path or a URL that says which server it is; empty if none does."""
+    """The part of a package, an image, a path or a URL that identifies the server; empty if none does."""
     if "://" in word:
         return _name_of_url(word)
     if (agent := _AGENT.fullmatch(word)) is not None:
         word = agent["class"]
     for part in reversed(re.split(r"[/\\]", word)):
-        # A version is after an @ that does not begin the part, a tag of an image after a colon.
+        # A version follows an @ that is not the first character, a tag of an image follows a colon.
         bare = re.split(r"(?<=.)[@:=\[<>~!]", part)[0].removeprefix("@").lower()
         name = _AFFIXES.sub("", _SUFFIXES.sub("", bare))
         if name not in _COMMON and not name.isdigit():

@@ -1,4 +1,4 @@
-"""The servers that were added from a registry, beside the newest versions there: `gaia mcp list --outdated`."""
+"""The servers that were added from a registry, compared with the newest versions there: `gaia mcp list --outdated`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from gaia_mcp.catalog.documents import Document
     from gaia_mcp.config.entries import ServerEntry
 
-# A registry is one machine; more requests at once would not be answered sooner.
+# A registry is one service; more concurrent requests would not be answered sooner.
 _AT_ONCE = 8
 
 
 class Added(NamedTuple):
     """A server that was added from a registry: its name here, its name and version there, and the registry's URL, None
-    for the official one.
+    for the official registry.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Added(NamedTuple):
 
 
 def print_outdated(entries: Mapping[str, ServerEntry | EntryError], deadline: Deadline | None, as_json: bool) -> None:
-    """Print each server that has a newer version, or every one as JSON. Ends with the errors of the registries."""
+    """Print each server that has a newer version, or all as JSON. Finally reports the errors of the registries."""
     added = [one for entry in entries.values() if (one := _added(entry)) is not None]
     deadline = deadline or Deadline(DEFAULT_TIMEOUT_SECONDS)
     with SessionView(f"checking {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:

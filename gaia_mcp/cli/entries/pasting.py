@@ -1,4 +1,4 @@
-"""Pasted entries as they reach a command: from an argument, a file or standard input, and in our own format."""
+"""Pasted entries: read from an argument, a file or standard input, and converted to our format."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from gaia_mcp.textproblems import TextProblemError
 if TYPE_CHECKING:
     from gaia_mcp.hosts.pasted import Pasted
 
-# Far beyond what is ever pasted.
+# Far larger than any pasted text.
 MAX_BYTES = 4 << 20
-# A file with one of these is never a program.
+# A file with one of these suffixes is never a program.
 _SUFFIXES = frozenset((".json", ".jsonc", ".toml", ".yaml", ".yml", ".md"))
 _EXAMPLE = 'an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
 
 
 class Text(NamedTuple):
-    """What was pasted; the `path` of the file that it is from; `where` it is from, as an error says it."""
+    """A pasted text, the `path` of its file, if any, and `where` it comes from, as errors name it."""
 
     text: str
     where: str
@@ -44,31 +44,31 @@ class Text(NamedTuple):
 
 
 def is_pasted(word: str) -> bool:
-    """Whether a word of the command line is an entry, or where one is: `-`, `@FILE`, or a file such as `x.json`."""
+    """Whether a word is an entry, or names a source of one: `-`, `@FILE`, or an existing file such as `x.json`."""
     if word == "-" or (word.startswith("@") and len(word) > 1) or looks_pasted(word):
         return True
     try:
         return Path(word).suffix.lower() in _SUFFIXES and Path(word).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # It cannot be the name of a file.
+    except (OSError, ValueError, RuntimeError):  # The word is not a valid file name.
         return False
 
 
 def names_file(word: str) -> bool:
-    """Whether a word can only be the path of a file with entries, there or not."""
+    """Whether a word can only be the path of a file with entries, existing or not."""
     return "/" in word and word.endswith(tuple(_SUFFIXES))
 
 
 def is_stream(word: str) -> bool:
-    """Whether a word stands for what can be read once: `-`, or a pipe or a device such as `<(command)`."""
+    """Whether a word names a source that can be read only once: `-`, or a pipe or a device such as `<(command)`."""
     try:
         path = Path(word).expanduser()
         return word == "-" or path.is_fifo() or path.is_char_device()
     except (OSError, RuntimeError):
-        return False  # It cannot be looked at, and its reader reports why.
+        return False  # The file cannot be examined; reading it reports the reason.
 
 
 def pasted_text(word: str) -> Text:
-    """The text that `word` is, or leads to. Raises `ConfigFileError`, and `UsageError` for standard input."""
+    """The text that `word` is or names. Raises `ConfigFileError`, and `UsageError` for standard input."""
     if word == "-":
         if on_terminal(sys.stdin):
             remark("paste the entry here, and end it with Ctrl-D")
@@ -89,13 +89,13 @@ def pasted_text(word: str) -> Text:
 
 
 def pasted_entries(text: Text) -> list[Pasted]:
-    """The entries that were pasted, at least one. Raises `UsageError`, and `ConfigFileError` for a file."""
+    """The pasted entries, at least one. Raises `UsageError`, and `ConfigFileError` for a file."""
     try:
         found = read_pasted(text.text)
         if not found:
             raise TextProblemError("contains no server")
     except TextProblemError as problem:
-        # A shell that is given JSON without quotes around it removes all double quotes.
+        # A shell removes all double quotes from JSON that is not quoted itself.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
         hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
         line = text.text.strip()
@@ -112,7 +112,7 @@ def pasted_entries(text: Text) -> list[Pasted]:
 
 
 def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]:
-    """An entry as it is saved, with remarks: as it was pasted, unless its form is another host's, which is translated.
+    """An entry in our format, with remarks. An entry in another host's format is converted; any other stays as pasted.
 
     Raises `EntryError`.
     """
@@ -127,7 +127,7 @@ def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]
 
 
 def _in_seconds(raw: Any) -> tuple[Any, list[str]]:
-    """An entry whose `timeout`, if it is far too long in seconds, is taken for the milliseconds of other hosts."""
+    """An entry whose `timeout` is converted from milliseconds, as other hosts use, if it is far too long in seconds."""
     timeout = raw.get("timeout") if isinstance(raw, dict) else None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         return raw, []

@@ -1,4 +1,4 @@
-"""A server that a registry or a `server.json` file describes: which of its ways is taken, and what it is given."""
+"""A server described by a registry or a `server.json` file: the choice of a package or remote, and its inputs."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.calls.form import Ask
     from gaia_mcp.cli.entries.given import Options
 
-# The variables that name another registry than the official one, and hold a token for it.
+# The variables with the URL of a registry other than the official one, and a token for it.
 VARIABLE = "GAIA_MCP_REGISTRY"
 TOKEN_VARIABLE = "GAIA_MCP_REGISTRY_TOKEN"  # noqa: S105 (its name)
 
 
 def open_registry(option: str | None, deadline: Deadline | None) -> Registry:
-    """The registry to use: of `--registry` or an entry, of the environment, or the official one.
+    """The registry to use: the one of `--registry` or an entry, the one in the environment, or the official one.
 
-    What the environment has for its registry, a token or credentials in the URL, is for no other. Raises
+    The environment's token, and credentials in its URL, are used only for the environment's registry. Raises
     `RegistryError`.
     """
     named = os.environ.get(VARIABLE) or OFFICIAL_URL
@@ -53,7 +53,7 @@ def open_registry(option: str | None, deadline: Deadline | None) -> Registry:
 def from_registry(
     called: str | None, name: str, version: str, registry: str | None, options: Options, deadline: Deadline | None
 ) -> Given:
-    """The server `name` of a registry, its newest version if `version` is empty, to be saved as `called`.
+    """The server `name` of a registry, to be saved as `called`. An empty `version` selects the newest one.
 
     Raises as `from_document`, `RegistryError`, `RegistryUnknownError`, `DeadlineError`.
     """
@@ -66,9 +66,9 @@ def from_registry(
 
 
 def from_document(name: str | None, held: Any, options: Options) -> Given:
-    """The server that the text of a `server.json` file describes.
+    """The server that a parsed `server.json` file describes.
 
-    Raises `CatalogError` for what cannot become an entry, and `UsageError` for an option that is wrong or missing.
+    Raises `CatalogError` for a document that cannot become an entry, and `UsageError` for an invalid or missing option.
     """
     try:
         document = read_document(held)
@@ -79,7 +79,7 @@ def from_document(name: str | None, held: Any, options: Options) -> Given:
 
 def _given(name: str | None, document: Document, origin: Mapping[str, str], options: Options) -> Given:
     domain, _, own = document.name.rpartition("/")
-    # Many owners call theirs `mcp` or `mcp-server`.
+    # Many owners name their server `mcp` or `mcp-server`.
     telling = domain.rpartition(".")[2] if re.fullmatch(r"(?:mcp|server|[-_.])+", own.lower()) else own
     called = name or suggested_name({"command": telling}) or tidy_name(own)
     ways = _offered(document, options.via)
@@ -114,7 +114,7 @@ def _given(name: str | None, document: Document, origin: Mapping[str, str], opti
 
 
 def _offered(document: Document, via: str | None) -> list[Way]:
-    """The ways of the document, or those that the option names."""
+    """The packages and remotes of the document, or those that the option names."""
     ways = ways_of(document, lambda program: shutil.which(program) is not None)
     if not ways:
         offered = ", ".join(unusable(document)) or "no package and no URL"
@@ -128,11 +128,11 @@ def _offered(document: Document, via: str | None) -> list[Way]:
 
 
 def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
-    """The way that was named `before`, else the best one."""
+    """The one with the name `before`, otherwise the best one."""
     names = list(dict.fromkeys(way.name for way in ways))
     if before in names:
         return next(way for way in ways if way.name == before)
-    # What runs here, then what needs nothing, then what would have to be installed first.
+    # Prefer a program that is installed, then a remote server, then a program that must be installed first.
     ready = (way for way in ways if way.program and shutil.which(way.program))
     remote = (way for way in ways if not way.program)
     chosen = next(ready, None) or next(remote, None) or ways[0]
@@ -143,7 +143,7 @@ def _chosen(document: Document, ways: Sequence[Way], before: object) -> Way:
 
 
 def _values(options: Options, way: Way) -> dict[str, str]:
-    """What the options give, by the names of the inputs. Raises `UsageError` for an input that does not exist."""
+    """The values that the options give, by the names of the inputs. Raises `UsageError` for an unknown input."""
     known = [one.name for one in asked_of(way.inputs)]
     values: dict[str, str] = {}
     for item in options.settings:
@@ -161,7 +161,7 @@ def _values(options: Options, way: Way) -> dict[str, str]:
 
 
 def _asked(inputs: Sequence[Input]) -> dict[str, str]:
-    """What a person types for each. Of a secret that is the name of the variable that holds it."""
+    """Ask a person for the value of each input. For a secret, the answer is the name of the variable that holds it."""
     import typer
 
     values: dict[str, str] = {}
@@ -185,7 +185,7 @@ def _answer(one: Input, ask: Ask) -> str:
         field = {"type": "string", "title": title, "default": usual, "description": one.description}
         while True:
             variable = ask_value(one.name, field, field, ask, is_required=True)
-            # A secret that is pasted here instead must not be saved. Many of them could be names, but not such.
+            # A secret pasted here must not be saved. Many secrets would be valid variable names, but not of this form.
             if variable in os.environ or re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", variable):
                 return f"${{{variable}}}"
             to_stderr(f"  export it in a variable first, and give the name of that variable, such as {usual}")
@@ -209,13 +209,13 @@ def _incomplete(document: Document, inputs: Sequence[Input]) -> UsageError:
 
 
 def _as_in(secret: Input) -> str:
-    """How the secret begins, where a document leaves the whole header to the user."""
+    """An example of the secret, for a document that leaves the whole header to the user."""
     return ", as in Bearer TOKEN" if secret.name.lower() == "authorization" else ""
 
 
 def _instead(document: Document) -> str:
-    """What a person can do with packages that are not run from here."""
-    # A bundle is a program that was built elsewhere: it is not fetched and unpacked for a name that was typed.
+    """A hint for packages that this program does not run."""
+    # A bundle is a prebuilt program: it must not be downloaded and unpacked merely because its name was typed.
     bundles = [package.identifier for package in document.packages if package.kind == "mcpb"]
     if bundles:
         import platform
@@ -239,7 +239,7 @@ def _example(one: Input) -> str:
 
 
 def _described(entry: Mapping[str, Any]) -> str:
-    """What is going to be run or called, as one line without secrets."""
+    """The command or the URL of the entry, on one line without secrets."""
     if "url" in entry:
         return masked_url(entry["url"])
     variables = [f"{name}={shlex.quote(value)}" for name, value in masked_members(entry.get("env", {})).items()]

@@ -1,4 +1,4 @@
-"""Whether the words after `add` name a server of a registry, or a `server.json` file. Loads the rest only then."""
+"""Whether the words after `add` name a server of a registry, or a `server.json` file. Loads other modules only then."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.entries.given import Given, Options
     from gaia_mcp.deadline import Deadline
 
-# A reversed domain and a name below it, perhaps with a version. A domain that ends with one of these and does not begin
-# with one is not reversed: then the word is a URL without its scheme.
+# A reversed domain and a name, possibly with a version. A domain that ends with one of these, and does not begin with
+# one, is not reversed: the word is then a URL without its scheme.
 _TOP_DOMAINS = frozenset(("ai", "app", "cloud", "co", "com", "de", "dev", "eu", "io", "me", "net", "org", "sh", "uk"))
 _PUBLISHED = r"(?P<name>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+)(?:@(?P<version>[^\s/@]{1,255}))?"
 
@@ -25,9 +25,9 @@ _PUBLISHED = r"(?P<name>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+)(?:@(?
 def published_server(
     name: str | None, words: Sequence[str], registry: str | None, options: Options, deadline: Deadline | None
 ) -> Given | None:
-    """The server that the words name, None if they name none.
+    """The server that the words name; None if they do not name one.
 
-    Raises `UsageError` for an option that is only for such a server, and as `from_registry` and `from_document`.
+    Raises `UsageError` for an option that applies only to such a server, and as `from_registry` and `from_document` do.
     """
     word = words[0] if len(words) == 1 else name if not words else None
     called = name if words else None
@@ -36,7 +36,7 @@ def published_server(
         from gaia_mcp.cli.entries.published import from_registry
 
         return from_registry(called, match["name"], match["version"] or "", registry, options, deadline)
-    # What can be read only once is left to others.
+    # A source that can be read only once is left to the caller.
     is_file = word is not None and not (is_stream(word.removeprefix("@")) or looks_pasted(word))
     if word is not None and is_file and (is_pasted(word) or names_file(word)):
         try:

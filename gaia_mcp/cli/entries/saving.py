@@ -1,4 +1,4 @@
-"""What comes before an entry is saved, and after it: one connection to the server, and warnings."""
+"""The connection to a server before its entry is saved, and the warnings after it was saved."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.session.session import Session
 
-# A URL as people remember it, without its scheme.
+# A URL without its scheme, as people often type it.
 _ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"
 
 
 class Tried(NamedTuple):
-    """A server that was connected to: its name, version and number of tools, for JSON and as the end of a sentence."""
+    """The result of a connection: the server's name, version and number of tools, for JSON and as the end of a
+    sentence.
+    """
 
     facts: dict[str, Any]
     presented: str
 
 
-# One that was saved without connecting.
+# The result for a server that is saved without a connection.
 UNTRIED = Tried({}, "")
 
 
@@ -57,8 +59,8 @@ def tried(entry: ServerEntry, deadline: Deadline | None) -> Tried:
 
 
 def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline: Deadline | None) -> list[Tried]:
-    """Connect to each of the new servers once. Raises the last error, once the others are reported, and `EntryError`
-    for a command that cannot be a whole one.
+    """Connect to each of the new servers once. Raises the last error after reporting the others, and `EntryError` for
+    an incomplete command.
     """
     for entry in entries:
         _check_complete(entry)
@@ -87,7 +89,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
 
 
 def _check_complete(entry: ServerEntry) -> None:
-    # A launcher alone would wait for a person to type until the time is up.
+    # A launcher without arguments would wait for input until the timeout.
     target = entry.target
     if isinstance(target, Command) and not target.args and needs_arguments(target.command):
         start = to_type("add", entry.name, more=f"-- {typeable(target.command)} ARG...")
@@ -96,13 +98,13 @@ def _check_complete(entry: ServerEntry) -> None:
 
 
 def _tools(session: Session) -> int:
-    """How many tools a server has. What else it offers is asked for too, so that a TAB knows it from now on."""
+    """The number of a server's tools. Also requests prompts and resources, so that completion knows them."""
     found = session.tools()
     if session.problems == [unsupported("tools")]:
         remark(f"{session.entry.name}: {session.problems[0]}")
     for kind, ask in (("prompts", session.prompts), ("resources", session.resources_and_templates)):
         if kind in session.capabilities:
-            # It works without, and says so where it is asked for by name.
+            # Not essential: commands that name a prompt or a resource report the error.
             with suppress(MCPError):
                 ask()
     return len(found)
@@ -116,7 +118,7 @@ def _presented(peer: Peer | None, tools: int) -> Tried:
 
 
 def _hint_for(server: Given, error: MCPError) -> str:
-    """What to do about a new server that does not work, if that can be seen from how it was given; else empty."""
+    """A hint for a new server that does not work, based on how it was given; empty if there is none."""
     if isinstance(error, (ServerExitedError, DeadlineError)):
         places = [place.partition(" ") for place in placeholders(server.entry)]
         if variables := [name for kind, _, name in places if kind == "env"]:
@@ -144,7 +146,7 @@ def _to_be_edited(placeholder: str) -> str:
 
 
 def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
-    """Remark on each value of an entry that only stands for a value."""
+    """Print a remark for each value of an entry that is a placeholder."""
     for place in placeholders(entry):
         kind, _, which = place.partition(" ")
         if kind == "env":
@@ -159,7 +161,7 @@ def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
 
 
 def warn_of_patterns(entry: ServerEntry) -> None:
-    """Remark on each name and pattern of the entry's filter that matches no tool, if the server's tools are known."""
+    """Print a remark for each name and pattern of the entry's filter that matches no tool, if the tools are cached."""
     tools = ServerCache(cache_folder(), entry).listed()
     if tools is None or entry.tool_filter is None:
         return
@@ -170,10 +172,10 @@ def warn_of_patterns(entry: ServerEntry) -> None:
 
 
 def warn_of_secrets(entry: Mapping[str, Any]) -> None:
-    """Remark on each secret that an entry holds in plain text."""
+    """Print a remark for each plain-text secret in an entry."""
     for place in plain_secrets(entry):
         if place in placeholders(entry):
-            continue  # It is not one yet.
+            continue  # A placeholder is not yet a secret.
         kind, _, name = place.partition(" ")
         if kind == "env":
             instead = f"--env {name} alone would store a reference to the variable instead"
@@ -185,7 +187,7 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
 
 
 def warn_of_files(name: str, arguments: list[str]) -> None:
-    """Remark on an argument that names a file in the working folder: a server started elsewhere does not find it."""
+    """Print a remark if an argument is a file in the working folder, which a server started elsewhere cannot find."""
     for argument in arguments:
         # An agent is FILE:CLASS.
         names = (argument, argument.partition(":")[0])

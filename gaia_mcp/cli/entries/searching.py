@@ -1,4 +1,4 @@
-"""The servers of a registry that match some words: `gaia mcp search --registry`."""
+"""Searches a registry for servers: `gaia mcp search --registry`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
     from gaia_mcp.catalog.documents import Document
     from gaia_mcp.deadline import Deadline
 
-# More are better narrowed down than read.
+# With more results, a narrower search helps more.
 MAX_FOUND = 100
-# Of a description so much stands beside a name.
+# The limit for a description after a name.
 DESCRIPTION_CHARS = 100
 
 
 def print_published(words: list[str], deadline: Deadline | None, as_json: bool) -> None:
-    """Print the newest versions of the servers that match all of `words`, of which the first may be the URL of the
-    registry.
+    """Print the newest versions of the servers that match all of `words`, of which the first may be the registry's URL.
 
     Raises `ToolError` if there are none, `UsageError` without a word, `RegistryError`, `DeadlineError`.
     """
@@ -40,7 +39,7 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
     with open_registry(url, deadline) as registry, SessionView(f"searching {masked_url(registry.url)}"):
         found = list(islice(registry.search(wanted), MAX_FOUND + 1))
     is_complete, found = len(found) <= MAX_FOUND, found[:MAX_FOUND]
-    # First what is called so, then what only speaks of it.
+    # Servers whose name matches come first, then those whose description matches.
     found.sort(key=lambda one: not all(word.casefold() in one.name.rpartition("/")[2].casefold() for word in wanted))
     if not found:
         hint = "the registry looks for the longest word in names; use another, or a part of it"

@@ -1,7 +1,7 @@
-"""The server that is meant where a command names one: a configured name, or else a target, which is not saved.
+"""Finds the server that a command names: a configured name, or otherwise a target, which is not saved.
 
 A target is a URL, a handler or an agent (`./file.py:Class`, `package.module:Class`, or a built-in agent), a folder of
-handlers, or a command line. Here it becomes an entry; nothing of it is started, imported or connected to.
+handlers, or a command line. It is converted to an entry here; no code is started or imported, and no connection made.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
-# A child of ours reports tracebacks in its log.
+# Our own child process then logs tracebacks.
 _DEBUG = ("--debug",)
-# What a command needs beside the server.
+# The item that a command needs in addition to the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
 
 
 def find_entry(store: ConfigStore, word: str, *, debug: bool = False) -> ServerEntry:
-    """The configured server of that name, which always wins, else the target that `word` is. With `debug` an agent is
-    served so that its tracebacks are in its log.
+    """The configured server named `word`, which takes precedence, or otherwise the target `word`. With `debug`,
+    handlers and agents log their tracebacks.
 
-    Raises `ServerUnknownError` for a word that is neither, `EntryError` for one that is invalid, `AgentError` for the
-    file of an agent that is not there, `ConfigFileError`.
+    Raises `ServerUnknownError` for a word that is neither, `EntryError` for an invalid one, `AgentError` for the
+    missing file of an agent, `ConfigFileError`.
     """
     entry = _configured(store, word, debug=debug) or typed_entry(word, debug=debug)
     if entry is None:
@@ -60,7 +60,7 @@ def _configured(store: ConfigStore, name: str, *, debug: bool) -> ServerEntry | 
 
 
 def typed_entry(word: str, *, debug: bool = False) -> TypedEntry | None:
-    """The target that `word` is, None if it looks like a name. Raises `EntryError` and `AgentError` as `find_entry`."""
+    """The target `word`; None if it looks like a name. Raises `EntryError` and `AgentError` as `find_entry` does."""
     if word.lower().startswith(URL_SCHEMES):
         scheme, _, rest = word.partition(":")
         return TypedEntry(on_one_line(masked_url(word)), Remote(f"{scheme.lower()}:{rest}"))
@@ -73,7 +73,7 @@ def typed_entry(word: str, *, debug: bool = False) -> TypedEntry | None:
 
 
 def is_target(word: str) -> bool:
-    """Whether `word` can be nothing but a target, perhaps an invalid one; the name of a built-in agent can."""
+    """Whether `word` can only be a target, possibly an invalid one. A built-in agent's name can be something else."""
     from gaia_mcp.agents.loader import BUILT_IN
 
     try:
@@ -83,7 +83,7 @@ def is_target(word: str) -> bool:
 
 
 def command_entry(words: Sequence[str], *, debug: bool = False) -> TypedEntry:
-    """The command that `words` are, program first, as they follow two dashes; a single word may be any target.
+    """The target for the words after two dashes, program first; a single word may be any target.
 
     Raises as `find_entry` does.
     """
@@ -95,7 +95,7 @@ def command_entry(words: Sequence[str], *, debug: bool = False) -> TypedEntry:
 
 
 def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
-    """The two parts of `SERVER.TOOL` for one of `servers` or a built-in agent, None for any other word."""
+    """The two parts of `SERVER.TOOL` for one of `servers` or a built-in agent; None for any other word."""
     if word in servers or "." not in word:
         return None
     from gaia_mcp.agents.loader import BUILT_IN
@@ -104,10 +104,10 @@ def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
 
 
 def served_code(word: str, *, debug: bool = False) -> Served | None:
-    """The handler, the agent or the folder of handlers that `word` is, found from every folder; None if it is none.
+    """The handler, agent or folder of handlers that `word` names, as an absolute path; None for any other word.
 
-    A path without a class is no code to be loaded but a program if it can be run as one. Raises `AgentError` for a file
-    that is not there.
+    A path without a class is a program, not code to load, if it is an executable script. Raises `AgentError` for a
+    missing file.
     """
     from gaia_mcp.agents.loader import BUILT_IN
 
@@ -123,7 +123,7 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
                 return None
             return Served(code_kind(path), f"{path}{colon}{name}", is_typed=True, options=options)
         if word.split() != [word]:
-            return None  # A command line that ends so.
+            return None  # A command line that ends with such a file.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")
     if (re.fullmatch(_PATH, word, re.DOTALL) or word.endswith("/")) and os.path.isdir(os.path.expanduser(word)):  # noqa: PTH111, PTH112
         return Served("handler", os.path.abspath(os.path.expanduser(word)), is_typed=True, options=options)  # noqa: PTH100, PTH111
@@ -133,7 +133,7 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
 
 
 def _is_script(path: Path) -> bool:
-    """Whether it can be run, and names its interpreter: on some file systems every file is executable."""
+    """Whether the file is executable and has an interpreter line; on some file systems every file is executable."""
     try:
         with open_file(path) as file:
             return os.access(path, os.X_OK) and file.read(2) == b"#!"
@@ -142,7 +142,7 @@ def _is_script(path: Path) -> bool:
 
 
 def raw_entry(target: Command | Served) -> dict[str, object]:
-    """The entry that is written into a file for what was typed."""
+    """The raw entry for a target, as it is written to a file."""
     if isinstance(target, Served):
         return {target.transport: target.target, **({} if target.cwd is None else {"cwd": target.cwd})}
     entry: dict[str, object] = {"command": target.command, "args": list(target.args or [])}
@@ -152,7 +152,7 @@ def raw_entry(target: Command | Served) -> dict[str, object]:
 
 
 def find_servers(store: ConfigStore, typed: ServerWords, *, debug: bool = False) -> list[ServerEntry]:
-    """The servers of `[NAME...] [-- COMMAND [ARG...]]`, each once. Raises as `find_entry` does."""
+    """The servers of `[NAME...] [-- COMMAND [ARG...]]`, without duplicates. Raises as `find_entry` does."""
     names, command = typed.of_names(store.names()) if typed.after else typed
     entries = [find_entry(store, word, debug=debug) for word in dict.fromkeys(names)]
     if command:
@@ -163,10 +163,10 @@ def find_servers(store: ConfigStore, typed: ServerWords, *, debug: bool = False)
 def find_server(
     store: ConfigStore, typed: ServerWords, *, has_item: bool = True, debug: bool = False
 ) -> tuple[ServerEntry, list[str]]:
-    """The server of `NAME [WORD...]` or `[WORD...] -- COMMAND [ARG...]`, and the other words; `has_item` as for
+    """The server of `NAME [WORD...]` or `[WORD...] -- COMMAND [ARG...]`, and the remaining words; `has_item` as in
     `ServerWords.has_command`.
 
-    Raises as `find_entry` does, and `UsageError` for a command with nothing before the dashes.
+    Raises as `find_entry` does, and `UsageError` for a command without an item before the dashes.
     """
     if typed.after and typed.has_command(store.names(), has_item=has_item):
         return command_entry(typed.after, debug=debug), list(typed.before)
@@ -182,12 +182,12 @@ def find_server(
 
 
 def _is_program(entry: ServerEntry) -> bool:
-    """Whether a program was typed, without arguments."""
+    """Whether the entry is a typed program without arguments."""
     return isinstance(entry, TypedEntry) and type(entry.target) is Command and not entry.target.args
 
 
 def with_own_names(entries: list[ServerEntry]) -> list[ServerEntry]:
-    """The entries, each with a name of its own: two commands may differ in nothing that can be shown."""
+    """The entries with unique names: the printable forms of two commands may be the same."""
     taken: dict[str, int] = {}
     named = []
     for entry in entries:
@@ -208,4 +208,4 @@ def _working_folder() -> str | None:
     try:
         return os.getcwd()  # noqa: PTH109
     except OSError:
-        return None  # It has been removed, and the module may be elsewhere.
+        return None  # The folder was removed; the module may be found elsewhere.

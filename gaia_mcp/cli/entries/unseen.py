@@ -1,6 +1,6 @@
-"""A remark on servers whose tools are not known yet, and the command that shows them to TAB and `search`.
+"""A remark on servers whose tools are not cached, with the command that caches them for completion and `search`.
 
-No server is started for that unasked: an import may bring thirty.
+No server is started for that automatically: an import may add thirty servers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gaia_mcp.storage.server_cache import ServerCache
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# More names would be longer than the command about all servers.
+# With more names, the command about all servers is shorter.
 MAX_NAMED = 4
 
 
 def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
-    """Remark which command shows TAB and `search` the tools of those servers that are enabled and were never asked."""
+    """Print a remark with the command that caches the tools of those servers that are enabled and were never asked."""
     folder = cache_folder()
     names = [entry.name for entry in entries if not entry.disabled and ServerCache(folder, entry).seen() is None]
     if names:

@@ -1,4 +1,4 @@
-"""What the entry of a registry's server remembers of how it was made: a newer version is given the same."""
+"""The origin of an entry that was made from a registry's document, so that a newer version gets the same settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gaia_mcp.catalog.inputs import asked_of
 if TYPE_CHECKING:
     from gaia_mcp.catalog.packages import Way
 
-# The member of an entry that remembers which document it was made of, and with which settings.
+# The member of an entry that records the document it was made from, and the settings that were used.
 REGISTRY = "registry"
 
 
 def noted(way: Way, given: Mapping[str, str]) -> dict[str, str]:
-    """Of what is `given` for the inputs, what an entry has to note: its variables it has, and a secret stands only in
-    its place.
+    """The values in `given` that an entry must record. Variables are in the entry already. A secret is recorded only if
+    it is a reference to a variable.
     """
     variables = {one.name for one in way.variables}
     return {
@@ -30,13 +30,13 @@ def noted(way: Way, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def noted_before(entry: Mapping[str, Any], server: str) -> Mapping[str, Any]:
-    """The note in an entry that was made of a document about `server`; empty in any other."""
+    """The record in an entry that was made from a document about `server`; empty for any other entry."""
     held = entry.get(REGISTRY)
     return held if isinstance(held, dict) and held.get("name") == server else {}
 
 
 def given_before(entry: Mapping[str, Any], server: str, way: Way) -> dict[str, str]:
-    """What the inputs of `way` were given when `entry` was made of a document about `server`."""
+    """The values for the inputs of `way` in an `entry` that was made from a document about `server`."""
     note = noted_before(entry, server)
     settings, env = note.get("settings"), entry.get("env") if note else None
     known = {one.name for one in asked_of(way.inputs)}

@@ -1,4 +1,4 @@
-"""A remark on members of an entry that have no effect on a server of its kind. They are kept all the same."""
+"""A remark on members of an entry that have no effect for the entry's kind of server. They are saved in any case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def remark_on_retries(entries: Iterable[ServerEntry]) -> None:
-    """Remark on each agent with `max_retries`: a tool of an agent is called once, for it may have run."""
+    """Print a remark for each agent with `max_retries`: an agent's tool is called only once, because a failed call may
+    have had effects.
+    """
     for entry in entries:
         if entry.transport == "agent" and entry.raw.get("max_retries"):
             which = f"'max_retries' of {one_line(entry.name)!r} has no effect"

@@ -1,4 +1,4 @@
-"""The text of the table, from the Typer commands."""
+"""Generates the table from the Typer commands."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gaia_mcp.cli.grammar.model import Argument, Option
 from gaia_mcp.safetext import one_line
 
 HELP_CHARS = 120
-# A TAB imports nothing from elsewhere.
+# Completers must be in this package, so that completion imports nothing else.
 _COMPLETERS = "gaia_mcp.cli.completion."
-# What Typer calls a path.
+# Typer's types for paths.
 _PATH_TYPES = ("path", "filename", "file", "directory")
-# What may also be the path of a file; a program and its arguments often are.
+# Values that may also be file paths; a program and its arguments often are.
 _PATH_METAVAR = re.compile(r"\b(FILE|COMMAND)\b")
 
 
 def table_text() -> str:
-    """The text of `table.json`: the program, and the options of all its commands, each once and under a name."""
+    """The text of `table.json`: the program, and the options of all its commands, each stored once under a name."""
     options: dict[str, Any] = {}
     program = _command(typer.main.get_command(app), "gaia", None, options)
     return json.dumps({"options": options, "program": program}, indent=1, ensure_ascii=False) + "\n"
@@ -55,7 +55,9 @@ def _command(command: Any, name: str, parent: Any, shared: dict[str, Any]) -> di
 
 
 def _name_in(shared: dict[str, Any], option: dict[str, Any]) -> str:
-    """The name of an option among those that are `shared`, from now on; those of one parameter are numbered."""
+    """Store an option in `shared` unless it is there, and return its name. Different options of one parameter are
+    numbered.
+    """
     name: str = option["parameter"]
     number = 1
     while shared.setdefault(name, option) != option:
@@ -83,7 +85,7 @@ def _argument(parameter: Any, completers: dict[str, str]) -> Argument:
 def _option(parameter: Any, completers: dict[str, str], context: Any) -> Option:
     return Option(
         parameter.name,
-        # Those of `--help` come in any order.
+        # Sorted, because the names of `--help` come in no fixed order.
         tuple(sorted((*parameter.opts, *parameter.secondary_opts))),
         one_line(parameter.help or "", HELP_CHARS),
         "" if parameter.is_flag else parameter.make_metavar(context),
@@ -96,9 +98,9 @@ def _option(parameter: Any, completers: dict[str, str], context: Any) -> Option:
 
 
 def read_completers(command: Any) -> dict[str, str]:
-    """The functions that complete a command's parameters, from the annotations of these, since Typer wraps its own.
+    """The completers of a command's parameters, read from the annotations, because Typer wraps the functions.
 
-    Raises `ValueError` for one that a TAB must not load.
+    Raises `ValueError` for a function that is not in the completion package.
     """
     found = {}
     for name, parameter in (

@@ -1,17 +1,17 @@
-"""The words before a command's name: `mcp`, which may be left out, and `help`."""
+"""The words before a command's name: `mcp`, which is optional, and `help`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# These words of the program are no commands of `mcp`.
+# Words that belong to the program, not to `mcp`.
 _OF_PROGRAM = ("mcp", "help", "version")
 
 
 def with_group(words: Sequence[str]) -> list[str]:
-    """`words`, with `mcp` before the command where it was left out: `gmcp call …`, `gmcp help call`.
+    """`words`, with a missing `mcp` added before the command: for `gmcp call …`, `gmcp help call`.
 
-    `help` comes behind `mcp`, whose commands it explains.
+    `help` belongs after `mcp`, because it explains the commands of `mcp`.
     """
     if words[:2] == ["help", "mcp"]:
         return ["mcp", "help", *words[2:]]

@@ -1,6 +1,7 @@
-"""What the table is made of: commands, their arguments and their options.
+"""The model of the table: commands, their arguments and their options.
 
-Annotations are evaluated here: those of a named tuple would be compiled one by one, which takes 2 ms of every TAB.
+Annotations are evaluated here: as strings, those of a named tuple would be compiled one by one, which takes 2 ms at
+every TAB.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 class Argument(NamedTuple):
     """A positional argument. `parameter` is its name in the command's function.
 
-    `completers` are functions of `cli/completion`, as `module.function`: the first that knows a candidate answers.
+    `completers` are functions of `cli/completion`, as `module.function`: the first one that has a match is used.
     """
 
     parameter: str
@@ -21,8 +22,8 @@ class Argument(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option. `metavar` names its value, and is empty for a flag; `bounds` are the least and the greatest number
-    that it takes. An eager option, such as `--help`, ends the program before the command runs.
+    """An option. `metavar` names its value, and is empty for a flag; `bounds` are the least and the greatest valid
+    number. An eager option, such as `--help`, ends the program before the command runs.
     """
 
     parameter: str
@@ -36,7 +37,7 @@ class Option(NamedTuple):
     bounds: Sequence[float] | None = None
 
     def accepts(self, value: str) -> bool:
-        """Whether `value` is a number within the bounds, if there are any."""
+        """Whether `value` is a number within the bounds; always true without bounds."""
         if self.bounds is None:
             return True
         from gaia_mcp.toolspec.typed_numbers import number_in
@@ -46,11 +47,11 @@ class Option(NamedTuple):
 
 
 class Command:
-    """A command, or a group of `commands`, read from its `part` of the table as far as it is asked for; `options` are
-    those of all commands, by name. `aliases` are other names of a group's commands. An option that a command does not
-    have is refused, unless it `takes_other_options` as arguments.
+    """A command, or a group of `commands`, read lazily from its `part` of the table; `options` are the options of all
+    commands, by name. `aliases` are alternative names of a group's commands. An unknown option is refused, unless the
+    command `takes_other_options` as arguments.
 
-    One that is not listed is in no help and completed by no TAB.
+    A command that is not listed appears neither in help nor in completion.
     """
 
     def __init__(self, part: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -63,12 +64,12 @@ class Command:
 
     @cached_property
     def arguments(self) -> list[Argument]:
-        """Its positional arguments."""
+        """The positional arguments of the command."""
         return [Argument(**each) for each in self._part["arguments"]]
 
     @cached_property
     def options(self) -> list[Option]:
-        """Its options."""
+        """The options of the command."""
         return [Option(**self._options[name]) for name in self._part["options"]]
 
     @cached_property

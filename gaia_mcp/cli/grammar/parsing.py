@@ -1,7 +1,7 @@
-"""A command line as its command parses it, word by word. Pure: words in, values by parameter out.
+"""Parses a command line word by word, as its command would. Pure: words in, values by parameter out.
 
-It never fails, since a line at a TAB is unfinished: a word that Typer would refuse makes the line invalid, and the next
-one is parsed as if nothing had happened.
+Parsing never fails, because a line at a TAB is unfinished: a word that Typer would refuse makes the line invalid, and
+parsing continues with the next word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options
 
 
 def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
-    """The line of `words`, which follow the name of `command`."""
+    """Parse `words`, which follow the name of `command`."""
     line = ParsedLine(command)
     for word in words:
         line.take(word)
@@ -27,17 +27,17 @@ def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
 
 
 class ParsedLine:
-    """The line so far: the names of the commands that lead to `command`, and in `values` what was given to
-    that command, by parameter: the words as they are, True for a flag, and a list for what may be repeated.
+    """The parsed line: in `path` the names of the commands that lead to `command`, in `values` the values by parameter:
+    the words as typed, True for a flag, and a list for a repeatable parameter.
     """
 
     def __init__(self, command: Command) -> None:
         self.path: tuple[str, ...] = ()
-        # Whether an option was given that ends the program before the command runs.
+        # Whether the line has an option that ends the program before the command runs.
         self.is_eager = False
-        # The option whose value the next word is.
+        # The option whose value is the next word.
         self.awaited: Option | None = None
-        # After two dashes, and the arguments among the words since then.
+        # Whether the two dashes were passed, and the arguments after them.
         self.only_arguments = False
         self.after: list[str] = []
         self._is_refused = False
@@ -45,7 +45,7 @@ class ParsedLine:
 
     @property
     def is_valid(self) -> bool:
-        """Whether Typer accepts the form of the line, as complete as it is; values may still be wrong."""
+        """Whether Typer would accept the line as it is, disregarding the values."""
         parameters: list[Argument | Option] = [*self.command.arguments, *self.command.options]
         return (
             not self._is_refused
@@ -56,12 +56,12 @@ class ParsedLine:
 
     @property
     def next_argument(self) -> Argument | None:
-        """The argument that a word without dashes would be."""
+        """The argument that the next word without dashes would be."""
         arguments = self.command.arguments
         return arguments[self._place] if self._place < len(arguments) else None
 
     def take(self, word: str) -> None:
-        """Parse one more word."""
+        """Parse the next word."""
         name, equals, value = word.partition("=")
         if self.awaited is not None:
             self._give(self.awaited, word)
@@ -84,7 +84,7 @@ class ParsedLine:
             self.awaited = option
 
     def _take_letters(self, word: str) -> None:
-        """Options of one letter, in one word; what follows one that takes a value is that value."""
+        """Parse one-letter options combined in one word; the rest after an option that takes a value is its value."""
         unknown = ""
         for at, letter in enumerate(word[1:], 2):
             option = self.options.get(f"-{letter}")
@@ -102,7 +102,7 @@ class ParsedLine:
             self._take_unknown(f"-{unknown}")
 
     def _take_unknown(self, word: str) -> None:
-        """An option that the command does not have."""
+        """Parse an option that the command does not have."""
         if self.command.takes_other_options:
             self._take_argument(word)
         else:
@@ -133,7 +133,7 @@ class ParsedLine:
 
     def _take_command(self, name: str) -> None:
         if name == "help":
-            # What follows is the command that it explains.
+            # The words after it are the command to explain.
             self.is_eager = True
             return
         self.path = (*self.path, name)

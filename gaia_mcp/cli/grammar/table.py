@@ -1,4 +1,4 @@
-"""The commands, their arguments and their options, in `table.json`, which `gaia mcp generate` writes."""
+"""Reads the commands, their arguments and their options from `table.json`, which `gaia mcp generate` writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a person sees: answers, remarks, tables, colours, images, and what is being waited for."""
+"""The output for a person: results, remarks, tables, colours, images, and progress."""

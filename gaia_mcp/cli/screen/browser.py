@@ -1,4 +1,4 @@
-"""A person who grants access: their browser is opened here, or they open the URL elsewhere and paste where it led."""
+"""The browser in which a person grants access: opened here, or elsewhere, with the redirect URL pasted here."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from queue import Empty, SimpleQueue
 from gaia_mcp.cli.screen.output import to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 
-# Longer than any URL that a browser was sent to.
+# Longer than any redirect URL.
 MAX_PASTED_BYTES = 65536
 
 
 class Browser:
-    """The person at this terminal. With `is_elsewhere` their browser is on another machine."""
+    """The browser of the person at this terminal. `is_elsewhere`: it runs on another machine."""
 
     def __init__(self, *, is_elsewhere: bool = False) -> None:
         self._is_elsewhere = is_elsewhere
         self._pasted: SimpleQueue[str] = SimpleQueue()
 
     def show(self, url: str) -> None:
-        """Open `url` here, or print it for the person to open. It is printed in any case, whole and on one line."""
+        """Open `url` here, or print it for the person to open. It is always printed, complete and on one line."""
         if self._is_elsewhere or not has_browser():
             to_stderr("open this URL in a browser, and grant access there:")
             to_stderr(f"  {url}")
@@ -31,18 +31,18 @@ class Browser:
             return
         to_stderr("grant access in the browser; if it does not open, open this URL:")
         to_stderr(f"  {url}")
-        # A browser that runs in the terminal would keep this waiting.
+        # A browser that runs in the terminal would block this thread.
         threading.Thread(target=_open, args=(url,), name="gaia-mcp browser", daemon=True).start()
 
     def pasted(self) -> str | None:
-        """The URL that was pasted, once; None as long as there is none."""
+        """Return the pasted URL, once; None if there is none yet."""
         try:
             return self._pasted.get_nowait()
         except Empty:
             return None
 
     def _read(self) -> None:
-        """Read a line, without the buffer of `sys.stdin`: its lock would hinder the end of the program."""
+        """Read lines without the buffer of `sys.stdin`, whose lock would delay the end of the program."""
         line = b""
         while len(line) < MAX_PASTED_BYTES:
             try:
@@ -58,7 +58,7 @@ class Browser:
 
 
 def has_browser() -> bool:
-    """Whether a browser can be opened here: on a desktop, or one that `BROWSER` names."""
+    """Whether a browser can be opened here: on a desktop, or with the variable `BROWSER`."""
     if os.environ.get("BROWSER"):
         return True
     if sys.platform in ("win32", "darwin"):

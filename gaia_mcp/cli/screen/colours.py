@@ -1,7 +1,7 @@
 """JSON and Markdown in colours, for a terminal.
 
-Nothing but colour is added: text that is copied from the terminal is the server's. Only the sixteen colours of every
-terminal are used, in the shades that its user has chosen.
+Adds only colour, so that text copied from the terminal is the server's. Uses only the sixteen standard colours, in the
+shades that the user has chosen.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ RESET = "\x1b[0m"
 BOLD, FAINT, ITALIC = "\x1b[1m", "\x1b[2m", "\x1b[3m"
 RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = (f"\x1b[{number}m" for number in range(31, 37))
 
-# A text of this size is looked at as a whole to see what it is; a larger one is judged by its ends.
+# A text up to this size is parsed to detect its type; a larger one is judged by its beginning and end.
 READ_CHARS = 100_000
 
-# Bounded, or closed by the end: a server's text must not make them look at it again and again.
+# The patterns are bounded, or closed by the end of the text: a server's text must not cause repeated scans.
 _JSON = re.compile(
     r'(?P<string>"(?:[^"\\\n]|\\.)*"?)(?P<colon>\s*:)?|(?P<number>-?\b\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b)'
     r"|(?P<word>\b(?:true|false|null)\b)"
@@ -38,7 +38,7 @@ _INLINE_COLOURS = {"code": GREEN, "strong": BOLD, "emphasis": ITALIC, "link": BL
 
 
 def kind_of(text: str, mime_type: object = None) -> Kind:
-    """What a text is: as its type says, else as it looks."""
+    """The type of a text, from its MIME type, or otherwise detected from its content."""
     named = mime_type.partition(";")[0].strip().lower() if isinstance(mime_type, str) else ""
     if named == "application/json" or named.endswith("+json"):
         return "json"
@@ -54,7 +54,7 @@ def kind_of(text: str, mime_type: object = None) -> Kind:
 
 
 def coloured(text: str, kind: Kind) -> str:
-    """`text`, which has no control characters of its own, in colours."""
+    """`text` in colours. It must not contain control characters."""
     if kind == "json":
         return _JSON.sub(_json_token, text)
     return "\n".join(_markdown_lines(text)) if kind == "markdown" else text

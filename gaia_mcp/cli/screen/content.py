@@ -1,4 +1,4 @@
-"""What an answer consists of: texts, and files, which are images, audio and resources. Knows no screen and no disk."""
+"""The parts of a result: texts, and files, which are images, audio and resources. Independent of terminal and disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.safetext import encodable
 
-# For types to which the platform's table gives an unusual suffix, or none.
+# Suffixes for types to which the platform's table gives an unusual suffix, or none.
 _SUFFIXES = {
     "audio/wav": ".wav",
     "audio/x-wav": ".wav",
@@ -20,13 +20,13 @@ _SUFFIXES = {
     "application/octet-stream": ".bin",
     "text/plain": ".txt",
 }
-# The kinds of content blocks, each with the member that holds its content.
+# The types of content blocks, each with the member that holds the content.
 _HELD_BY = {"text": "text", "image": "data", "audio": "data", "resource": "resource", "resource_link": "uri"}
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Text(NamedTuple):
-    """A text, of the type that its server gives, and what is wrong with it, in words; or the path of a saved file."""
+    """A text with the type that its server declares, and its problem, in words; or the path of a saved file."""
 
     text: str
     mime_type: object = "text/plain"
@@ -35,7 +35,7 @@ class Text(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file: its bytes, also as text where it is one, its type, and a name that is safe on every system."""
+    """A file: its bytes, its text if it is a text file, its type, and a name that is safe on every system."""
 
     data: bytes
     text: str | None
@@ -56,7 +56,7 @@ Part: TypeAlias = Text | File
 
 
 def parts_of(name: str, blocks: Iterable[Any]) -> Iterator[Part]:
-    """The parts of content blocks; `name` is what a file is called that has no name of its own."""
+    """The parts of content blocks; `name` is used for files without a name of their own."""
     for block in blocks:
         kind = block["type"] if isinstance(block, dict) and isinstance(block.get("type"), str) else None
         holder = _HELD_BY.get(kind, "") if kind else "type"
@@ -68,15 +68,15 @@ def parts_of(name: str, blocks: Iterable[Any]) -> Iterator[Part]:
         elif kind in ("image", "audio") and isinstance(held, str):
             yield _binary(name, held, block.get("mimeType"), "")
         elif kind in ("text", "resource_link") and isinstance(held, (str, int, float)):
-            # Some servers send a number as it is.
+            # Some servers send a number instead of a string.
             yield Text(str(held), None if kind == "text" else "text/plain")
         else:
-            # A kind of a newer protocol version is printed as JSON rather than lost, and so is what is invalid.
+            # Invalid blocks, and types of newer revisions, are printed as JSON rather than lost.
             yield _as_json(block, f"a content block has no {holder!r}, and is printed as JSON" if holder else "")
 
 
 def resource_part(name: str, resource: dict[str, Any]) -> Part:
-    """The part that one resource is, whose URI may end in a name."""
+    """The part for one resource, whose URI may end in a file name."""
     mime_type, uri = resource.get("mimeType"), str(resource.get("uri", ""))
     if isinstance(text := resource.get("text"), str):
         kind = mime_type if isinstance(mime_type, str) else "text/plain"
@@ -87,7 +87,7 @@ def resource_part(name: str, resource: dict[str, Any]) -> Part:
 
 
 def _written(block: dict[str, Any]) -> Iterator[Text]:
-    """What a program has written, as AgentVault's servers have it: its output, then its errors."""
+    """The output of a program, in the format of AgentVault's servers: stdout, then stderr."""
     texts = [block.get(name) for name in ("stdout", "stderr")]
     if all(isinstance(text, str) for text in texts):
         yield from [Text(str(text)) for text in texts if text] or [Text("")]
@@ -111,7 +111,7 @@ def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
 
 
 def _name_for(name: str, mime_type: str, uri: str) -> tuple[str, str]:
-    """Stem and suffix of a file's name, safe on every system."""
+    """The stem and suffix of a file's name, safe on every system."""
     from mimetypes import guess_extension
 
     kind = mime_type.partition(";")[0].strip().lower()

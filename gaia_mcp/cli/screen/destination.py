@@ -1,6 +1,6 @@
-"""Where the files of an answer go: `-o FILE`, `-o DIR/`, `-o -`. Without one of these nothing is written anywhere.
+"""The destination for the files of a result: `-o FILE`, `-o DIR/`, `-o -`. Without one, nothing is saved.
 
-A FILE that was named is overwritten, as by `curl -o`. Where we choose the name, no file is.
+A named FILE is overwritten, as by `curl -o`. A name that this program chooses never overwrites a file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class SaveError(MCPError):
-    """A file of the answer cannot be saved."""
+    """A file of the result cannot be saved."""
 
 
 class Destination:
-    """The place that was named: `path`, a folder if `is_folder`; standard output if it is None."""
+    """The destination: `path`, a folder if `is_folder`; standard output if `path` is None."""
 
     def __init__(self, path: Path | None, *, is_folder: bool = False) -> None:
         self.path = path
@@ -35,7 +35,8 @@ class Destination:
         return self.path is None
 
     def save(self, file: File) -> Path:
-        """Write a file; its path. In a folder it has a new name; so has the second one that was to be the same file.
+        """Save a file, and return its path. In a folder the file gets an unused name, and so does every further file
+        for one named FILE.
 
         Raises `SaveError`.
         """
@@ -62,7 +63,7 @@ class Destination:
 def read_destination(output: str | None, folder: Path | None, *, as_json: bool) -> Destination:
     """The destination that `-o` or `--output-dir` names.
 
-    Raises `UsageError` for one that cannot be written, before anything has been asked of a server.
+    Raises `UsageError` for one that cannot be written, before any request is sent.
     """
     if output is not None and folder is not None:
         raise UsageError("-o and --output-dir mean the same", hint="leave --output-dir out")

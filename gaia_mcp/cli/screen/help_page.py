@@ -1,5 +1,5 @@
-"""A help page, as wide as the terminal that it is printed on. Where that is narrow, an explanation stands under what it
-explains, and examples stay whole, so that they can be copied.
+"""A help page as wide as its terminal. On a narrow one, explanations are printed below their options, and examples are
+not broken, so that they can be copied.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 from gaia_mcp.cli.typer_internals import HelpFormatter
 
-# Some terminals go to the next line when the last column is written.
+# Some terminals wrap the line when the last column is written.
 MARGIN_CELLS = 2
-# An explanation beside what it explains has at least this.
+# The least width for an explanation next to its option.
 LEAST_CELLS = 20
 EXAMPLE = "Example: "
 
 
 class HelpPage(HelpFormatter):  # type: ignore[misc]
-    """Writes what Typer has to say."""
+    """Formats the help pages that Typer writes."""
 
     def __init__(self, width: int | None = None, **_: object) -> None:
         super().__init__(width=width or width_of(sys.stdout) - MARGIN_CELLS)

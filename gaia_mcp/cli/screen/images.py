@@ -1,7 +1,7 @@
-"""Pictures in the terminal, where one can show them.
+"""Pictures in terminals that can display them.
 
-The environment names what it can do. A terminal within a terminal (tmux, screen, Zellij) would take the picture
-for text, so there it is not tried.
+The environment identifies the terminal. A terminal within a terminal (tmux, screen, Zellij) would treat the picture as
+text, so none is drawn there.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterator, Mapping
 
 from gaia_mcp.cli.screen.terminal import can_redraw
 
-# Beyond this a terminal is busy for seconds; the file is there.
+# A larger picture would keep a terminal busy for seconds; it can be saved to a file instead.
 MAX_BYTES = 8 * 1024 * 1024
-# The most that the kitty protocol allows in one escape sequence.
+# The limit of the kitty protocol for one escape sequence.
 CHUNK_CHARS = 4096
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-# What the terminals decode is what begins like one of these, whatever its type says.
+# The first bytes of the formats that each terminal decodes, whatever the declared type.
 _READABLE: dict[str, tuple[bytes, ...]] = {"kitty": (_PNG,), "iterm2": (_PNG, b"\xff\xd8\xff", b"GIF8")}
 _KITTY_PROGRAMS = ("ghostty", "kitty")
 _ITERM2_PROGRAMS = ("iTerm.app", "WezTerm")
 
 
 def way_to_show(environ: Mapping[str, str]) -> str:
-    """The protocol for pictures of the terminal that `environ` tells of; "" if it has none that we know."""
+    """The image protocol of the terminal that `environ` describes; "" if no supported one is known."""
     wanted = environ.get("GAIA_IMAGES", "auto")
     if wanted in ("kitty", "iterm2"):
         return wanted
@@ -40,7 +40,9 @@ def way_to_show(environ: Mapping[str, str]) -> str:
 
 
 def drawn(data: bytes) -> str:
-    """What shows the picture `data` on this terminal, on lines of its own; "" if it cannot."""
+    """The escape sequences that draw the picture `data` on this terminal, on lines of its own; "" if it cannot be
+    drawn.
+    """
     way = way_to_show(os.environ) if can_redraw(sys.stdout) else ""
     if not way or len(data) > MAX_BYTES or not data.startswith(_READABLE[way]):
         return ""
@@ -51,7 +53,7 @@ def drawn(data: bytes) -> str:
 
 
 def _kitty_pieces(encoded: str) -> Iterator[str]:
-    # `q=2`: no answer, which would arrive like typed input.
+    # `q=2` suppresses the terminal's response, which would arrive like typed input.
     control = "a=T,f=100,q=2,"
     for start in range(0, len(encoded), CHUNK_CHARS):
         more = int(start + CHUNK_CHARS < len(encoded))

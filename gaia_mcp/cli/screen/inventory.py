@@ -1,4 +1,4 @@
-"""The tools, prompts or resources of several servers: asked for at once, printed one server after the other."""
+"""The tools, prompts or resources of several servers, requested concurrently and printed server by server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
 
-# The items of a server stand under its name.
+# A server's items are indented below its name.
 INDENT = 2
 
 
@@ -29,9 +29,10 @@ class Inventory(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What is asked for: `plural` for people and in JSON, how it is read, and how each is an object and lines.
+    """A kind of item: `plural` in text and JSON, how to request the items, and how to convert one to an object and to
+    lines.
 
-    Without `is_expected`, a server that has none is left out unless it was named.
+    Unless `is_expected`, a server without items is printed only if it was named.
     """
 
     plural: str
@@ -48,10 +49,11 @@ def show_inventory(
     invocation: Invocation,
     show: Callable[[Result], None] | None = None,
 ) -> None:
-    """Ask the servers of `entries`, which were named, or without any all that are not disabled, and print what they
-    have, or `show` it for each of them.
+    """Request the items of the named servers in `entries`, or of all enabled servers if it is empty, and print them, or
+    pass each result to `show`.
 
-    Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
+    Raises the error of a single named server. For several, reports each error, and the first one determines the exit
+    code.
     """
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.session.parallel import ask_all
@@ -88,7 +90,7 @@ def show_inventory(
 
 
 def enabled_names(store: ConfigStore) -> list[str]:
-    """The servers that are not disabled. An invalid entry is a remark."""
+    """The servers that are not disabled. Prints a remark for an invalid entry."""
     from gaia_mcp.errors import EntryError
 
     names = []
@@ -129,7 +131,7 @@ def _show(kind: Kind, result: Result) -> None:
 
 
 def signature_lines(text: str) -> list[str]:
-    """What something is called and all that it takes: on a narrow terminal in several lines."""
+    """A signature in lines: several on a narrow terminal."""
     from gaia_mcp.cli.screen.terminal import folded
     from gaia_mcp.safetext import one_line
 
@@ -137,7 +139,7 @@ def signature_lines(text: str) -> list[str]:
 
 
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
-    """A description under its name: its first line, or all of it with `whole`."""
+    """A description below its name: its first line, or all of it with `whole`."""
     from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import clean, first_line
 

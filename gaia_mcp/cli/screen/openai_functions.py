@@ -1,4 +1,4 @@
-"""The tools of servers as the functions that a language model is offered."""
+"""The tools of servers as functions of a language model's API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Functions:
-    """The functions of several servers, printed together once all are known, since each needs a name of its own."""
+    """The functions of several servers, printed together once all are known, because their names must be unique."""
 
     def __init__(self) -> None:
         self._tools: list[tuple[str, MCPTool]] = []
@@ -24,10 +24,10 @@ class Functions:
         self._tools += [(result.entry.name, tool) for tool in result.value.items]
 
     def print(self, *, with_names: bool) -> None:
-        """Print the `tools` of a chat completion as JSON; `with_names`, an object with these, and for each function the
-        server and the tool that it stands for.
+        """Print the `tools` of a chat completion as JSON; `with_names`, an object with these and, for each function,
+        its server and its tool.
 
-        A function is called like its tool; where several servers have one of that name, SERVER_TOOL.
+        A function is named after its tool, or SERVER_TOOL if several servers have a tool of that name.
         """
         counts = Counter(tool.name for _, tool in self._tools)
         names = FunctionNames()

@@ -1,6 +1,6 @@
-"""The output of commands: answers on stdout, remarks and errors on stderr, each in one of two forms.
+"""The output of commands: results on stdout, remarks and errors on stderr, each as text or as JSON.
 
-`--json` changes the form, never the content. Text from elsewhere is cleaned before it meets a terminal.
+`--json` changes the form, never the content. Text from other sources is sanitized before it reaches a terminal.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
     from gaia_mcp.errors import MCPError
 
-# A large text is written in pieces: encoding it whole would cost its size once more.
+# A large text is written in pieces: encoding it at once would need its size again.
 PIECE_CHARS = 1 << 20
-# An error is one line, however long a server's message is.
+# An error is a single line, however long the server's message is.
 ERROR_CHARS = 2000
-# What an error of writing the answer is about, as the `filename` of an `OSError`.
+# The `filename` of an `OSError` that was raised while writing the result.
 STDOUT = "standard output"
 
 
 class Form:
-    """The form of what the running command prints."""
+    """The output form of the running command."""
 
     as_json = False
     debug = False
     quiet = False
-    # Whether a text in a pipe ends as it came, rather than with a newline.
+    # Whether a text in a pipe is written unchanged, without adding a final newline.
     raw = False
-    # How many characters of an answer's text are printed; all without a number.
+    # The limit for the characters of a result's text; None means no limit.
     max_chars: int | None = None
-    # Whether stdout is discarded, since its reader has gone.
+    # Whether stdout is discarded, because its reader was closed.
     is_dropped = False
-    # Makes what is entered while something is written: the line that moves on the terminal makes room for it.
+    # A context manager to enter while writing: the progress line makes room.
     room: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def choose_form(
     *, as_json: bool, debug: bool, quiet: bool = False, raw: bool = False, max_chars: int | None = None
 ) -> None:
-    """Set the form of the running command."""
+    """Set the output form of the running command."""
     Form.as_json = as_json
     Form.debug = debug
     Form.quiet = quiet
@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def print_line(text: str, colour: Literal["", "red", "green", "yellow"] = "") -> None:
-    """Print a line of the answer, with its first word in `colour` on a terminal that has colours."""
+    """Print a line of the result, with its first word in `colour` on a terminal that supports colours."""
     shown = text
     if on_terminal(sys.stdout):
         shown = "\n".join(part for line in clean(text).split("\n") for part in broken(line, sys.stdout))
@@ -75,7 +75,7 @@ def print_line(text: str, colour: Literal["", "red", "green", "yellow"] = "") ->
 
 
 def print_json(value: Any) -> None:
-    """Print the answer as JSON, piece by piece: a large one is never in memory as a whole."""
+    """Print the result as JSON, piece by piece, so that a large one is never in memory as a whole."""
     small: list[str] = []
     size = 0
     for piece in _json_pieces(value, indent=2):
@@ -91,7 +91,7 @@ def print_json(value: Any) -> None:
 
 
 def print_event(value: Any) -> None:
-    """Print one of many answers, which come one by one, as JSON on a line of its own."""
+    """Print one of a series of results as JSON on a single line."""
     _write_json("".join(_json_pieces(value)) + "\n")
 
 
@@ -101,9 +101,11 @@ def json_text(value: Any) -> str:
 
 
 def _json_pieces(value: Any, indent: int | None = None) -> Iterator[str]:
-    """As JSON, which has no infinite numbers: a server's `1e400` is read as one, and becomes null, as in JavaScript."""
+    """`value` as JSON, which has no infinite numbers: a server's `1e400` is parsed as infinity, and becomes null, as in
+    JavaScript.
+    """
     for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
-        # Every text ends with a quotation mark.
+        # Every string ends with a quotation mark.
         if piece.endswith(("Infinity", "NaN")):
             yield re.sub(r"-?(?:Infinity|NaN)$", "null", piece)
         else:
@@ -111,7 +113,7 @@ def _json_pieces(value: Any, indent: int | None = None) -> Iterator[str]:
 
 
 def _write_json(text: str) -> None:
-    """JSON, on a terminal without what it leaves of control characters, and in colours."""
+    """Write JSON; on a terminal in colours, and without the control characters that JSON does not escape."""
     if on_terminal(sys.stdout):
         from gaia_mcp.cli.screen.colours import coloured
 
@@ -121,7 +123,7 @@ def _write_json(text: str) -> None:
 
 
 def done(text: str, **facts: Any) -> None:
-    """Print what has been done, in words or as an object."""
+    """Print what was done, as text or as an object."""
     if Form.as_json:
         print_json(facts)
     else:
@@ -129,9 +131,9 @@ def done(text: str, **facts: Any) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out.
+    """Write to stdout and flush. The text is unchanged, except for characters that cannot be encoded.
 
-    A reader that has gone, as `head` does, is no error, and does not change the exit code.
+    A closed reader, such as `head`, is not an error, and does not change the exit code.
     """
     with _to_stdout():
         for start in range(0, len(text), PIECE_CHARS):
@@ -140,7 +142,7 @@ def write_text(text: str) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write bytes to stdout, in the same way."""
+    """Write bytes to stdout; otherwise as `write_text`."""
     with _to_stdout():
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -159,7 +161,7 @@ def _to_stdout() -> Iterator[None]:
 
 
 def drop_stdout() -> None:
-    """Discard what is buffered for stdout, and all that follows."""
+    """Discard what is buffered for stdout, and all further output."""
     Form.is_dropped = True
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -167,7 +169,7 @@ def drop_stdout() -> None:
 
 
 def is_read() -> bool:
-    """Whether stdout still has a reader: a command without an end must not outlive it."""
+    """Whether stdout still has a reader; a command that runs forever must end when its reader does."""
     import select
 
     if Form.is_dropped or not hasattr(select, "poll"):
@@ -175,18 +177,18 @@ def is_read() -> bool:
     poller = select.poll()
     try:
         poller.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # closed, or not a file at all
+    except (OSError, ValueError):  # closed, or not a file
         return True
     return not any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def to_stderr(text: str, *, end: str = "\n") -> None:
-    """Print lines that are not the answer."""
+    """Print lines that are not part of the result."""
     try:
         with Form.room():
             print(encodable(text), file=sys.stderr, end=end, flush=True)
     except (OSError, ValueError):
-        return  # stderr has no reader; the exit code is still right.
+        return  # stderr has no reader; the exit code is not affected.
 
 
 def remark(text: str) -> None:
@@ -200,7 +202,7 @@ def _to_person(label: str, text: str) -> None:
 
 
 def report_failure(what: str, error: BaseException) -> None:
-    """Report in one line what somebody's code raised while it was served, with `--debug` also the traceback."""
+    """Report in one line an exception of code that is being served, with `--debug` also the traceback."""
     _trace(error)
     _to_person("error", what)
 
@@ -221,18 +223,18 @@ def report(error: MCPError) -> ExitStatus:
 
 
 def fail(error: MCPError) -> ExitStatus:
-    """Report the error that ends the command, with `--json` also as the answer."""
+    """Report the error that ends the command, with `--json` also as the result."""
     status = report(error)
     if Form.as_json:
         try:
             print_json({"error": error_object(error), "exit": int(status)})
         except OSError:
-            drop_stdout()  # A full disk, perhaps the error that was just reported on stderr.
+            drop_stdout()  # The disk is full; possibly that is the error reported on stderr.
     return status
 
 
 def fail_with(errors: Iterable[MCPError]) -> None:
-    """Report errors that do not end the answer. If there is any, raises `Exit` with the exit code of the first."""
+    """Report errors that do not replace the result. If there are any, raises `Exit` with the exit code of the first."""
     statuses = [report(error) for error in errors]
     if statuses:
         import typer
@@ -243,7 +245,7 @@ def fail_with(errors: Iterable[MCPError]) -> None:
 def _hint_for(error: MCPError) -> str:
     from gaia_mcp.errors import MCPError
 
-    # An error of no class of its own brings its hint along: nothing is loaded for one about the lack of memory.
+    # A plain `MCPError` has its own hint. Nothing is imported for it, because it may report a lack of memory.
     if error.hint and type(error) is MCPError:
         return error.hint
     from gaia_mcp.cli.hints import hint_for
@@ -252,7 +254,7 @@ def _hint_for(error: MCPError) -> str:
 
 
 def error_object(error: MCPError) -> dict[str, Any]:
-    """An error as JSON shows it."""
+    """An error in its JSON form."""
     shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(_hint_for(error))}
     if error.server:
         shown["server"] = error.server

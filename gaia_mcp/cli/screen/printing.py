@@ -1,4 +1,6 @@
-"""The parts of an answer on stdout: texts, in a pipe as they are, and on a terminal what files look like."""
+"""Prints the parts of a result on stdout: in a pipe the texts unchanged, on a terminal also pictures or descriptions of
+files.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Limit:
-    """Cuts texts to `most` characters in all, where there is such a limit; `left_out` counts the others."""
+    """Cuts texts to `most` characters in total, if that is set; `left_out` counts the omitted characters."""
 
     def __init__(self, most: int | None) -> None:
         self._room = most
         self.left_out = 0
 
     def cut(self, text: str) -> str:
-        """The beginning of `text` for which there is room."""
+        """The beginning of `text` that fits the limit."""
         if self._room is None:
             return text
         shown = text[: self._room]
@@ -34,7 +36,7 @@ class Limit:
 
 
 def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
-    """Print texts, each on lines of its own, and on a terminal what files look like."""
+    """Print texts, each on its own lines, and on a terminal pictures or descriptions of files."""
     terminal = on_terminal(sys.stdout)
     unseen: list[File] = []
     limit = Limit(Form.max_chars)
@@ -53,7 +55,7 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
             write_text("\n")
         last = text or "\n"
         if terminal:
-            # Only now: a pipe gets the server's text unchanged.
+            # Imported late: a pipe gets the server's text unchanged.
             from gaia_mcp.cli.screen.display import show_text
 
             write_text(picture)
@@ -78,7 +80,7 @@ def _picture(file: File) -> str:
 
 
 def remark_left_out(limit: Limit) -> None:
-    """Say how much was cut, if anything was."""
+    """Print a remark with the number of omitted characters, if there are any."""
     if limit.left_out:
         remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
 

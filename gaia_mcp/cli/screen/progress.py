@@ -1,4 +1,4 @@
-"""A line that moves on a terminal while a person waits; nothing at all elsewhere."""
+"""A progress line on a terminal while a person waits. Prints nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gaia_mcp.safetext import encodable, one_line
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Progressed
 
-# A line that flashes by disturbs; most answers come within this time.
+# A line that appears only briefly is distracting; most responses arrive within this time.
 QUIET_SECONDS = 0.7
-# From here on a person wonders what takes so long: the server's log may tell.
+# After this time the line also shows the end of the server's log, which may explain the delay.
 LONG_SECONDS = 2.0
 REDRAW_SECONDS = 0.125
-# Room for the ^C that a terminal echoes; on a full line it would push ours out of our reach.
+# Room for the ^C that a terminal echoes; on a full line it would wrap our line, which could then not be erased.
 MARGIN_CELLS = 3
 BAR_CELLS = 20
 ERASE = "\r\x1b[K"
 
 
 class Shapes(NamedTuple):
-    """What the line is drawn with."""
+    """The characters that the line is drawn with."""
 
     turning: str
     full: str
@@ -40,20 +40,20 @@ ASCII_SHAPES = Shapes("|/-\\", "#", ".")
 
 
 class Waiting:
-    """A line on stderr while the body of the `with` runs, from `QUIET_SECONDS` on. Safe to use from several threads."""
+    """A line on stderr, from `QUIET_SECONDS` on, while the body of the `with` runs. Thread-safe."""
 
     def __init__(self, what: str) -> None:
         self._what = one_line(what, 60)
         self._since = 0.0
         self._lock = threading.RLock()
-        # Whether the command is on its way out, so that nothing more should be asked.
+        # Whether the command is ending, so that no person should be asked any more.
         self.is_leaving = False
         self._over = threading.Event()
         self._is_drawn = False
         self._done = 0.0
         self._total: float | None = None
         self._text = ""
-        # The servers that it waits for, each with the function that returns the last line of its log.
+        # The servers being waited for, each with the function that returns the last line of its log.
         self._servers: dict[str, Callable[[], str]] = {}
 
     def __enter__(self) -> Self:
@@ -67,40 +67,40 @@ class Waiting:
         self.hide()
 
     def hide(self) -> None:
-        """Take the line away for good; a question or an answer comes now."""
+        """Remove the line for good, before a question or the result is printed."""
         self._over.set()
         with self._lock:
             self._erase()
             Form.room = nullcontext
 
     def rename(self, what: str) -> None:
-        """Something else is waited for now."""
+        """Show a new activity."""
         with self._lock:
             self._what, self._since = one_line(what, 60), time.monotonic()
 
     def stopping(self, server: str) -> None:
-        """The last thing that is waited for."""
+        """Show that `server` is being stopped, which is the last activity."""
         self.is_leaving = True
         self.rename(f"stopping {server}")
 
     def progressed(self, progress: Progressed) -> None:
-        """A server has reported its progress."""
+        """Show the progress that a server reported."""
         with self._lock:
             self._done, self._total, self._text = progress.progress, progress.total, progress.text
 
     def starting(self, server: str, last_line: Callable[[], str]) -> None:
-        """It waits for `server` too; `last_line` returns the end of its log."""
+        """Add `server` to those being waited for; `last_line` returns the end of its log."""
         with self._lock:
             self._servers[server] = last_line
 
     def finished(self, server: str, total: int) -> None:
-        """One of `total` servers has answered."""
+        """Count one of `total` servers as finished."""
         with self._lock:
             self._servers.pop(server, None)
             self._done, self._total = self._done + 1, total
 
     def line(self, seconds: float, width: int, shapes: Shapes) -> str:
-        """What is shown after `seconds`, no wider than `width`."""
+        """The text of the line after `seconds`, no wider than `width`."""
         is_long = seconds >= LONG_SECONDS
         parts = [shapes.turning[int(seconds / REDRAW_SECONDS) % len(shapes.turning)]]
         parts.append(f"still {self._what}" if is_long and self._done == 0 else self._what)
@@ -118,7 +118,7 @@ class Waiting:
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Keeps the line away while something else is written; then it comes back by itself."""
+        """Hide the line while something else is written; it is redrawn at the next interval."""
         with self._lock:
             self._erase()
             yield
@@ -129,7 +129,7 @@ class Waiting:
             _write(ERASE)
 
     def _last_words(self) -> str:
-        """The end of the log of the first that has one; of several servers, whose it is."""
+        """The end of the first log that is not empty, with the server's name if there are several servers."""
         for server, last_line in self._servers.items():
             if said := last_line():
                 return f"{server}: {said}" if self._total is not None else said
@@ -161,4 +161,4 @@ def _write(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
     except (OSError, ValueError):
-        return  # The terminal has gone.
+        return  # The terminal was closed.

@@ -1,4 +1,4 @@
-"""An answer of a server: its text on stdout, its files where the person wants them."""
+"""A server's result: its text on stdout, its files in the chosen destination."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.screen.destination import Destination
     from gaia_mcp.redaction.masker import Masker
 
-# What a tool says of its failure stands in the error if it is no longer, else before it.
+# A tool's error text up to this length is part of the error message; a longer one is printed before it.
 REASON_CHARS = 300
 
 
 class ToolFailedError(MCPError, kind="tool-failed"):
-    """For its two lines only: the tool ran and reported an error, which is a result."""
+    """Used only for its two lines of output: the tool ran and reported an error, which is a result."""
 
 
 class Answer(NamedTuple):
-    """What a server answered: its parts, `whole` for `--json`, and `structure`, which stands in for missing text."""
+    """A server's result: its parts, `whole` for `--json`, and `structure`, which is printed if there is no text."""
 
     parts: Iterable[Part]
     whole: Any
@@ -54,9 +54,9 @@ def show_result(
     masker: Callable[[], Masker],
     hint_for: Callable[[str], str],
 ) -> None:
-    """Print the result of a tool: as JSON with `--json`, else its text. Files go to `destination`.
+    """Print the result of a tool: as JSON with `--json`, otherwise its text. Files are saved in `destination`.
 
-    The text of a failure goes to stderr, masked, unless stdout is a terminal; `hint_for` tells what to type after it.
+    The text of a failure is printed to stderr, masked, unless stdout is a terminal; `hint_for` returns the hint for it.
     Raises `SaveError`.
     """
     content = result.get("content")
@@ -76,7 +76,7 @@ def show_result(
 
 
 def show_messages(prompt: str, result: dict[str, Any], destination: Destination | None) -> None:
-    """Print a prompt that has been filled in: as JSON with `--json`, else its messages, several under their roles.
+    """Print a prompt's messages: as JSON with `--json`, otherwise as text, several ones under their roles.
 
     Raises `SaveError`.
     """
@@ -93,7 +93,7 @@ def show_messages(prompt: str, result: dict[str, Any], destination: Destination 
 
 
 def show_contents(uri: str, result: dict[str, Any], destination: Destination | None) -> None:
-    """Print a resource: as JSON with `--json`, else its text. All of it are files. Raises `SaveError`."""
+    """Print a resource: as JSON with `--json`, otherwise its text. All its contents are files. Raises `SaveError`."""
     contents = (content for content in result["contents"] if isinstance(content, dict))
     _show(Answer((resource_part(uri, content) for content in contents), result), destination)
 
@@ -114,15 +114,15 @@ def _show_failure(
         texts = [json.dumps(answer.structure, ensure_ascii=False)]
     said = masker().text("\n".join(texts)).strip()
     if not Form.as_json and (details := details_of(said)):
-        # The schema and the arguments after them are for a model.
+        # The schema and the arguments in the message are for a model, so they are omitted.
         said = "; ".join(details)
         parts = [Text(said)]
     files = [part for part in parts if isinstance(part, File)]
-    # An error must not take the place of what was to be saved.
+    # An error text must not overwrite the file meant for the result.
     destination = destination if files else None
     if Form.as_json or on_terminal(sys.stdout):
         _show(answer._replace(parts=parts), destination)
-        # The same person reads both.
+        # The same person reads stdout and stderr.
         is_read = bool(texts) and not Form.as_json and on_terminal(sys.stderr)
     else:
         _show(Answer([file for file in files if file.text is None], None), destination)
@@ -134,14 +134,14 @@ def _show_failure(
     reason = said or "no reason given"
     if is_read or Form.as_json:
         error = masker().text(_error_in(answer.structure)).strip()
-        # What a person has just read is not repeated.
+        # Text that was just printed to the same terminal is not repeated.
         reason = "" if is_read and error in ("", said) else error or reason
     failed = f"tool {tool!r} of {server!r} failed"
     report(ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint_for(said)))
 
 
 def _error_in(structure: Any) -> str:
-    """The text of the member `error`, in which many tools tell why they failed; empty without it."""
+    """The text of the member `error`, in which many tools report why they failed; empty if there is none."""
     error = structure.get("error") if isinstance(structure, dict) else None
     return error if isinstance(error, str) else ""
 
@@ -155,7 +155,7 @@ def _show(answer: Answer, destination: Destination | None) -> None:
         if isinstance(part, Text) and part.problem:
             remark(part.problem)
     if destination is not None and not destination.is_folder and any(part.text is None for part in parts):
-        # One file is for what cannot be printed.
+        # A single FILE is for content that cannot be printed.
         parts = [part if part.text is None else Text(part.text, part.mime_type) for part in parts]
     files = [part for part in parts if isinstance(part, File)]
     if destination is None or (destination.is_folder and not files):
@@ -173,10 +173,10 @@ def _show(answer: Answer, destination: Destination | None) -> None:
                 to_stderr(clean(part.text.removesuffix("\n")))
     elif Form.as_json:
         for file in files:
-            remark(f"saved {destination.save(file)}")  # The answer itself has no place for that.
+            remark(f"saved {destination.save(file)}")  # The result itself has no member for the path.
         print_json(answer.whole)
     else:
-        # One by one: what comes before a file that cannot be saved is printed.
+        # One by one: parts before a file that cannot be saved are still printed.
         print_parts(_saved(part, destination) if isinstance(part, File) else part for part in parts)
 
 
@@ -185,7 +185,7 @@ def _saved(file: File, destination: Destination) -> Text:
 
 
 def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) -> None:
-    """Save an answer that has no files: the text that would be printed."""
+    """Save a result without files: the text that would be printed."""
     text = ""
     for part in parts:
         text += ("\n" if text and not text.endswith("\n") else "") + (part.text or "")

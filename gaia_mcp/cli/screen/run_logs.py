@@ -1,4 +1,4 @@
-"""What servers wrote to stderr, run by run, as `gaia mcp logs` prints it."""
+"""Prints servers' stderr logs run by run, for `gaia mcp logs`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 class RunPrinter:
-    """Prints of each run what it has not printed yet."""
+    """Prints the part of each run's log that was not printed yet."""
 
     def __init__(self) -> None:
-        # How much of each is known, in bytes since its beginning, and what its file looked like then.
+        # The number of bytes read from each run's log, from its beginning, and the file's size and time at that moment.
         self._seen: dict[tuple[object, ...], int] = {}
         self._stamps: dict[tuple[object, ...], tuple[int, int]] = {}
         self._ended: set[tuple[object, ...]] = set()
         self._last: tuple[object, ...] | None = None
 
     def skip(self, run: Run) -> None:
-        """Treat what a run has written so far as printed."""
+        """Treat the current content of a run's log as printed."""
         self._take(run)
         if run.status is not None:
             self._ended.add(_key(run))
 
     def show(self, run: Run) -> None:
-        """Print what a run has written since it was last shown, under a line about the run where that is another."""
+        """Print the new part of a run's log, with a header if the previous output was from another run."""
         key = _key(run)
         is_new = key not in self._seen
         cut, text = self._take(run)
@@ -49,7 +49,7 @@ class RunPrinter:
             print_line(text.removesuffix("\n"))
 
     def _take(self, run: Run) -> tuple[int, str]:
-        """How many bytes before the new text were dropped, and the new text."""
+        """The number of dropped bytes before the new text, and the new text."""
         key = _key(run)
         before = self._seen.get(key, 0)
         try:
@@ -58,7 +58,7 @@ class RunPrinter:
                 return 0, ""
             cut, data = run.read()
         except OSError:
-            return 0, ""  # It was renamed at this moment; the next call reads it.
+            return 0, ""  # The file is being renamed; the next call reads it.
         self._stamps[key] = (status.st_size, status.st_mtime_ns)
         self._seen[key] = cut + len(data)
         return max(0, cut - before), data[max(0, before - cut) :].decode("utf-8", "replace")
@@ -69,11 +69,11 @@ def _key(run: Run) -> tuple[object, ...]:
 
 
 def as_object(run: Run) -> dict[str, Any]:
-    """A run and the text of its log, as JSON shows them."""
+    """A run and the text of its log in their JSON form."""
     try:
         cut, data = run.read()
     except OSError:
-        cut, data = 0, b""  # It was deleted meanwhile.
+        cut, data = 0, b""  # The file was deleted in the meantime.
     return {**_facts(run), "cut": cut, "text": data.decode("utf-8", "replace")}
 
 

@@ -1,4 +1,4 @@
-"""What a person sees on stderr while a command uses servers."""
+"""The output on stderr while a command uses servers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gaia_mcp.session.observer import Observer
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# Log messages of these levels are shown with `--debug` only.
+# Log messages of these levels are printed with `--debug` only.
 QUIET_LEVELS = frozenset({"debug", "info", "notice"})
 
 
 class SessionView(Waiting, Observer):
-    """The line that moves while servers are waited for, remarks, and with `--debug` what servers write to stderr."""
+    """The progress line while servers are being waited for, remarks, and with `--debug` the servers' stderr."""
 
     @property
     def command(self) -> str:
@@ -39,15 +39,16 @@ class SessionView(Waiting, Observer):
             to_stderr(f"[{server}] {line.rstrip()}")
 
     def logged(self, server: str, level: str, data: Any) -> None:
-        """Log messages are for a person who watches: at a terminal, or with `--debug`."""
+        """Print a log message, on a terminal or with `--debug`."""
         if Form.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
             text = data if isinstance(data, str) else repr(data)
             remark(f"{server} logged ({level}): {one_line(text, 500)}")
 
 
 def asking(entries: Sequence[ServerEntry]) -> SessionView:
-    """The view of a command that asks these servers at once."""
-    # While they hold the descriptors nothing can be loaded, and what some lack is to be reported.
+    """The view of a command that uses these servers concurrently."""
+    # Imported before the servers start: while they hold all file descriptors, no module can be loaded, but a shortage
+    # must be reported.
     import gaia_mcp.cli.hints  # noqa: F401
 
     return SessionView(f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers")

@@ -1,4 +1,4 @@
-"""Rows in columns. In a pipe nothing is cut; a terminal gives its width to the columns that matter."""
+"""Rows in columns. In a pipe nothing is cut; on a terminal the important columns get its width."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from gaia_mcp.cli.screen.terminal import GAP_CELLS, cell_width, fitted, on_terminal, width_of, wrapped
 
-# With less than this the last column, which is cut to what is left, tells nothing.
+# A narrower last column, which is cut to the remaining width, would be useless.
 LEAST_CELLS = 12
 
 
 class Columns(NamedTuple):
-    """The columns of a table by their numbers, and how wide each is. The first `names` are never cut."""
+    """The columns of a table by number, and their widths. The first `names` columns are never cut."""
 
     shown: list[int]
     widths: list[int]
     names: int
 
     def lines(self, row: Sequence[str]) -> list[str]:
-        """A row as a line; as several where a name leaves too little room for the rest."""
+        """A row as one line, or as several if a name leaves too little room for the other columns."""
         padded = [
             row[column] + " " * (max(width - cell_width(row[column]), 0) + GAP_CELLS)
             for column, width in zip(self.shown, self.widths, strict=True)
@@ -32,14 +32,14 @@ class Columns(NamedTuple):
             return [(name + rest).rstrip()]
         if rest and cell_width(name) <= before:
             return [fitted(name + rest, name.rstrip())]
-        # Under where the name itself begins.
+        # Continuation lines are aligned with the name.
         indent = cell_width("".join(begun)) - (len(name) - len(name.lstrip()))
         named = wrapped(name.rstrip(), width_of(sys.stdout), indent)
         return [*named, fitted(" " * before + rest)] if rest else named
 
 
 def fitting(widths: Sequence[int], names: int, spare: Sequence[int]) -> Columns:
-    """Columns of these widths, on a terminal without those of `spare`, the first one first, that leave the last one no
+    """Columns of these widths. On a terminal, columns in `spare` are omitted in that order until the last column has
     room.
     """
     shown = list(range(len(widths)))
@@ -52,15 +52,15 @@ def fitting(widths: Sequence[int], names: int, spare: Sequence[int]) -> Columns:
 
 
 def columns(rows: Sequence[Sequence[str]], *, names: int = 1, spare: Sequence[int] = ()) -> list[str]:
-    """`rows` in columns, on a terminal cut to its width, but for the first `names` of them: those are the point.
+    """`rows` in columns, on a terminal cut to its width, except for the first `names` columns, which matter most.
 
-    Of the others those in `spare` are left out on a terminal too narrow for them, in that order.
+    On a terminal that is too narrow, columns in `spare` are omitted, in that order.
     """
     if not rows:
         return []
     widths = [max(cell_width(row[column]) for row in rows) for column in range(len(rows[0]))]
     if on_terminal(sys.stdout):
-        # One long name must not push the other columns away.
+        # One long name must not push the other columns off the screen.
         most = width_of(sys.stdout) // (2 * names)
         for column in range(names):
             widths[column] = max((width for row in rows if (width := cell_width(row[column])) <= most), default=most)

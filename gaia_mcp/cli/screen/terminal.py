@@ -1,7 +1,7 @@
-"""What a terminal can do, and what fits on it.
+"""The capabilities of a terminal, and text that fits on it.
 
-The environment is read; the terminal itself is never asked, since its answer would arrive like typed input. In a pipe
-nothing is cut.
+Only the environment and the system are consulted; the terminal itself is never queried, because its response would
+arrive like typed input. In a pipe nothing is cut.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 import sys
 from typing import TextIO
 
-# For a terminal that does not know how large it is.
+# For a terminal of unknown size.
 USUAL_COLUMNS, USUAL_LINES = 80, 24
-# Between two columns, and before the rest of a line that is broken.
+# The gap between two columns, and the indentation of continuation lines.
 GAP_CELLS, INDENT_CELLS = 2, 4
-# Of a wider terminal the own way of breaking lines does not hinder reading, and leaves them whole to be copied.
+# On a wider terminal its own wrapping is readable enough, and leaves lines whole for copying.
 NARROW_COLUMNS = 60
 
 
 def on_terminal(stream: TextIO) -> bool:
-    """Whether a person reads `stream` as it is written."""
+    """Whether `stream` is a terminal."""
     try:
         return stream.isatty()
     except ValueError:  # closed
@@ -28,40 +28,40 @@ def on_terminal(stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """How many columns the terminal of `stream` has."""
+    """The number of columns of the terminal of `stream`."""
     return _told("COLUMNS") or _asked(stream)[0] or USUAL_COLUMNS
 
 
 def height_of(stream: TextIO) -> int:
-    """How many lines it has."""
+    """The number of lines of the terminal of `stream`."""
     return _told("LINES") or _asked(stream)[1] or USUAL_LINES
 
 
 def can_redraw(stream: TextIO) -> bool:
-    """Whether a line on `stream` can be replaced by another."""
+    """Whether a line on `stream` can be overwritten."""
     unknown = "dumb" if os.name == "posix" else ""
     return on_terminal(stream) and os.environ.get("TERM", unknown) not in ("", "dumb", "unknown")
 
 
 def has_colours() -> bool:
-    """Whether the answer may be coloured."""
+    """Whether the result may be coloured."""
     return not os.environ.get("NO_COLOR") and can_redraw(sys.stdout)
 
 
 def fitted(line: str, name: str = "", *, margin: int = 0) -> str:
-    """`line`, on a terminal cut to its width less `margin`, but for the `name` with which it begins."""
+    """`line`, on a terminal cut to its width less `margin`. The leading `name` is never cut."""
     if not on_terminal(sys.stdout):
         return line
     room = width_of(sys.stdout) - margin
     if cell_width(line) <= room:
         return line
-    # A space at the cut is not needed.
+    # A space before the cut is removed.
     return f"{cells_cut(line, room - 1).rstrip()}…" if cell_width(name) < room - 1 else name
 
 
 def folded(line: str, *, margin: int = 0) -> list[str]:
-    """The signature `line`, on a terminal broken before parameters where it is wider than that less `margin`; between
-    words where a single one is.
+    """The signature `line`, on a terminal broken before parameters if it is wider than the terminal less `margin`, and
+    between words within a parameter that is too wide.
     """
     if not on_terminal(sys.stdout) or cell_width(line) <= (room := width_of(sys.stdout) - margin):
         return [line]
@@ -78,8 +78,8 @@ def folded(line: str, *, margin: int = 0) -> list[str]:
 
 
 def wrapped(line: str, width: int, indent: int = 0) -> list[str]:
-    """`line` broken at spaces where it is wider than `width`; what follows is indented by `indent` more than its
-    beginning. A word is never broken: it can be copied, however narrow the terminal is.
+    """`line` broken at spaces if it is wider than `width`; continuation lines are indented by `indent` more than the
+    first. A word is never broken, so that it can be copied.
     """
     begun, *words = re.findall(r"(?<!\s)\s*\S+", line) or [line]
     after = " " * (len(line) - len(line.lstrip()) + indent)
@@ -94,19 +94,19 @@ def wrapped(line: str, width: int, indent: int = 0) -> list[str]:
 
 
 def is_narrow(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal with so little room that we break lines ourselves."""
+    """Whether `stream` is a terminal so narrow that lines are broken here."""
     return on_terminal(stream) and width_of(stream) < NARROW_COLUMNS
 
 
 def broken(line: str, stream: TextIO) -> list[str]:
-    """`line`, on a narrow terminal broken between words; not if it is a command, which is to be copied."""
+    """`line`, on a narrow terminal broken between words. A command is not broken, so that it can be copied."""
     is_command = line.lstrip().startswith("gaia ") and "  " not in line.lstrip()
     return [line] if is_command or not is_narrow(stream) else wrapped(line, width_of(stream), INDENT_CELLS // 2)
 
 
 def broken_message(line: str, stream: TextIO) -> list[str]:
-    """A line of a message, broken as `broken` does. A command that is to be typed, which follows its last colon, begins
-    a line and stays whole, so that it can be copied.
+    """A line of a message, broken as by `broken`. A command to type, after the last colon, gets its own line and is not
+    broken, so that it can be copied.
     """
     before, colon, command = line.rpartition(": gaia ")
     if not (colon and is_narrow(stream)):
@@ -115,10 +115,10 @@ def broken_message(line: str, stream: TextIO) -> list[str]:
 
 
 def cell_width(text: str) -> int:
-    """How many columns of a terminal `text` takes."""
+    """The number of terminal columns that `text` takes."""
     if text.isascii():
         return len(text)
-    # Only now: `list` is to start as fast as it can.
+    # Imported late, so that `list` starts fast.
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -126,7 +126,8 @@ def cell_width(text: str) -> int:
 
 def fits(text: str, width: int) -> bool:
     """Whether `text` takes no more than `width` columns."""
-    # Of a long text the beginning tells, such as one that was cut before and ends in `…`.
+    # If the beginning is ASCII, its length suffices: a longer text does not fit in any case. Some texts end in `…`
+    # because they were cut before.
     return len(text) <= width if text[: width + 1].isascii() else cell_width(text) <= width
 
 

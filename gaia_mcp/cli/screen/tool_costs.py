@@ -1,4 +1,4 @@
-"""What tools take of a model's context, if it is given their definitions."""
+"""The number of tokens that tools' definitions take in a model's context."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 
     from gaia_mcp.session.parallel import Result
 
-# Models count in different ways; of English and of JSON a token is about four bytes.
+# Models count differently; for English and JSON a token is about four bytes.
 TOKEN_BYTES = 4
-# What a host gives to a model; the rest of a definition is for the host.
+# The members that a host gives to a model; the others are for the host.
 SHOWN_TO_MODELS = ("name", "description", "inputSchema")
-# The column that a narrow terminal does without.
+# The column that a narrow terminal omits.
 TOOLS = 1
 
 
 def tokens_of(definition: Mapping[str, Any]) -> int:
-    """About how many tokens the definition of a tool takes."""
+    """The approximate number of tokens of a tool's definition."""
     shown = {key: definition[key] for key in SHOWN_TO_MODELS if key in definition}
     text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     return -(-len(text.encode("utf-8", "replace")) // TOKEN_BYTES)
 
 
 class Costs:
-    """The costs of servers, printed together once all are known, since they stand in columns."""
+    """The costs of servers, printed together once all are known, because they are aligned in columns."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[str, int, int]] = []
 
     def add(self, result: Result) -> None:
-        """Count the tools of a server."""
+        """Add the tools of a server."""
         tools = result.value.items
         self._rows.append((result.entry.name, len(tools), sum(tokens_of(tool.definition) for tool in tools)))
 
     def print(self) -> None:
-        """Print a line for each server, and their sum if there are several."""
+        """Print a line for each server, and the total if there are several."""
         rows = list(self._rows)
         if len(rows) > 1:
             rows.append(("in all", sum(row[1] for row in rows), sum(row[2] for row in rows)))

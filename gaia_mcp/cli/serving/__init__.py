@@ -1,1 +1,1 @@
-"""What `gaia mcp serve` shows: an agent, a handler, or a folder of handlers."""
+"""The targets of `gaia mcp serve`: an agent, handlers, or configured servers, over stdio or HTTP."""

@@ -1,4 +1,4 @@
-"""An agent as what `gaia mcp serve` shows: loaded, checked, and replaced when its files change."""
+"""An agent as a target of `gaia mcp serve`: loaded, checked, and reloaded when its files change."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gaia_mcp.errors import AgentError
 if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider
 
-# Each has a thread; more is a slip of the finger.
+# Each call has a thread; a larger value is a typing error.
 MAX_CALLS = 10_000
 
 
 def own_limit(target: str, agent: Any) -> int | None:
-    """How many calls at once the agent allows; None if it says nothing of it. Raises `AgentError`."""
+    """The agent's own limit for concurrent calls; None if it has none. Raises `AgentError` for an invalid limit."""
     limit = getattr(agent, "max_calls", None)
     if limit is not None and (type(limit) is not int or not 1 <= limit <= MAX_CALLS):
         raise AgentError(
@@ -27,8 +27,8 @@ def own_limit(target: str, agent: Any) -> int | None:
 
 
 def sound_agent(target: str, keywords: dict[str, Any]) -> Any:
-    """The agent. One whose type hints are wrong is not served without the tools in question: its author would look for
-    them. Raises `AgentError`.
+    """Load and check the agent. An agent with a tool whose type hints are wrong is not served at all, because without
+    an error its author would search for the missing tool. Raises `AgentError`.
     """
     from gaia_mcp.agents.loader import load_agent
 
@@ -53,7 +53,7 @@ def agent_provider(
 
 
 def open_agent(target: str, provider: AgentProvider) -> None:
-    """Have the agent open what lives as long as the server. Raises `AgentError`."""
+    """Open the agent's resources, which live as long as the server. Raises `AgentError`."""
     from gaia_mcp.importing.failures import failure_in_words
 
     try:
@@ -64,7 +64,7 @@ def open_agent(target: str, provider: AgentProvider) -> None:
 
 
 def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
-    """Replace the agent whenever its files change."""
+    """Reload the agent whenever its files change."""
     from gaia_mcp.agents.loader import source_folder
 
     if (folder := source_folder(target)) is None:
@@ -85,7 +85,7 @@ def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) 
 
 @contextmanager
 def _describing(target: str) -> Iterator[None]:
-    """Name the agent whose own code fails while it is described."""
+    """Convert an exception of the agent's code, raised while it is described, to an `AgentError` with its name."""
     from gaia_mcp.importing.failures import failure_in_words
 
     try:

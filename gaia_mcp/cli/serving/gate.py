@@ -1,4 +1,4 @@
-"""Which tools `gaia mcp serve` lets through, how they are offered, and where their calls are recorded."""
+"""The tools that `gaia mcp serve` allows, how they are offered, and where their calls are recorded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ AuditOption = Annotated[
 
 
 class ToolOptions(NamedTuple):
-    """The options of `serve` about tools."""
+    """The options of `serve` for tools."""
 
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
@@ -62,7 +62,7 @@ class ToolOptions(NamedTuple):
     audit: Path | None = None
 
     def words(self) -> list[str]:
-        """The options as a command line has them that is run in any folder."""
+        """The options as words of a command line that can be run in any folder."""
         from gaia_mcp.cli.checks.locked import lock_path
 
         found = [word for pattern in self.allow for word in ("--allow", pattern)]
@@ -74,15 +74,16 @@ class ToolOptions(NamedTuple):
 
 
 def scope_rules(scopes: Sequence[str]) -> list[tuple[str, str]]:
-    """The patterns of tools, each with a scope, of those values of `--scope` that have a `=`."""
+    """The values of `--scope` that have a `=`: a pattern of tools and a scope each."""
     return [(tool, scope) for text in scopes for tool, is_rule, scope in [text.partition("=")] if is_rule]
 
 
 class Gate:
-    """Lets through what the options say; `scopes` are patterns of tools, each with a scope that their calls need.
+    """Restricts a provider as the options demand. `scopes` are patterns of tools, each with a scope that their calls
+    need.
 
-    Raises `UsageError` for a pattern that is empty, `ConfigFileError` for a lock file that does not exist or is
-    invalid, and for a file that no line can be added to.
+    Raises `UsageError` for an empty pattern, `ConfigFileError` for a lock file that does not exist or is invalid, and
+    for an audit file that cannot be written.
     """
 
     def __init__(self, options: ToolOptions, scopes: Sequence[tuple[str, str]] = ()) -> None:
@@ -95,18 +96,18 @@ class Gate:
         self._audit = _audit_file(options.audit) if options.audit is not None else None
 
     def check_locked(self, target: str) -> None:
-        """Raises `ContractError` if the options demand locked tools, and those of this target never were."""
+        """Raises `ContractError` if the options demand locked tools, and those of this target were never locked."""
         if self._locked is not None:
             self._locked.contract(target)
 
     def of_one(self, target: str, provider: Provider) -> Provider:
-        """What is let through of the provider of this target."""
+        """The restricted provider of this target."""
         from gaia_mcp.gateway.owners import of_one
 
         return self._before(provider, of_one(target), f"no tool of {target!r}")
 
     def before(self, provider: Provider, owners: Owners, *, by_name: bool = False) -> Provider:
-        """What is let through of `provider`, whose tools have these owners; with `by_name` for who calls tools without
+        """The restricted `provider`, whose tools have these owners. `by_name` is for clients that call tools without
         searching for them.
         """
         return self._before(provider, owners, "no tool", by_name=by_name)

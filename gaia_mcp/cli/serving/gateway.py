@@ -1,4 +1,4 @@
-"""Configured servers as what `gaia mcp serve --all` and `--server` show."""
+"""Configured servers as the target of `gaia mcp serve --all` and `--server`."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ PrefixOption = Annotated[
     ),
 ]  # fmt: skip
 
-# Tells the servers behind a gateway which file it serves all servers of, so that none of them is that gateway again.
+# Set for the servers behind a gateway, to a digest of the file whose servers it serves, so that none of them starts the
+# same gateway again.
 BEHIND_VARIABLE = "GAIA_MCP_GATEWAY"
-# The name of its entry in a host's file.
+# The name of the gateway's entry in a host's file.
 ENTRY_NAME = "gaia"
-# No two gateways have the same.
+# Enough that no two gateways have the same mark.
 MARK_BYTES = 16
 
 
 class Gateway(NamedTuple):
-    """The servers of a gateway by their names, of which an invalid one is the error about it. `words` are those of the
-    command line that name them, `title` is for people. `has_a2a`: clients of A2A call their tools too.
+    """The servers of a gateway by name; for an invalid entry the value is its error. `words` select the servers on a
+    command line, `title` is for people. `has_a2a`: A2A clients call the tools as well.
     """
 
     entries: Mapping[str, ServerEntry | MCPError]
@@ -72,14 +73,14 @@ class Gateway(NamedTuple):
         is_all: bool,
         mapped: Mapping[str, ServerEntry] = NOTHING,
     ) -> Gateway:
-        """The servers that are named, or all that are enabled and offered to everyone, and those that are `mapped`.
+        """The named servers, or all that are enabled and unrestricted, and those in `mapped`.
 
-        Raises `UsageError`, `ConfigError` where there are none, and as `Invocation.servers` does.
+        Raises `UsageError`, `ConfigError` if there are none, and as `Invocation.servers` does.
         """
         if is_all and names:
             raise UsageError("--all and names cannot be used together", hint="leave out --all, or the names")
         store = invocation.open_store()
-        # Also for a server that other folders start: this file, and no other one.
+        # The absolute path makes the entry valid in every folder.
         words = ["--prefix", prefix.value] if prefix is not None else []
         words += ["--config", str(store.path.absolute())] if invocation.config is not None else []
         prefix = prefix or Prefix.CONFLICT
@@ -112,7 +113,9 @@ class Gateway(NamedTuple):
         return cls(entries, ["--all", *words], "all servers", prefix, store.path)
 
     def with_a2a(self, seconds: float) -> Gateway:
-        """The same for clients of A2A too: a call takes no longer than this, unless its server's entry tells."""
+        """The gateway for A2A clients as well: a call times out after `seconds`, unless the server's entry has a
+        timeout.
+        """
         entries = {
             name: entry if isinstance(entry, MCPError) or entry.timeout is not None else entry._replace(timeout=seconds)
             for name, entry in self.entries.items()
@@ -120,14 +123,14 @@ class Gateway(NamedTuple):
         return self._replace(entries=entries, has_a2a=True)
 
     def own_entry(self, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """A name, and the entry that serves these servers with this program. `words` are further options."""
+        """A name, and the entry that serves these servers with this program. `words` are additional options."""
         from gaia_mcp.config.served import own_program
 
         command, *start = own_program()
         return ENTRY_NAME, {"command": command, "args": [*start, "serve", *self.words, *words]}
 
     def load(self, max_calls: int | None, gate: Gate, *, has_several_clients: bool) -> Loaded:
-        """The provider of what `gate` lets through of the servers, none of which is connected yet."""
+        """The restricted provider of the servers, none of which is connected yet."""
         from gaia_mcp.cli.serving.loading import Loaded
         from gaia_mcp.gateway.provider import GatewayProvider
 
@@ -137,7 +140,8 @@ class Gateway(NamedTuple):
             prefix=self.prefix,
             environment={BEHIND_VARIABLE: _digest(self.file)},
             mark=mark,
-            # Of one client the servers may know what it can be asked; of several, what any of them can.
+            # With a single client, its own capabilities are declared to the servers; with several, all capabilities
+            # are.
             declares_all=has_several_clients,
             report=remark,
             show=_show if Form.debug else None,
@@ -156,7 +160,7 @@ _SEVERAL = "several targets need --http, and have no --check, --print-config or 
 
 
 def single_target(targets: Sequence[str], prefix: Prefix | None, invocation: Invocation) -> str:
-    """The one target of a command without servers. Raises `UsageError`."""
+    """The single target of a command without servers. Raises `UsageError`."""
     if prefix is not None or invocation.config is not None:
         option = "--prefix" if prefix is not None else "--config"
         raise UsageError(f"{option} is for --all and --server", hint="add --all, or --server NAME")
@@ -167,17 +171,19 @@ def single_target(targets: Sequence[str], prefix: Prefix | None, invocation: Inv
 
 
 def _digest(file: Path) -> str:
-    """What tells a file from others. What a server is given is masked in its messages, so it is not the path."""
+    """Identifies a file. A digest rather than the path, because the values of a server's variables are masked in its
+    messages.
+    """
     return hashlib.sha256(os.fsencode(file.absolute())).hexdigest()[:32]
 
 
 def _is_restricted(entry: ServerEntry) -> bool:
-    """Whether it is for some stages or agents alone, which a gateway cannot tell apart."""
+    """Whether the entry is restricted to stages or agents, which a gateway cannot distinguish."""
     return not entry.is_offered(None, None)
 
 
 def _is_gateway(entry: ServerEntry) -> bool:
-    """Whether it is a gateway to all servers itself."""
+    """Whether the entry is itself a gateway to all servers."""
     from gaia_mcp.config.command import Command
 
     target = entry.target

@@ -1,4 +1,4 @@
-"""A handler, or a folder of them behind one manager, as what `gaia mcp serve` shows."""
+"""A handler, or a folder of handlers with one manager, as a target of `gaia mcp serve`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from gaia_mcp.server.provider import RequestError
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
-# The members of an order that `MCPHandlerConfig` has too.
+# The members of an order that `MCPHandlerConfig` accepts.
 _CONFIGURED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 
 
 class HandlersProvider(ManagerProvider):
-    """The tools of handlers. Warnings reach the client with its next list of tools, as log messages, and `problems`."""
+    """The tools of handlers. Warnings are sent to the client as log messages with the next list of tools, and kept in
+    `problems`.
+    """
 
     def __init__(self, handlers: list[MCPHandler], name: str, console: _Console) -> None:
         registry = MCPRegistry()
@@ -41,11 +43,11 @@ class HandlersProvider(ManagerProvider):
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong so far with the handlers and their tools."""
+        """All warnings about the handlers and their tools."""
         return self._console.warnings
 
     def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
-        """As every manager's provider, but without a tool, what is wrong with the handlers is an error."""
+        """As in `ManagerProvider`, but a problem of the handlers is an error if there is no tool."""
         result = super().answer(method, params, call)
         if method == "tools/list":
             if not result["tools"] and self.problems:
@@ -56,7 +58,9 @@ class HandlersProvider(ManagerProvider):
 
 
 class _Console:
-    """Shows what handlers and their manager have to say on stderr, which is a log where another program serves them."""
+    """Prints the messages of handlers and their manager to stderr, which is a log if another program started this
+    server.
+    """
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -70,16 +74,16 @@ class _Console:
         self.warnings.append(message)
 
     def take_new(self) -> list[str]:
-        """The warnings since the last time."""
+        """The warnings since the last call."""
         new = self.warnings[self._told :]
         self._told += len(new)
         return new
 
 
 def handlers_provider(target: str, order: Mapping[str, Any]) -> HandlersProvider:
-    """The handler that `target` names, or those of the folder, configured as `order` tells.
+    """The provider for the handler or the folder `target`, configured by `order`.
 
-    Raises `HandlerError`, and `UsageError` for settings that are not for one handler.
+    Raises `HandlerError`, and `UsageError` for settings that are given for a folder.
     """
     console = _Console()
     place, _, _ = split_target(target)

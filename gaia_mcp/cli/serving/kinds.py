@@ -1,4 +1,4 @@
-"""What a target is that `gaia mcp serve` is to show: loads nothing that serves one of them."""
+"""The kind of a target of `gaia mcp serve`. Loads no module for serving."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gaia_mcp.importing.targets import import_named, split_target
 
 
 def is_handler(target: str, order: Mapping[str, Any]) -> bool:
-    """Whether `target` is a handler, or a folder of them, rather than an agent. A file is not imported for that, but a
-    module is.
+    """Whether `target` is a handler or a folder of handlers, rather than an agent. A module is imported for that; a
+    file is not.
     """
     if "kind" in order:
         return bool(order["kind"] == "handler")

@@ -1,4 +1,4 @@
-"""What `gaia mcp serve` serves, over any transport: loaded, opened, and watched where that was asked for."""
+"""Loads, opens and watches a target of `gaia mcp serve`, for any transport."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gaia_mcp.cli.status import UsageError
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
 
-# Python's own thresholds of garbage collection.
+# Python's default thresholds for garbage collection.
 COLLECTION = (700, 10, 10)
 
 
 class Loaded(NamedTuple):
-    """A provider, and how many calls of it may run at once, None if nothing says so. `executing` is what clients of A2A
-    get of it, if that is served, `mark` tells a gateway from others.
+    """A provider, and its limit for concurrent calls; None if no limit is set. `executing` is the provider for A2A
+    clients, if there is one; `mark` identifies a gateway.
     """
 
     provider: Provider
@@ -30,16 +30,16 @@ class Loaded(NamedTuple):
 def load_provider(
     target: str, order: Mapping[str, Any], keywords: dict[str, Any], *, max_calls: int | None, reload: bool
 ) -> Loaded:
-    """The provider of an agent or of handlers, configured as `order` tells.
+    """The provider of an agent or of handlers, configured by `order`.
 
-    Raises `AgentError`, `HandlerError`, and `UsageError` for options that are not for what it is.
+    Raises `AgentError`, `HandlerError`, and `UsageError` for options that do not apply to the target.
     """
     from gaia_mcp.cli.serving.kinds import is_handler
 
     if Form.debug:
         import logging
 
-        # The built-in agents log their tracebacks at this level only.
+        # The built-in agents log their tracebacks only at this level.
         logging.getLogger("gaia_mcp").setLevel(logging.DEBUG)
     provider: Provider
     if is_handler(target, order):
@@ -62,8 +62,8 @@ def load_provider(
             provider = CappedProvider(served, max_bytes)
         if reload:
             watch_agent(target, keywords, served)
-    # It may run for weeks: what it makes is collected as often as in any other program, without looking through what
-    # was loaded.
+    # The server may run for weeks, so garbage is collected as often as in any program, without scanning the loaded
+    # modules.
     gc.freeze()
     gc.set_threshold(*COLLECTION)
     return Loaded(provider, limit)

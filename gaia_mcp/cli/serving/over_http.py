@@ -1,4 +1,4 @@
-"""`gaia mcp serve --http`: a provider on a port of this machine, until a signal ends it."""
+"""`gaia mcp serve --http`: serves providers over HTTP until a signal ends it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class AccessTokens(NamedTuple):
-    """Which access tokens are demanded: the first three together, or none. `scopes` as `--scope` has them."""
+    """The access tokens that are required. `jwks`, `issuer` and `audience` are given together, or not at all; `scopes`
+    are the values of `--scope`.
+    """
 
     jwks: str | None
     issuer: str | None
@@ -34,17 +36,17 @@ class AccessTokens(NamedTuple):
 
     @property
     def common_scopes(self) -> list[str]:
-        """Those that every request needs."""
+        """The scopes that every request needs."""
         return [scope for scope in self.scopes if "=" not in scope]
 
     @property
     def rules(self) -> list[tuple[str, str]]:
-        """The names and patterns of tools, each with a scope that their calls need."""
+        """Patterns of tools, each with a scope that their calls need."""
         return scope_rules(self.scopes)
 
 
 class HttpOptions(NamedTuple):
-    """How to serve over HTTP, as the options of `serve` tell."""
+    """The options of `serve` for HTTP."""
 
     address: str
     token: str | None
@@ -58,10 +60,10 @@ class HttpOptions(NamedTuple):
 
 
 def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
-    """Serve what each of `offers` loads. Returns when a signal has ended it, and raises that again.
+    """Serve the provider of each offer. Returns after a signal has ended the server, and raises that signal again.
 
-    Raises `UsageError` for options that do not fit, `ConnectError` for an address that cannot be listened on or a store
-    that does not answer, `MCPError` where an extra is not installed, and whatever an offer raises when it is loaded.
+    Raises `UsageError` for inconsistent options, `ConnectError` for an address that cannot be listened on or a store
+    that does not respond, `MCPError` if an extra is not installed, and any error that loading an offer raises.
     """
     _need_extra(has_metrics=options.metrics)
     from gaia_mcp.gateway.execution import EXECUTE_TOOL
@@ -91,12 +93,12 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
     try:
         keys = keys or shared_keys(store)
     except StoreError as problem:
-        # Its text names the store, without the password.
+        # The message names the store, without the password.
         raise ConnectError(str(problem), hint="start it, or serve without it: leave --store out") from problem
     try:
         listener = listen(address)
     except OSError as problem:
-        # A name that is not known has a number of its own kind.
+        # Errors of name resolution have codes of their own, which `os.strerror` does not know.
         reason = os.strerror(problem.errno) if problem.errno is not None and problem.errno > 0 else problem.strerror
         raise ConnectError(
             f"cannot listen on {options.address}: {reason}", hint="let the system choose a port: --http 127.0.0.1:0"
@@ -113,7 +115,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
             executing, mark = loaded.executing, loaded.mark
             if loaded.limit is not None:
                 calls[offer.path] = loaded.limit
-        # A name that an attacker's page makes point here reaches a loopback server, and without a token any other.
+        # By DNS rebinding an attacker's page can reach a loopback server, and any other server without a token.
         hosts = [*options.hosts, *([ANY] if not is_local and authorizer is not None else [])]
         app = HttpApp(
             providers,
@@ -145,7 +147,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
 
 
 def _authorizer(options: HttpOptions) -> Authorizer | None:
-    """What checks the credentials of clients, if they need any."""
+    """The authorizer for clients' credentials; None if none are required."""
     jwks, issuer, audience, scopes = options.tokens
     if not any((jwks, issuer, audience, scopes)):
         from gaia_mcp.server.http.security import StaticToken
@@ -173,7 +175,7 @@ def _authorizer(options: HttpOptions) -> Authorizer | None:
 
 
 def _store(url: str | None) -> Store:
-    """What holds sessions and tasks: the memory of this process, or a Redis that is shared with others."""
+    """The store for sessions and tasks: in this process, or in a Redis that other processes share."""
     if url is None:
         from gaia_mcp.store.memory import MemoryStore
 
@@ -190,7 +192,7 @@ def _store(url: str | None) -> Store:
 
 
 def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool, a2a: str | None) -> None:
-    """Print the URLs. From here on the agents' own output goes to stderr."""
+    """Print the URLs. After that, output of the agents' code goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
     urls = {offer.name: address.url(offer.path) for offer in offers}
@@ -210,7 +212,7 @@ def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool, a2a
     if not is_loopback(address.host):
         remark("the connection is not encrypted: put a TLS proxy in front of it")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # What is printed goes to a log: flushed after each line, it is not lost, and stays in order.
+        # Printed text goes to a log: flushed after each line, it is not lost, and stays in order.
         sys.stdout.reconfigure(line_buffering=True)
     sys.stdout.flush()
     os.dup2(2, 1)

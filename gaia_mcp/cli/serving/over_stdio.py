@@ -1,4 +1,4 @@
-"""`gaia mcp serve` without `--http`: a provider on standard input and output, until its client closes them."""
+"""`gaia mcp serve` without `--http`: serves a provider on stdin and stdout until the client closes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
-    """Serve what `load` returns. The pipes are taken before that, for it may run code of an agent."""
+    """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
     server = StdioServer(

@@ -1,4 +1,4 @@
-"""Several targets that one `gaia mcp serve --http` serves, each by a name of its own."""
+"""Several targets of one `gaia mcp serve --http`, each with a unique name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Offer(NamedTuple):
-    """A target, the path at which it is served, and what loads it. `name` is for an entry of its clients."""
+    """A target, the path at which it is served, and a function that loads it. `name` is used in clients' entries."""
 
     name: str
     target: str
@@ -24,7 +24,7 @@ class Offer(NamedTuple):
 
 
 def target_name(target: str) -> str:
-    """What a server of this target is called unless a person says otherwise."""
+    """The default name for a server of this target."""
     place, _, kind = target.rpartition(":")
     if place:
         return kind.lower()
@@ -34,7 +34,7 @@ def target_name(target: str) -> str:
 
 
 def named_targets(words: Sequence[str]) -> dict[str, str]:
-    """The targets by their names, which `NAME=TARGET` gives. Raises `UsageError` for two of one name."""
+    """The targets by name, which `NAME=TARGET` sets. Raises `UsageError` for a duplicate or missing name."""
     found: dict[str, str] = {}
     for word in words:
         given, is_named, target = word.partition("=")

@@ -1,1 +1,1 @@
-"""Entries on their way to other hosts and back: which files are meant, what is compared, what is printed."""
+"""Import and export of entries: finds other hosts' files, compares entries, and prints the results."""

@@ -1,4 +1,4 @@
-"""What an export does: each entry as the other host writes it, compared with what its file holds, and written there."""
+"""An export: converts each entry to the host's format, compares it with the host's file, and writes it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class ExportStep(NamedTuple):
-    """What becomes of one server: "new", "same", "replaced", "conflict" or "left".
+    """The outcome for one server: "new", "same", "replaced", "conflict" or "left".
 
-    `old` is its entry in the host's file, `new` the one that takes its place; None where there is none. `error` is why
-    it is not written.
+    `old` is its entry in the host's file, `new` the converted entry; either may be None. `error` is the reason why it
+    is not written.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ExportStep(NamedTuple):
 def export_entries(
     place: Place, entries: Mapping[str, Mapping[str, Any]], variables: Value, *, dry_run: bool, force: bool
 ) -> list[ExportStep]:
-    """Write `entries` into the file of `place`, unless this is a `dry_run`; what becomes of each.
+    """Write `entries` to the file of `place`, unless this is a `dry_run`. Returns the outcome for each.
 
     Raises `ConfigFileError` for a file that cannot be read or written.
     """
@@ -81,7 +81,7 @@ def _step(
     if name not in held:
         return ExportStep(name, "new", old, new, remarks=remarks)
     try:
-        # Both in our format: what the host has no place for is no difference.
+        # Both are converted to our format, so that members the host does not support are no difference.
         ours = [entry_from(entry, host.dialect)[0] for entry in (old, new)]
         differs = differences(ours[0], ours[1], shutil.which)
     except NotCarriedError:

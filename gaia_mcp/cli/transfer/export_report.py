@@ -1,4 +1,4 @@
-"""What an export prints."""
+"""The output of an export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) -> None:
-    """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff."""
+    """Print the outcome for each server; for a `dry_run` the planned outcome, and the changes as a diff."""
     written = [step for step in steps if step.is_written]
     if Form.as_json:
         facts = {"host": place.host.key, "path": str(place.path), "dry_run": dry_run}
@@ -33,7 +33,7 @@ def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) ->
     for line in columns(rows, names=2):
         print_line(line)
     if dry_run:
-        # Where only secrets differ, both sides look the same, and the line above has reported it.
+        # If only secrets differ, the masked sides are equal; the line above has reported it.
         if text := _diff(written, place):
             print_line(text)
     elif written:

@@ -1,4 +1,4 @@
-"""An entry of ours as another host writes it, with a program that the host finds."""
+"""Converts an entry to another host's format, with a program path that works for the host."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def home_alone(name: str, default: str | None) -> str | None:
-    """The value of a variable that may be written into any file: only the home folder, which is not a secret."""
+    """The value of a variable that may be written to any file: only the home folder, which is not a secret."""
     return os.environ.get(name) or default if name in ("HOME", "USERPROFILE") else None
 
 
 def whatever_is_set(name: str, default: str | None) -> str | None:
-    """The value of any variable, as a shell would expand it; None if there is none."""
+    """The value of any variable, as a shell would expand it; None if it is not set."""
     return os.environ.get(name) or default if default is not None else os.environ.get(name)
 
 
 def _known_tools(name: str, raw: Mapping[str, Any]) -> list[str] | None:
-    """The names of all tools that the server had when it was last seen."""
+    """The names of all cached tools of the server, including excluded ones; None if they are not cached."""
     tools = ServerCache(cache_folder(), read_entry(name, raw)).listed()
     return None if tools is None else [tool["name"] for tool in tools]
 
@@ -41,9 +41,9 @@ def _known_tools(name: str, raw: Mapping[str, Any]) -> list[str] | None:
 def entry_for_host(
     name: str, raw: Mapping[str, Any], host: HostProgram, old: Any, variables: Value
 ) -> tuple[dict[str, Any], list[str]]:
-    """The host's entry for ours, and remarks about it. `old` is the entry that it replaces, if any.
+    """The entry in the host's format, and remarks about it. `old` is the entry that it replaces, if any.
 
-    Raises `ConfigError` for an entry that the host cannot hold.
+    Raises `ConfigError` for an entry that the host does not support.
     """
     entry = dict(raw)
     remarks: list[str] = []

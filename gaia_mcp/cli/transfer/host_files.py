@@ -1,4 +1,4 @@
-"""Other hosts, as a command line names them, and the files that they keep their servers in."""
+"""Other hosts, as named on a command line, and the files that hold their servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gaia_mcp.paths import home_expanded, is_there
 
 
 def known_host(word: str) -> HostProgram:
-    """The host of this name. Raises `ConfigError` with a suggestion."""
+    """The host with this name. Raises `ConfigError` with a suggestion."""
     if word not in HOSTS:
         hint = did_you_mean(word, HOSTS) or f"the hosts are {', '.join(HOSTS)}"
         raise ConfigError(f"{word!r} is not a known host", hint=hint)
@@ -22,7 +22,7 @@ def known_host(word: str) -> HostProgram:
 
 
 def host_or_file(word: str, *, project: bool) -> list[Place]:
-    """The files of the host of this name, or the file of this name, whether they exist or not.
+    """The files of the host named `word`, or the file `word`, whether they exist or not.
 
     Raises `ConfigError` for a word that is neither, `ConfigFileError` for a file that cannot be read.
     """
@@ -43,18 +43,18 @@ def host_or_file(word: str, *, project: bool) -> list[Place]:
 
 
 def places_here(*, project: bool) -> list[Place]:
-    """The hosts' files that exist: the user's own, or the project's. Raises `ConfigError`."""
+    """The hosts' files that exist: the user's, or the project's. Raises `ConfigError`."""
     found = all_places(os.environ, home_folder(), project_folder() if project else None)
     return [place for place in found if (place.scope != "user") is project]
 
 
 def home_folder() -> Path:
-    """The user's home. Raises `ConfigFileError` if it is not known."""
+    """The user's home folder. Raises `ConfigFileError` if it is unknown."""
     return home_expanded(Path("~"))
 
 
 def working_folder() -> Path | None:
-    """The working folder, None if it has been removed."""
+    """The working folder; None if it was removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -62,7 +62,7 @@ def working_folder() -> Path | None:
 
 
 def project_folder() -> Path:
-    """The working folder, as the project's. Raises `ConfigError` if it has been removed."""
+    """The working folder, as the project's folder. Raises `ConfigError` if it was removed."""
     folder = working_folder()
     if folder is None:
         raise ConfigError("the working folder no longer exists", hint="change to the project's folder")

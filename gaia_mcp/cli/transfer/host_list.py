@@ -1,4 +1,4 @@
-"""`gaia mcp import` without a host: which hosts have files here, and how many servers each file holds."""
+"""`gaia mcp import` without a host: lists the hosts that have files here, and the number of servers in each file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gaia_mcp.paths import shown
 
 
 def show_hosts() -> int:
-    """Show which hosts are here, and how many servers each has; the exit code."""
+    """Print the hosts that have files here, and their numbers of servers. Returns the exit code."""
     rows: list[dict[str, Any]] = []
     errors: list[MCPError] = []
     for place in all_places(os.environ, home_folder(), working_folder()):

@@ -1,6 +1,6 @@
-"""What an import would do: the entries of other hosts' files in our format, compared with our own.
+"""The plan of an import: other hosts' entries, converted to our format and compared with ours.
 
-Reads files, and writes none.
+Reads files, but writes none.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gaia_mcp.hosts.switches import switched_off
 from gaia_mcp.names import did_you_mean, tidy_name
 from gaia_mcp.paths import is_there
 
-# How standard input is named on a command line.
+# The name of standard input on a command line.
 STDIN = Path("-")
 
 
 def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:
-    """The files that these hosts and files stand for. An error about one is added to `errors`."""
+    """The files of these hosts, and these files. An error about one is added to `errors`."""
     found: list[Place] = []
     for word in dict.fromkeys(words):
         try:
@@ -41,7 +41,7 @@ def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> 
         except MCPError as error:
             errors.append(error)
             continue
-        # A host stands for all of its files that exist; for the usual one, if none does.
+        # A host stands for all its existing files, or for the default one if none exists.
         found += [place for place in candidates if is_there(place.path)] or candidates[:1]
     return found
 
@@ -49,10 +49,10 @@ def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> 
 def found_entries(
     places: list[Place], names: list[str], errors: list[MCPError], pasted: Sequence[Pasted] = ()
 ) -> list[Found]:
-    """The entries in `places`, and those that were `pasted`, in our format, or with the reason why they cannot be; with
-    `names`, only those.
+    """The entries in `places`, and the `pasted` ones, in our format, or with the reason why they cannot be converted;
+    with `names`, only entries with these names.
 
-    An error about one file or name is added to `errors`, and the others are read all the same.
+    An error about a file or a name is added to `errors`, and the others are still read.
     """
     here = working_folder()
     found: list[Found] = []
@@ -78,7 +78,7 @@ def found_entries(
 
 
 def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
-    """The entry called `theirs` in our format. `folder` is that of the project whose file `place` is."""
+    """The entry named `theirs` in our format. `folder` is the project's folder, if `place` is a project's file."""
     name = tidy_name(theirs)
     entry: dict[str, Any]
     remarks: list[str]
@@ -104,7 +104,7 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
 
 
 def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool) -> list[Step]:
-    """What becomes of each entry in the file `path`, which holds `ours`."""
+    """The planned outcome for each entry, for the file `path` with the entries `ours`."""
 
     def as_held_by(one: Found, entry: Any) -> Any:
         return _as_held_by(one, anchored(one.name, entry, path))
@@ -113,7 +113,7 @@ def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool
 
 
 def _as_held_by(one: Found, entry: Any) -> Any:
-    """An entry of ours as the host of another of that name would hold it, in our format again."""
+    """Our entry converted to the format of the other entry's host and back, so that the two can be compared."""
     host = one.place.host
     if host.key == PROTOTYPE:
         return entry
@@ -125,7 +125,7 @@ def _as_held_by(one: Found, entry: Any) -> Any:
 
 
 def _settled(entry: dict[str, Any], folder: Path) -> list[str]:
-    """Let `entry` start in its project's folder if it names files there; the remarks about that."""
+    """Set the project's folder as working folder in `entry` if the entry refers to files there. Returns the remarks."""
     if "command" not in entry:
         return []
     if "cwd" in entry:
@@ -142,11 +142,11 @@ def _is_file_in(folder: Path, argument: str) -> bool:
     try:
         return bool(argument) and not Path(argument).is_absolute() and (folder / argument).exists()
     except (OSError, ValueError):
-        return False  # It cannot be the name of a file.
+        return False  # The argument is not a valid file name.
 
 
 def _chosen(found: list[Found], names: list[str], errors: list[MCPError]) -> list[Found]:
-    """The entries that have these names, there or else here. A name that none has is added to `errors`."""
+    """The entries with these names, either the host's or ours. A name without an entry is added to `errors`."""
     chosen: list[Found] = []
     for name in names:
         hits = [one for one in found if one.theirs == name] or [one for one in found if one.name == name]

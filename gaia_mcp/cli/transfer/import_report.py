@@ -1,4 +1,4 @@
-"""What an import prints."""
+"""The output of an import."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def print_import(
     *,
     dry_run: bool,
 ) -> None:
-    """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff.
+    """Print the outcome for each server; for a `dry_run` the planned outcome, and the changes as a diff.
 
-    `before` are the entries of the file `path` before the import, `saved` those that it puts there.
+    `before` are the entries of the file `path` before the import, `saved` the imported ones.
     """
     if Form.as_json:
         print_json(
@@ -53,7 +53,7 @@ def print_import(
             for text in [*step.sources[0].remarks, *_plain_secrets(step)]:
                 remark(f"{step.name}: {text}")
     if dry_run and saved:
-        # Where only secrets differ, both sides look the same, and the line above has reported it.
+        # If only secrets differ, the masked sides are equal; the line above has reported it.
         if text := _diff(before, saved, path):
             print_line(text)
     elif saved:
@@ -85,7 +85,7 @@ def _as_object(step: Step) -> dict[str, Any]:
 
 
 def _plain_secrets(step: Step) -> list[str]:
-    """What to do about the secrets that an entry contains in plain text."""
+    """Remarks on the plain-text secrets in an entry, with the command that replaces them."""
     found = plain_secrets(step.entry)
     variables = [name.removeprefix("env ") for name in found if name.startswith("env ")]
     others = [name for name in found if not name.startswith("env ")]
@@ -108,7 +108,7 @@ def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
 
 
 def conflict_error(step: Step) -> MCPError:
-    """The error about a server whose entry differs in another file; its hint imports it all the same."""
+    """The error for a server whose entry differs from an existing one; the hint is the command that replaces it."""
     one = step.sources[0]
     against = shown(step.against) if step.against is not None else "?"
     again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")

@@ -1,4 +1,4 @@
-"""What becomes of a server in an import or an export, as both print it."""
+"""The outcome for a server in an import or an export, as both print it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def outcome_word(outcome: str, *, dry_run: bool) -> str:
-    """The word for an outcome in a line of the answer."""
+    """The printed word for an outcome."""
     if outcome == "replaced" and dry_run:
         return "replace"
     return "left out" if outcome == "left" else outcome
 
 
 def difference(before: str, after: str, path: Path) -> str:
-    """A unified diff of two texts of one file; empty if they are the same."""
+    """A unified diff of two versions of a file; empty if they are the same."""
     lines = unified_diff(before.splitlines(), after.splitlines(), shown(path), shown(path), lineterm="")
     return "\n".join(lines)

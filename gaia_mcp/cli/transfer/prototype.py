@@ -1,4 +1,4 @@
-"""az prototype as another host: its file holds handlers, in a form that is nearly ours, and keeps secrets beside it."""
+"""az prototype as another host: its file holds handlers in nearly our format, with secrets in a separate file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from gaia_mcp.redaction import looks_secret
 if TYPE_CHECKING:
     from gaia_mcp.hosts.places import Place
 
-# The key of this host.
+# The key of this host in `HOSTS`.
 PROTOTYPE = "prototype"
 
 
 def entries_in(place: Place) -> dict[str, Any]:
-    """The entries in such a file, with those of its secrets file, in our format; they can be moved elsewhere.
+    """The entries in the file, including its secrets file, in our format and with absolute paths.
 
     Raises `ConfigFileError`.
     """
@@ -42,7 +42,8 @@ def entries_in(place: Place) -> dict[str, Any]:
 def export_handlers(
     place: Place, entries: Mapping[str, ServerEntry], variables: Value, *, dry_run: bool, force: bool
 ) -> list[ExportStep]:
-    """Write `entries` into the file of `place` and its secrets file, unless this is a `dry_run`; what becomes of each.
+    """Write `entries` to the file of `place` and its secrets file, unless this is a `dry_run`. Returns the outcome for
+    each.
 
     Raises `ConfigFileError` for a file that cannot be read or written.
     """
@@ -87,7 +88,7 @@ def _step(
 
 
 def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dict[str, Any], list[str]]:
-    """The entry of a handler as az prototype can hold it, and remarks. Raises `ConfigError` for any other entry."""
+    """A handler's entry in az prototype's format, and remarks. Raises `ConfigError` for any other entry."""
     target = entry.target
     if not isinstance(target, Served) or target.transport != "handler":
         problem = f"{entry.name!r} cannot be exported to {place.host.title}: it is not a handler"
@@ -104,7 +105,7 @@ def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dic
 
 
 def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -> Any:
-    """A setting, with the values of its variables where they are to be written."""
+    """A setting with its variables replaced by their values, if these are to be written."""
     if isinstance(value, dict):
         return {key: _with_values(held, variables, remarks, f"{where}.{key}") for key, held in value.items()}
     if isinstance(value, list):
@@ -118,14 +119,14 @@ def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -
         return value
     names = [match["shell"] for match in REFERENCE.finditer(value) if looks_secret(match["shell"])]
     if names and not is_secret(tuple(where.split(".")), new):
-        # In the main file it would be seen, and by its own name it does not belong into the other one.
+        # The main file would expose the secret, and by its name the setting does not belong in the secrets file.
         remarks.append(f"{where}: ${{{names[0]}}} is written as it is, for its value is a secret")
         return value
     return new
 
 
 def _names(members: Mapping[str, Any], outer: str = "") -> list[str]:
-    """The names of the members that hold a value, as `settings.api_key`."""
+    """The dotted names of the members that hold a value, such as `settings.api_key`."""
     names: list[str] = []
     for key, value in members.items():
         name = f"{outer}.{key}" if outer else key

@@ -1,4 +1,4 @@
-"""The entry of code that this program serves, as the command that serves it: no other host knows another way."""
+"""The entry of a handler or an agent for other hosts: the command that serves it with this program."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def entry_to_export(entry: ServerEntry) -> Mapping[str, Any]:
-    """The entry as it is in its file, or the command that serves its handler or agent. Variables stay references.
+    """The raw entry, or the command that serves its handler or agent. References to variables are kept.
 
-    Its stages and agents are kept beside the command: they are a matter of the host.
+    Its stages and agents stay members of the entry, because the host applies them.
     """
     target = entry.target
     if not isinstance(target, Served):

@@ -1,4 +1,4 @@
-"""What a person pastes into another host's file: entries in that host's own format."""
+"""Entries in another host's format, printed for a person to paste into that host's file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
-    """Print what a person pastes into the file of `host`, with `****` for secrets unless they are to be shown.
+    """Print entries in the format of `host`, with secrets shown as `****` unless `show_secrets`.
 
-    Raises `ConfigError` for an entry that the host cannot have.
+    Raises `ConfigError` for an entry that the host does not support.
     """
     theirs: dict[str, dict[str, Any]] = {}
     remarks: list[str] = []
@@ -55,8 +55,8 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
 
 
 def print_handlers(entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool) -> None:
-    """Print what a person pastes into `prototype.yaml`. Its secrets belong into another file: they are printed apart,
-    if they are to be shown.
+    """Print entries for `prototype.yaml`. Secrets belong in a separate file, and are printed separately with
+    `show_secrets`.
 
     Raises `ConfigError` for an entry that is not a handler.
     """
@@ -88,7 +88,7 @@ def print_handlers(entries: Mapping[str, ServerEntry], variables: Value, *, show
 
 
 def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
-    """A name, and the entry that serves `target` with this program, from any folder. `words` are its options."""
+    """A name, and an entry that serves `target` with this program from any folder. `words` are options of `serve`."""
     place, colon, kind = target.rpartition(":")
     found = os.path.abspath(os.path.expanduser(place or target))  # noqa: PTH100, PTH111
     name = target_name(target)
@@ -103,7 +103,7 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
 
 
 def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
-    """The text that a person pastes into the host's file, in its own format. Raises `ConfigError`."""
+    """The entries as text in the host's format. Raises `ConfigError`."""
     text = ""
     for name, entry in entries.items():
         try:
