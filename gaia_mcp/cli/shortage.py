@@ -37,7 +37,7 @@ _BY_TEXT = {
 
 
 def shortage_in(error: BaseException) -> Shortage | None:
-    """The shortage that `error`, or an exception in its context, reports; None if there is none."""
+    """The shortage that `error`, or an exception in its context, reports, or None."""
     found: Shortage | None = None
     if isinstance(error, MemoryError):
         found = MEMORY
@@ -49,7 +49,7 @@ def shortage_in(error: BaseException) -> Shortage | None:
 
 
 def shortage_told(text: str) -> Shortage | None:
-    """The shortage that a text reports; None if there is none."""
+    """The shortage that a text reports, or None."""
     return next((shortage for told, shortage in _BY_TEXT.items() if told in text), None)
 
 

@@ -142,7 +142,7 @@ class Backend:
         )
 
     def problem_of(self, kind: str) -> MCPError | None:
-        """The error of the connection or of this kind of list; None if there is none."""
+        """The error of the connection or of this kind of list, or None."""
         return self.problem or self.list_problems.get(kind)
 
     def ready(self) -> MCPClient:

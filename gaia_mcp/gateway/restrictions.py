@@ -133,7 +133,7 @@ class Locked:
 
 
 def _change_of(definition: Mapping[str, Any], contract: Contract) -> ToolChange | None:
-    """The difference between the tool and the contract; None if there is none."""
+    """The difference between the tool and the contract, or None."""
     name = definition["name"]
     try:
         return tool_difference(name, contract.get(name), canonical_tool(definition))

@@ -50,7 +50,7 @@ class Store(Protocol):
         """Whether other processes use it too. It must not be used in an event loop then, because it blocks."""
 
     def get(self, name: str, seconds: float | None = None) -> bytes | None:
-        """The value; None if there is none. With `seconds`, the entry is also renewed."""
+        """The value, or None. With `seconds`, the entry is also renewed."""
 
     def get_all(self, names: Sequence[str], seconds: float) -> list[bytes | None]:
         """The values of several names, each as `get` with `seconds`, in one round trip."""

@@ -43,7 +43,7 @@ class Answers:
         return typed([one for one in self._assignments if one.key in known], schema, base)
 
     def action(self, host: str) -> str | None:
-        """The given action for a URL on this host; None if there is none. Raises `UsageError` for an invalid action."""
+        """The given action for a URL on this host, or None. Raises `UsageError` for an invalid action."""
         self._asked[host] = None
         given: Any = self._base.get(host)
         for one in self._assignments:

@@ -112,12 +112,12 @@ class _Asked(NamedTuple):
         return self.params.get("requestedSchema")
 
     def by_url(self) -> dict[str, Any] | None:
-        """The given answer to an elicitation in URL mode; None if there is none."""
+        """The given answer to an elicitation in URL mode, or None."""
         action = self.answers.action(self.site)
         return self._counted({"action": action}) if action is not None else None
 
     def by_form(self) -> dict[str, Any] | None:
-        """The given answer to a form; None if there is none, or if a required field is missing.
+        """The given answer to a form; None without an answer, or if a required field is missing.
 
         Raises `UsageError`, and `UnansweredError` for values that do not match the form's schema.
         """

@@ -67,7 +67,7 @@ class Report:
         return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
 
     def error(self) -> MCPError | None:
-        """The failures as one error; None if there are none."""
+        """The failures as one error, or None."""
         if not self.failures:
             return None
         first = self.failures[0]

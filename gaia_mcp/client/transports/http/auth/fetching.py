@@ -96,7 +96,7 @@ class Fetcher:
         return self._nearest
 
     def document(self, url: str, about: str, deadline: Deadline) -> dict[str, Any] | None:
-        """The JSON object at `url`; None if there is none, for example a 404 or an HTML page.
+        """The JSON object at `url`; None for other responses, for example a 404 or an HTML page.
 
         `about` names it in errors. Raises `AuthorizationError` and `DeadlineError`.
         """
