@@ -272,14 +272,6 @@ def _unsaved() -> str:
     return ""
 
 
-def _unreachable(error: EntryError) -> str:
-    if Typed.command in ("add", "edit"):
-        return again("save it for a version that supports it", "--no-check")
-    if not Typed.is_saved(error.server):
-        return f"save it for a version that supports it: {to_type('add', error.server, more='--no-check')}"
-    return f"it stays saved for a version that supports it; show its entry with: {to_type('show', error.server)}"
-
-
 HINTS: dict[type, Callable[[Any], str]] = {
     ConfigFileError: lambda _: "correct or move the file; it was not changed",
     ServerUnknownError: _unknown,
@@ -358,7 +350,6 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-busy": lambda _: "wait until it ends, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
-    "transport-unknown": _unreachable,
     **URL_CASES,
     "unreadable-file": lambda _: "check its permissions, or name another file",
 }

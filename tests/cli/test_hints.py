@@ -14,7 +14,6 @@ import gaia_mcp
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.targets import Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
     AgentError,
@@ -289,10 +288,6 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "to use a shell, start it explicitly: gaia mcp tools -- sh -c '…'",
     ),
     (ConfigFileError(PATH, "is a folder", case="unreadable-file"), "check its permissions, or name another file"),
-    (
-        EntryError("fs", "cannot be reached", case="transport-unknown"),
-        "it stays saved for a version that supports it; show its entry with: gaia mcp show fs",
-    ),
 ]
 
 
@@ -349,9 +344,6 @@ def test_a_server_that_is_not_saved_has_no_entry_to_edit() -> None:
 
     assert hint_for(unset) == "start the command with env: -- env A=… COMMAND [ARG...]"
     assert hint_for(network).endswith("pass it by saving the server: gaia mcp add --env CERTS NAME -- COMMAND")
-    Typed.unsaved.append(TypedEntry("https://x.example/mcp", Remote("https://x.example/mcp")))
-    far = EntryError("https://x.example/mcp", "cannot be reached", case="transport-unknown")
-    assert hint_for(far) == "save it for a version that supports it: gaia mcp add https://x.example/mcp --no-check"
 
 
 @pytest.mark.parametrize(
@@ -420,8 +412,6 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
     log_in = "nothing was saved; save it, then log in, with --no-check"
     assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
-    unreachable = EntryError("fs", "cannot be reached", case="transport-unknown")
-    assert hint_for(unreachable) == "save it for a version that supports it with --no-check"
     assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
 
 

@@ -65,7 +65,7 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
         from gaia_mcp.config.served import Served
 
         if not isinstance(entry.target, Served):
-            raise _unreachable(entry, entry.transport)
+            raise EntryError(entry.name, "has a URL, and no command")
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)
 
 
@@ -82,7 +82,7 @@ def authorizer_of(
     environ = os.environ if environ is None else environ
     target = entry.target.resolved(entry.name, environ)
     if not isinstance(target, Remote):
-        raise _unreachable(entry, entry.transport)
+        raise EntryError(entry.name, "has no URL, and so no authorization")
     if any(name.lower() == "authorization" for name in target.headers):
         return NoAuthorizer(entry.name, has_header=True)
     if target.oauth.is_off:
@@ -113,7 +113,8 @@ def check_type(entry: ServerEntry) -> None:
     """
     kind = entry.raw.get("type", "stdio")
     if kind != "stdio" and is_started(entry):
-        raise _unreachable(entry, kind)
+        # GAIA's programs search for the last three words.
+        raise EntryError(entry.name, f"type {kind!r} is unknown: a server with a command only supports stdio")
 
 
 def _remote_transport(
@@ -153,12 +154,3 @@ def _declared(entry: ServerEntry) -> list[dict[str, Any]]:
         if named["name"] != "*":
             found.append({"inputSchema": {"type": "object"}, **named})
     return found
-
-
-def _unreachable(entry: ServerEntry, kind: object) -> EntryError:
-    # The text after the comma is GAIA's: programs search for it.
-    return EntryError(
-        entry.name,
-        f"servers of type {kind!r} cannot be reached by this version, which only supports stdio",
-        case="transport-unknown",
-    )

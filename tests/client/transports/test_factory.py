@@ -78,9 +78,9 @@ def test_the_tools_that_an_entry_declares_go_with_its_url() -> None:
 
 def test_what_is_asked_of_the_wrong_kind_of_server_is_refused() -> None:
     """Ours: a URL has no command, and a command no authorization."""
-    with pytest.raises(EntryError, match="only supports stdio"):
+    with pytest.raises(EntryError, match="no command"):
         command_of(read_entry("x", {"url": "https://host"}), {})
-    with pytest.raises(EntryError, match="only supports stdio"):
+    with pytest.raises(EntryError, match="has no URL"):
         authorizer_of(read_entry("x", {"command": "run"}), {})
 
 
@@ -104,9 +104,8 @@ def test_a_server_that_a_program_names_is_started() -> None:
     check_type(read_entry("fs", {"type": "stdio", "command": "run"}))
     check_type(read_entry("web", {"type": "http", "url": "https://host"}))
     check_type(read_entry("far", {"type": "rpc", "url": "https://host"}))
-    with pytest.raises(EntryError, match="only supports stdio") as caught:
+    with pytest.raises(EntryError, match="'local' is unknown: a server with a command only supports stdio"):
         check_type(local)
-    assert caught.value.case == "transport-unknown"
 
 
 def test_a_url_gets_the_authorizer_that_its_entry_wants(tmp_path: Path) -> None:
