@@ -213,6 +213,9 @@ def _no_such_program(error: SpawnError) -> str:
     for at, name in enumerate(names):
         if re.fullmatch(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+", name):
             return f"a URL begins with its scheme: http://{'/'.join(names[at:])}"
+    if re.match(r"[a-z][a-z0-9+.-]*://", error.server):
+        reading = to_type("read", more=f"NAME {error.server}")
+        return f"the URL of a server begins with http; read a resource with: {reading}"
     return _unsaved() or "check the path in its entry"
 
 
@@ -350,6 +353,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-busy": lambda _: "wait until it ends, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
+    "no-tools": lambda e: f"see its capabilities with: {to_type('test-client', e.server)}",
     **URL_CASES,
     "unreadable-file": lambda _: "check its permissions, or name another file",
 }

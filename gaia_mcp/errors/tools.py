@@ -15,9 +15,9 @@ class ToolError(MCPError, kind="tool"):
 class ToolUnknownError(ToolError, kind="tool-unknown"):
     """The server has no tool of that name, or one that cannot be called; `reason` is then why."""
 
-    def __init__(self, server: str, tool: str, *, reason: str = "", suggestion: str = "") -> None:
+    def __init__(self, server: str, tool: str, *, reason: str = "", suggestion: str = "", case: str = "") -> None:
         more = f": {reason}" if reason else ""
-        super().__init__(f"server {server!r} has no tool {tool!r}{more}", hint=suggestion, server=server)
+        super().__init__(f"server {server!r} has no tool {tool!r}{more}", hint=suggestion, server=server, case=case)
         self.tool = tool
 
 

@@ -39,11 +39,11 @@ def call_result(tool: str, value: Any, validate: Validator | None = None) -> Wir
     """The result of `tools/call` for the return value of the tool `tool`. `validate` checks a value against its output
     schema.
 
-    A dict with a list of content blocks is taken as a complete result, and so is one with MCP's `isError` or
-    `structuredContent`. None becomes empty content; a string becomes text; images, audio, files and bytes become
-    content of their type. Any other value becomes JSON, as text and as structured content. With an output schema,
-    structured content is the value, or `{"result": value}`, whichever is valid. A value that is not JSON-serializable
-    or not valid, or an invalid complete result, is a failure of the tool.
+    A dict with a list of content blocks is taken as a complete result, and so is one with MCP's `isError`,
+    `structuredContent` or `resultType`. None becomes empty content; a string becomes text; images, audio, files and
+    bytes become content of their type. Any other value becomes JSON, as text and as structured content. With an output
+    schema, structured content is the value, or `{"result": value}`, whichever is valid. A value that is not
+    JSON-serializable or not valid, or an invalid complete result, is a failure of the tool.
     """
     try:
         if isinstance(value, dict) and _is_result(value):
@@ -249,7 +249,9 @@ def _text(text: str) -> Wire:
 
 def _is_result(value: Wire) -> bool:
     """Whether a dict is an MCP result rather than a value: agents also use the key `content` in plain values."""
-    if "structuredContent" in value or ("content" in value and isinstance(value.get("isError"), bool)):
+    if "structuredContent" in value:
+        return True
+    if "content" in value and (isinstance(value.get("isError"), bool) or "resultType" in value):
         return True
     content = value.get("content")
     return (

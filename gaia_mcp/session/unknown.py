@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnknownError:
     """The error for the tool `name`, which is not in `known`, the names that `session` listed last. It contains the
-    reason if the server has the tool but it cannot be called, else a suggestion of a similar name.
+    reason if the server has the tool but it cannot be called, or no tools at all, else a suggestion of a similar name.
     """
     server, tool = session.entry.name, f"tool {name!r} "
     for problem in session.problems:
         if problem.startswith(f"{tool}is left out"):
             reason = f"it {problem.removeprefix(tool)}"
             return ToolUnknownError(server, name, reason=reason, suggestion="its author has to change that")
-    return ToolUnknownError(server, name, suggestion=did_you_mean(name, known))
+    if not (names := list(known)):
+        return ToolUnknownError(server, name, reason="it lists no tools", case="no-tools")
+    return ToolUnknownError(server, name, suggestion=did_you_mean(name, names))

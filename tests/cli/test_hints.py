@@ -240,7 +240,12 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "install it in the same environment: pip install PyJWT",
     ),
     (spawn("npx", "no-folder"), "name an existing one: gaia mcp edit fs --cwd DIR"),
+    (ToolUnknownError("fs", "x", case="no-tools"), "see its capabilities with: gaia mcp test-client fs"),
     (spawn("/srv/x", "no-such-program"), "check the path in its entry"),
+    (
+        SpawnError("demo://1", "demo://1", "does not exist", case="no-such-program"),
+        "the URL of a server begins with http; read a resource with: gaia mcp read NAME demo://1",
+    ),
     (spawn("/srv/127.0.0.1:80/mcp", "no-such-program"), "a URL begins with its scheme: http://127.0.0.1:80/mcp"),
     (AuthorizationError("fs", "asks for none", case="login-needless"), "use it without a login: gaia mcp tools fs"),
     (spawn("npx", "no-interpreter"), "correct that line, or name an interpreter before /bin/npx"),

@@ -326,7 +326,7 @@ def test_an_agent_cannot_speak_for_the_protocol() -> None:
 @pytest.mark.parametrize("kind", ["input_required", "task", "partial", 7, ["complete"]])
 def test_a_result_that_is_not_complete_is_a_failure(kind: Any) -> None:
     """Spec, MS-5 and MS-8: an agent cannot end a call like this, for it does not see the next one."""
-    value = {"content": [], "isError": False, "resultType": kind, "inputRequests": {}, "requestState": "s"}
+    value = {"content": [], "resultType": kind, "inputRequests": {}, "requestState": "s"}
 
     assert _problem_of(value) == (
         f"tool 't' returned a result of the type {str(kind)!r}, where only a complete one may be returned"

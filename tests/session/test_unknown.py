@@ -21,3 +21,4 @@ def test_a_tool_that_was_left_out_is_named_with_the_reason(entries: Entries) -> 
         assert str(error).endswith("has no tool 'bad': it is left out: it is wrong")
         assert "author" in error.hint
         assert "bat" in unknown_tool(session, "bax", ["bat"]).hint
+        assert str(unknown_tool(session, "bax", [])).endswith("has no tool 'bax': it lists no tools")
