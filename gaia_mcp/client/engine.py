@@ -29,7 +29,7 @@ from gaia_mcp.errors import (
     SessionExpiredError,
     StatusError,
 )
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, is_complete, pause_before, retry_params
 from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.tasks import is_task
@@ -214,6 +214,8 @@ class ClientEngine:
                     raise
                 # The server has rejected the request, and has not run it.
                 continue
+            if is_complete(result):
+                return result
             if is_task(result):
                 # Imported here: few servers have tasks.
                 from gaia_mcp.client.tasks import TaskOfCall
@@ -221,8 +223,6 @@ class ClientEngine:
                 task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
                 return task.result(deadline, lambda requests: self._answers(requests, deadline), on_progress)
             wanted = self.input_required(result)
-            if wanted is None:
-                return result
             if not wanted.requests:
                 self.pause_before(attempt, method, deadline)
             asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
@@ -260,8 +260,8 @@ class ClientEngine:
                     raise
                 is_repeated = True
 
-    def input_required(self, result: dict[str, Any]) -> InputRequired | None:
-        """The input that a result requires, None for a complete one. Raises `RemoteProtocolError`."""
+    def input_required(self, result: dict[str, Any]) -> InputRequired:
+        """The input that a result that is not complete requires. Raises `RemoteProtocolError`."""
         wanted = input_required(result)
         if isinstance(wanted, str):
             raise RemoteProtocolError(self.name, wanted)

@@ -254,6 +254,7 @@ class FeaturesClient(ToolsClient):
         super().disconnect()
 
     def _opened(self, deadline: Deadline) -> None:
+        super()._opened(deadline)
         if self._log_level is not None:
             with suppress(MCPError):  # As below.
                 self._channels.conversation.want_logs(self._log_level, deadline)

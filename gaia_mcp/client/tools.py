@@ -46,6 +46,8 @@ class ToolsClient(ClientEngine):
         # Includes those that the filter excludes.
         self._tools: list[MCPTool] | None = None
         self._tools_stale_at = math.inf
+        # Of the last connection.
+        self._declares_tools = False
         # Whether the server may have tools that it does not list.
         self._has_more_tools = False
 
@@ -169,12 +171,11 @@ class ToolsClient(ClientEngine):
         """
         deadline = deadline or self.deadline()
         result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
-        tool = next((tool for tool in self._tools or () if tool.name == tool_name), None)
-        if tool is not None and tool.output_schema is not None:
-            from gaia_mcp.checking.structure import structure_problem
-
-            if problem := structure_problem(self.name, tool_name, tool.output_schema, result, deadline):
-                logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
+        for tool in self._tools or ():
+            if tool.name == tool_name:
+                if tool.output_schema is not None:
+                    self._warn_of_structure(tool_name, tool.output_schema, result, deadline)
+                break
         return result
 
     def call_unchecked(
@@ -189,7 +190,7 @@ class ToolsClient(ClientEngine):
         deadline = deadline or self.deadline()
         self._check_used(tool_name)
         # A server that declares tools is called at once: that may restart it, and it reports an unknown tool itself.
-        if "tools" not in self.capabilities:
+        if not self._declares_tools:
             self._ready(deadline)
             if not self._offers_tools():
                 raise NotOfferedError(self.name, "tools")
@@ -202,6 +203,16 @@ class ToolsClient(ClientEngine):
     def _check_used(self, tool_name: str) -> None:
         if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
             raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
+
+    def _warn_of_structure(self, tool_name: str, schema: Any, result: dict[str, Any], deadline: Deadline) -> None:
+        from gaia_mcp.checking.structure import structure_problem
+
+        if problem := structure_problem(self.name, tool_name, schema, result, deadline):
+            logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
+
+    def _opened(self, deadline: Deadline) -> None:
+        self._declares_tools = "tools" in self.capabilities
+        super()._opened(deadline)
 
     def _forget(self) -> None:
         self._tools = None

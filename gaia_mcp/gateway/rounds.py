@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.errors import PeerError
 from gaia_mcp.gateway.questions import Ask, Passed, asked_of, passed_capabilities
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, with_meta
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, InputRequired, required_urls, retry_params
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, InputRequired, is_complete, required_urls, retry_params
 from gaia_mcp.protocol.questions import ELICIT, is_asked_by_result
 from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
 from gaia_mcp.toolcall import CallCancelledError
@@ -127,8 +127,10 @@ class Rounds:
         """The required input, the result, or the id of the run that will have the result."""
         reports = self._wanted_reports()
         result, conversation = client.round_trip(self._method, asking, self._deadline, on_progress=reports)
+        if is_complete(result):
+            return result
         if not is_task(result):
-            return client.input_required(result) or result
+            return client.input_required(result)
         from gaia_mcp.client.tasks import TaskOfCall
 
         task = TaskOfCall(client.name, str(self._params.get("name")), conversation, result)

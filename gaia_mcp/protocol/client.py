@@ -98,10 +98,12 @@ class ClientConnection(Connection):
         meta: dict[str, Any] | None = self._meta
         if progress:
             meta = {**(meta or {}), "progressToken": request_id}
-        if meta is not None and params and (own := meta_of(params).get(CAPABILITIES_KEY)) is not None:
-            # The request is sent on behalf of another client, whose capabilities may differ.
-            meta = {**meta, CAPABILITIES_KEY: own}
-        self._send_request(request_id, method, with_meta(params, meta) if meta is not None else params)
+        if meta is not None:
+            if params and "_meta" in params and (own := meta_of(params).get(CAPABILITIES_KEY)) is not None:
+                # The request is sent on behalf of another client, whose capabilities may differ.
+                meta = {**meta, CAPABILITIES_KEY: own}
+            params = with_meta(params, meta)
+        self._send_request(request_id, method, params)
         return request_id
 
     def check_alive(self) -> RequestId:

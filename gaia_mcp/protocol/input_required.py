@@ -51,11 +51,14 @@ def type_problem(method: str, result: dict[str, Any], known: ResultTypes = RESUL
     return f"answered with a result of type {kind!r}, which this method does not allow"
 
 
-def input_required(result: dict[str, Any]) -> InputRequired | str | None:
-    """The input that a result requires, None for a complete result, or a text if the result is invalid."""
-    kind = result.get("resultType", "complete")
-    if kind == "complete":
-        return None
+def is_complete(result: dict[str, Any]) -> bool:
+    """Whether a result is final: it requires no input and is not a task."""
+    return bool(result.get("resultType", "complete") == "complete")
+
+
+def input_required(result: dict[str, Any]) -> InputRequired | str:
+    """The input that a result that is not complete requires, or a text if the result is invalid."""
+    kind = result.get("resultType")
     if kind != "input_required":
         return _unknown_type(kind)
     requests, state = result.get("inputRequests", {}), result.get("requestState")

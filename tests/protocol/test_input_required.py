@@ -12,6 +12,7 @@ from gaia_mcp.protocol.input_required import (
     InputRequired,
     Retry,
     input_required,
+    is_complete,
     missing_capabilities,
     pause_before,
     required_urls,
@@ -25,9 +26,9 @@ QUESTION = {"method": "elicitation/create", "params": {"message": "Sure?"}}
 
 
 @pytest.mark.parametrize("result", [{}, {"resultType": "complete"}, {"content": [], "resultType": "complete"}])
-def test_a_complete_result_wants_nothing(result: dict[str, Any]) -> None:
+def test_a_complete_result_requires_no_input(result: dict[str, Any]) -> None:
     """Spec 2026-07-28, MC-2: a missing resultType means complete."""
-    assert input_required(result) is None
+    assert is_complete(result)
 
 
 def test_input_requests_and_state_are_read() -> None:
@@ -63,8 +64,9 @@ def test_input_requests_or_state_alone_are_enough() -> None:
         {"resultType": "input_required", "inputRequests": {"q": QUESTION}, "requestState": 5},
     ],
 )
-def test_a_result_that_makes_no_sense_is_told_in_words(result: dict[str, Any]) -> None:
+def test_an_invalid_result_is_described(result: dict[str, Any]) -> None:
     """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
+    assert not is_complete(result)
     assert isinstance(input_required(result), str)
 
 

@@ -179,7 +179,10 @@ class StdioChannel(Channel):
                 while records:
                     if records[0][0] in b"Cc":
                         self._check_framing(records[0])
-                    _hand_over(receiver, records)
+                    if len(records[0]) < LONG_BYTES:
+                        receiver.receive(records.pop(0))
+                    else:
+                        _hand_over(receiver, records)
             except RecordTooLongError as problem:
                 self._end(RemoteProtocolError(self.name, f"wrote {problem}"))
             except RemoteProtocolError as error:
@@ -238,12 +241,9 @@ class StdioChannel(Channel):
 
 
 def _hand_over(receiver: Receiver, records: list[bytes]) -> None:
-    """Remove the first of the records and pass it on. A long one is released as soon as it has been parsed: a result of
-    50 MB must be in memory as few times as possible.
+    """Remove the first of the records, a long one, and pass it on. It is released as soon as it has been parsed: a
+    result of 50 MB must be in memory as few times as possible.
     """
-    if len(records[0]) < LONG_BYTES:
-        receiver.receive(records.pop(0))
-        return
     try:
         text = records[0].decode()
     except UnicodeDecodeError:
