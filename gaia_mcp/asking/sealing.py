@@ -35,8 +35,9 @@ class SealError(ValueError):
 class Sealer:
     """Seals with the first key and opens with any, which allows key rotation.
 
-    `secrets` are strings of at least 32 characters. Without any, it uses a random key of its own. States sealed for one
-    `place` can only be opened for the same `place`. Raises `ValueError` for a secret that is too short.
+    `secrets` are strings of at least 32 characters. Without any, it generates a key, which is lost with this object.
+    States sealed for one `place` can only be opened for the same `place`. Raises `ValueError` for a secret that is too
+    short.
     """
 
     def __init__(self, secrets: Sequence[str] = (), place: str = "") -> None:

@@ -31,7 +31,8 @@ program. An `MCPManager` connects each on first use, routes calls to it, and sto
 of a manager as an MCP server.
 
 `run_tool_loop` lets a language model call the tools, in the format of OpenAI's chat completions. The caller provides
-the function that requests a completion; with the package `openai`, pass `tools if tools is not None else openai.omit`:
+the function that requests a completion. With the package `openai`, its argument `tools` is
+`tools if tools is not None else openai.omit`:
 
     >>> def ask(messages, tools):
     ...     # Here: client.chat.completions.create(model=..., messages=messages, tools=...)

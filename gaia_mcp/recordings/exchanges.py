@@ -109,7 +109,7 @@ def request_keys(method: str, params: dict[str, Any]) -> list[str]:
         return [f"{method} {_canonical(compared.get('protocolVersion'))}", method]
     keys = [f"{method} {_canonical(compared)}"]
     if "inputResponses" in compared:
-        # A key of its own, which the same request without responses does not have.
+        # A separate key, which the same request without responses does not have.
         keys.append(f"{method} answered {_canonical({**compared, 'inputResponses': None})}")
     return keys
 

@@ -60,8 +60,9 @@ class Attendant:
 def attended(work: Callable[[], T], attendant: Attendant, give_up: Callable[[], object]) -> T:
     """Run `work` in a separate thread, supervised from this one. Returns or raises what `work` does.
 
-    If the request is cancelled or its deadline expires, `give_up` is called repeatedly until `work` has ended, since
-    `work` may start something new in the meantime. Raises `DeadlineError`, `CallCancelledError`.
+    If the request is cancelled or its deadline expires, `give_up` is called repeatedly until `work` has ended, for at
+    most `GIVE_UP_SECONDS`: `work` may start something new in the meantime. Raises `DeadlineError`,
+    `CallCancelledError`.
     """
     done = threading.Event()
     results: list[T] = []

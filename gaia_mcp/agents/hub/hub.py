@@ -143,7 +143,7 @@ def _failed(tool: str, problem: str) -> dict[str, Any]:
 
 
 def _read_spec(name: str, spec: dict[str, Any], routes: Routes, warnings: list[str]) -> RegisteredTool:
-    """As `read_spec`, but the call can be cancelled meanwhile, since a server may have to be started."""
+    """As `read_spec`, but can be cancelled, since a server may have to be started."""
     attendant = Attendant("looking for the tool", Deadline(MAX_ENTRY_TIMEOUT_SECONDS), current_call())
     return attended(lambda: read_spec(name, spec, routes, warnings), attendant, routes.close)
 
