@@ -1,6 +1,6 @@
 """`Agent`: a compatible replacement for the base class of GAIA's agents, without a built-in language model.
 
-Agents written by GAIA's documentation run and can be served here. `Agent` provides the tools, the prompt and the
+Agents written for GAIA run and can be served here. `Agent` provides the tools, the prompt and the
 console, and, with a model, a loop that calls tools until the model answers.
 """
 
