@@ -1,1 +1,1 @@
-"""Agents: the base classes to subclass, the built-in agents, and loading one by its name."""
+"""Agents: the base classes to subclass, the built-in agents, and a loader that finds one by name."""

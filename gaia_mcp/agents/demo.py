@@ -1,4 +1,4 @@
-"""The built-in agent `demo`: one of each thing that an agent may offer, in the words of a user of this library.
+"""The built-in agent `demo`: an example of every feature that an agent may offer, written as a library user would.
 
 gaia mcp tools demo
 gaia mcp call demo greet name=Ada
@@ -30,7 +30,7 @@ class Sum(TypedDict):
 
 @dataclass
 class Order:
-    """The form of `order`: the names of the fields, their types and their defaults make it."""
+    """The form of `order`, derived from the names, types and defaults of the fields."""
 
     size: Literal["small", "large"]
     cups: Annotated[int, "How many", {"minimum": 1, "maximum": 9}] = 1
@@ -44,7 +44,7 @@ class DemoAgent(MCPAgent):
         super().__init__(**options)
         self.notes: list[str] = []
 
-    # What a tool takes, and what it returns.
+    # Arguments and results of tools.
 
     @tool(read_only=True, open_world=False)
     def greet(
@@ -53,7 +53,7 @@ class DemoAgent(MCPAgent):
         style: Annotated[Literal["plain", "warm", "formal"], "Tone of the greeting"] = "plain",
     ) -> Any:
         """Say hello to a person."""
-        # After `-> Any` the result is this text alone. After `-> str` it would have an output schema, as those below.
+        # With `-> Any` the result is only text. With `-> str` it would have an output schema, like the tools below.
         return GREETINGS[style].format(name)
 
     @tool(read_only=True, open_world=False)
@@ -90,7 +90,7 @@ class DemoAgent(MCPAgent):
         """Fail, as tools sometimes do."""
         raise RuntimeError(message)
 
-    # What a tool does while it runs. `call` is the running call, and no argument.
+    # Interaction during a call. `call` is the running call, not an argument of the tool.
 
     @tool
     def countdown(
@@ -128,10 +128,10 @@ class DemoAgent(MCPAgent):
         """Have the model of the client write a poem, as a task where the client accepts one."""
         return call.sample(f"Write a haiku about {about}.", max_tokens=100).text
 
-    # Prompts. Clients complete an argument from its `Literal`, or by a function.
+    # Prompts. Arguments are completed from their `Literal`, or by a function.
 
     def languages(self, typed: str) -> list[str]:
-        """The languages that begin with what was typed."""
+        """The languages that begin with the typed text."""
         return [language for language in LANGUAGES if language.lower().startswith(typed.lower())]
 
     @prompt(complete={"language": languages})
@@ -144,7 +144,7 @@ class DemoAgent(MCPAgent):
         """
         return f"Introduce {name} in two sentences, in {language}."
 
-    # Resources. One whose URI has variables is a template.
+    # Resources. A URI with variables is a template.
 
     @resource("demo://about", mime_type="text/plain")
     def about(self) -> str:
@@ -162,7 +162,7 @@ class DemoAgent(MCPAgent):
         return self.notes
 
     def numbers(self, typed: str) -> list[str]:
-        """The numbers of notes that begin with what was typed."""
+        """The numbers of notes that begin with the typed text."""
         return [number for number in map(str, range(1, len(self.notes) + 1)) if number.startswith(typed)]
 
     @resource("demo://notes/{number}", mime_type="text/plain", complete={"number": numbers})
@@ -171,7 +171,7 @@ class DemoAgent(MCPAgent):
         return self.notes[number - 1]
 
     def get_mcp_resources(self) -> list[dict[str, Any]]:
-        """What is offered beside the methods: here, the list grows with each note."""
+        """Resources in addition to those of the methods: one for each note."""
         notes = [{"uri": f"demo://notes/{n}", "name": f"note {n}"} for n in range(1, len(self.notes) + 1)]
         return [*super().get_mcp_resources(), *notes]
 
@@ -185,7 +185,7 @@ class DemoAgent(MCPAgent):
 
 
 def _png(size: int) -> bytes:
-    """A square of `size` pixels in which red grows to the right and green downwards."""
+    """A square of `size` pixels in which red increases to the right and green downwards."""
     step = 255 / max(1, size - 1)
     rows = b"".join(
         b"\0" + b"".join(bytes((int(x * step), int(y * step), 160)) for x in range(size)) for y in range(size)

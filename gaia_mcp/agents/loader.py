@@ -1,4 +1,4 @@
-"""Loading an agent by `package.module:Class`, `path/to/file.py:Class` or a built-in name."""
+"""Loads an agent by `package.module:Class`, `path/to/file.py:Class` or a built-in name."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BUILT_IN = {
     "demo": "gaia_mcp.agents.demo:DemoAgent",
     "filesystem": "gaia_mcp.agents.filesystem.agent:FilesystemAgent",
 }
-# Started by the hub's agents, and not for a person to type.
+# Started by the hub's agents, not typed by users.
 _UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
-# AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
+# Without these, AMD's agents print banners and look for a model server; other classes may lack these parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
 
 
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     """The agent that `target` names, created with `keywords`.
 
-    Raises `AgentError` with the step that failed.
+    Raises `AgentError`, which names the step that failed.
     """
     found = _find(target)
     if not isinstance(found, type) and all(callable(getattr(found, name, None)) for name in _METHODS):
@@ -54,7 +54,9 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
 
 
 def source_folder(target: str) -> Path | None:
-    """The folder with the agent's Python files, to be watched; None for a built-in agent. Imports nothing of it."""
+    """The folder with the agent's Python files, to be watched for changes; None for a built-in agent, or if it is not
+    found. Does not import the agent.
+    """
     if target in BUILT_IN:
         return None
     from gaia_mcp.importing.targets import split_target
@@ -73,7 +75,7 @@ def _find(target: str) -> Any:
 
     if (own := BUILT_IN.get(target) or _UNLISTED.get(target)) is not None:
         place, _, name = own.partition(":")
-        # The working folder, which may be anybody's, is not where its modules are.
+        # Not `import_named`, which may import from the working folder: built-in agents come only from this package.
         return getattr(importlib.import_module(place), name)
     place, colon, name = split_target(target)
     if place.endswith(".py"):
@@ -101,14 +103,14 @@ def _find(target: str) -> Any:
 
 
 def _meant(name: str, found: Any) -> str:
-    """What to name instead: agents of a module, if it has any."""
+    """The hint for an unknown name: the agents of a module, if it has any."""
     if isinstance(found, type(sys)) and (agents := _agents_in(found)):
         return did_you_mean(name, agents) or f"it has: {', '.join(agents)}"
     return did_you_mean(name, [each for each in dir(found) if not each.startswith("_")]) or "check the name"
 
 
 def _agents_in(module: Any) -> list[str]:
-    """The names of the classes that a module defines and that are agents, or were meant as such."""
+    """The names of the agent classes that a module defines, or, without any, of its incomplete ones."""
     own = {
         name: value
         for name, value in vars(module).items()
@@ -116,7 +118,7 @@ def _agents_in(module: Any) -> list[str]:
     }
     agents = [name for name, value in own.items() if all(hasattr(value, method) for method in _METHODS)]
     complete = [name for name in agents if not getattr(own[name], "__abstractmethods__", None)]
-    # What was meant as an agent is told what it lacks.
+    # An incomplete class is chosen too, so that the error describes what it lacks.
     return complete or agents or [name for name, value in own.items() if _is_marked(value)]
 
 
@@ -131,7 +133,7 @@ def _only_agent(target: str, module: ModuleType) -> Any:
 
 
 def _is_marked(found: Any) -> bool:
-    """Whether it is a class with methods that are marked with `@tool`, `@prompt` or `@resource`."""
+    """Whether it is a class with methods marked with `@tool`, `@prompt` or `@resource`."""
     from gaia_mcp.agents.base.marks import has_marks
 
     return isinstance(found, type) and has_marks(found)
@@ -144,7 +146,7 @@ def _import_file(target: str, path: Path) -> ModuleType:
         raise AgentError(target, f"does not exist: there is no file {str(path)!r}", hint="check the path")
 
     def run() -> ModuleType:
-        # Only now: a module of ours that is imported from here on could be the agent's, if that is called like it.
+        # As late as possible: from here on, a file of the agent's folder could hide a module of ours with its name.
         folder = str(path.absolute().parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -158,7 +160,7 @@ def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
 
     try:
         module = run()
-    except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
+    except (Exception, SystemExit) as cause:  # an agent's own code may raise anything during its import
         problem = f"cannot be imported: {failure_in_words(cause)}"
         raise AgentError(target, problem, hint=missing_package(cause), case="agent-failed") from cause
     return module
@@ -174,7 +176,7 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
             if quiet and _is_about_call(cause, quiet):
                 continue
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-arguments") from cause
-        except ConfigFileError as cause:  # It names the file, and what is wrong there.
+        except ConfigFileError as cause:  # Its message names the file and the problem.
             raise AgentError(target, f"cannot be configured: {cause}", hint="correct the file") from cause
         except (Exception, SystemExit) as cause:
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
@@ -182,8 +184,8 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
 
 
 def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
-    """Whether the agent refused our own keywords, instead of failing inside."""
+    """Whether the agent does not accept our own keyword arguments, instead of failing inside its constructor."""
     refused = any(repr(name) in str(error) for name in quiet) or "takes no arguments" in str(error)
     in_our_frame = error.__traceback__ is None or error.__traceback__.tb_next is None
-    # `object.__init__` names no keyword: a class that passes all its keywords up ends there.
+    # The error of `object.__init__`, where a class that passes on all keyword arguments ends, names none of them.
     return refused or in_our_frame or "takes exactly one argument" in str(error)

@@ -1,4 +1,4 @@
-"""Parts of one run of a program to its end: its input written, its output collected, and what it started ended too."""
+"""Building blocks to run a program to its end: write its input, collect its output, end it and its children."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.deadline import Deadline
 
-# What Linux allows to every user.
+# The default limit of Linux for unprivileged users.
 PIPE_BYTES = 1 << 20
 
 
 class Collected:
-    """What a program writes to one stream: the first `most` bytes of it."""
+    """The first `most` bytes that a program writes to one stream."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -32,28 +32,28 @@ class Collected:
 
     @property
     def is_flood(self) -> bool:
-        """Whether there was more."""
+        """Whether the program wrote more."""
         return self._size > self._most
 
     def data(self) -> bytes:
-        """What was kept."""
+        """The bytes collected."""
         return b"".join(self._parts)
 
     def text(self) -> str:
-        """What was kept, as text in UTF-8; what is not is replaced."""
+        """The bytes collected, decoded as UTF-8; invalid bytes are replaced."""
         return self.data().decode("utf-8", "replace")
 
     def take(self, data: bytes) -> None:
-        """Keep what has come, as far as there is room."""
+        """Collect bytes, up to the limit."""
         if room := max(0, self._most - self._size):
             self._parts.append(data[:room])
         self._size += len(data)
 
 
 def drain_stdout(child: Child, name: str, take: Callable[[bytes], None]) -> Drain:
-    """Have `take` called, in a thread, with what a program that has been started writes to its stdout."""
+    """Call `take`, in a thread, with the data that a started program writes to its stdout."""
     drain = Drain(name, take)
-    # A copy, which the drain closes in its own time: a process that the program has left may hold the pipe open.
+    # A duplicate, which the drain closes itself: a process that the program left running may hold the pipe open.
     pipe = os.fdopen(os.dup(child.stdout), "rb", buffering=0)
     child.close_stdout()
     _widen(pipe)
@@ -62,20 +62,20 @@ def drain_stdout(child: Child, name: str, take: Callable[[bytes], None]) -> Drai
 
 
 def _widen(pipe: FileIO) -> None:
-    """Let a pipe hold as much as it can: Gemini CLI ends without waiting until what it has written is read."""
+    """Increase a pipe's capacity: Gemini CLI exits without waiting until its output is read."""
     try:
         import fcntl
 
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     except (ImportError, AttributeError, OSError):
-        return  # Not on this system, or not for this user.
+        return  # The system does not support it, or does not allow it to this user.
 
 
 def feed(child: Child, name: str, data: bytes, deadline: Deadline) -> None:
-    """Write this as the whole input of a program, in a thread."""
+    """Write the complete input of a program and close its stdin, in a thread."""
 
     def write() -> None:
-        # What does not read its input may answer all the same; what it makes of half of it, it will report.
+        # A program that does not read its input may still succeed; one that got half of it reports an error itself.
         with contextlib.suppress(OSError):
             child.write(data, deadline)
         child.close_stdin()
@@ -84,9 +84,9 @@ def feed(child: Child, name: str, data: bytes, deadline: Deadline) -> None:
 
 
 def end_program(child: Child) -> None:
-    """End a program, if it was started and has not ended, and what it has left behind."""
+    """End a program, if it is running, and the processes that it left running."""
     if child.pid is not None and child.wait(0) is None:
-        # It waits for no end of its input. A client that is interrupted gives its server little more time than this.
+        # Signalled at once: closing stdin would not end it. An interrupted client gives its server little more time.
         signal_group(child.pid, force=False)
         child.wait(IMPATIENT_GRACE_SECONDS)
         child.stop(0.0)

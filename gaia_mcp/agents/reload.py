@@ -1,4 +1,4 @@
-"""Loading an agent again whenever one of its files changes, while it is being written and served."""
+"""Reloads a served agent whenever one of its files changes, for development."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gaia_mcp.importing.files import forget_modules
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Soon enough after a save, and cheap enough to look all day.
+# Short enough to notice a save at once, and long enough to cost little.
 POLL_SECONDS = 0.3
 
-# Files by their paths: when they were changed, and their lengths.
+# Files by path: modification time and size.
 _Files: TypeAlias = dict[str, tuple[int, int]]
 
 
 def watch(folder: Path, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:
-    """Look at the Python files in `folder` in a thread of its own, and call `reload` whenever they change.
+    """Watch the Python files in `folder` in a separate thread, and call `reload` whenever they change.
 
-    `on_error` is given the error of a version that cannot be loaded; the version before it stays in service.
+    If a version cannot be loaded, `on_error` is called with the error, and the previous version stays in service.
     """
-    # Before the first client is answered, which may change a file at once.
+    # Before the first request is answered, which may already change a file.
     seen = _snapshot(folder)
     threading.Thread(target=_watch, args=(folder, seen, reload, on_error), name="reload", daemon=True).start()
 
@@ -54,6 +54,6 @@ def _snapshot(folder: Path) -> _Files:
         try:
             status = path.stat()
         except OSError:
-            continue  # deleted this moment
+            continue  # deleted in the meantime
         found[str(path)] = (status.st_mtime_ns, status.st_size)
     return found

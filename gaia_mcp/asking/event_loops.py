@@ -1,6 +1,6 @@
-"""Questions of `async` code: what blocks runs in another thread, for the loop has other calls to run.
+"""Questions of `async` code: they block, so they run in another thread, as the event loop has other calls to run.
 
-Imports asyncio, and is imported where that is loaded already.
+Imports asyncio, and is imported only where that is already loaded.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def is_in_loop() -> bool:
 
 
 async def in_thread(ask: Callable[[], T]) -> T:
-    """What `ask` returns, with the context of this task. Raises whatever that raises."""
+    """Run `ask` in another thread, with the context of this task. Returns or raises what `ask` does."""
     return await asyncio.to_thread(ask)

@@ -1,6 +1,6 @@
-"""Forms for elicitation: the flat schemas that the specification allows, written as such or as a dataclass.
+"""Forms for elicitation: the flat schemas that the specification allows, written as a schema or a dataclass.
 
-Knows the rules of a form and how an answer becomes a value; whether a client can show forms is not its concern.
+Knows the restrictions on forms and how an answer is converted to a value, but not whether a client supports forms.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
 
 class AnswerError(ValueError):
-    """An answer that does not fit the question; the text tells why."""
+    """The answer is not valid for the question. The text is the reason."""
 
 
 class Form(NamedTuple):
-    """A form: its schema, and what makes a value of the content of an answer."""
+    """A form: its schema, and the function that converts the content of an answer to a value."""
 
     schema: Wire
     convert: Callable[[Wire], Any]
 
     def read(self, content: Wire) -> Any:
-        """The value of an answer. Raises `AnswerError`."""
+        """The value of an answer's content. Raises `AnswerError`."""
         if errors := schema_of(as_text(self.schema)).errors(content):
             raise AnswerError(str(errors[0]))
         try:
@@ -49,7 +49,7 @@ class Form(NamedTuple):
 def form_of(shape: Any) -> Form:
     """The form for a schema (a dict) or a type with named members (a dataclass, a typed dictionary).
 
-    Raises `ValueError` for what a form cannot be, with the field and the reason.
+    Raises `ValueError` for an invalid form, with the field and the reason.
     """
     if isinstance(shape, dict):
         _check(shape)
@@ -75,7 +75,7 @@ def form_of(shape: Any) -> Form:
 
 
 def _field(field: Any, root: Wire) -> Wire:
-    """A field as a form has it: references resolved, and null, which stands for a missing answer, left out."""
+    """A field as a form allows it: with references resolved, and without null, which stands for a missing answer."""
     found = _flat(field, root)
     parts = [part for part in found.get("anyOf", ()) if part.get("type") != "null"]
     if len(parts) == 1:
@@ -85,7 +85,7 @@ def _field(field: Any, root: Wire) -> Wire:
         del found["default"]
     if isinstance(items := found.get("items"), dict):
         found["items"] = _flat(items, root)
-        # The choices that a set allows differ anyway.
+        # A form does not allow this keyword; the choices of a set are distinct anyway.
         found.pop("uniqueItems", None)
     return found
 
@@ -112,7 +112,7 @@ def _check(schema: Wire) -> None:
 
 
 def _asks_for_secret(name: str, field: Wire) -> bool:
-    # A choice is none, and a key may be one of a map.
+    # A field with choices is not secret, and "key" alone may be the key of a mapping.
     is_free = field["type"] == "string" and not field.keys() & {"enum", "oneOf"}
     return is_free and name.lower() != "key" and looks_secret(name)
 

@@ -1,4 +1,4 @@
-"""The questions that an author writes, and their answers."""
+"""The questions that an author may ask, and their answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 T = TypeVar("T")
 
-# Enough for an answer of a page, and what the examples of the specification ask for is less.
+# Enough for an answer of one page, and more than the specification's examples request.
 MAX_TOKENS = 1000
 
 
 class _Answer:
-    """What is returned at once in a thread is awaited in `async` code: both are the same answer."""
+    """An answer that may also be awaited: threads use it directly, `async` code awaits it, and both get the same."""
 
     def __await__(self) -> Generator[Any, Any, Self]:
         return self
@@ -31,7 +31,7 @@ class _Answer:
 
 @dataclass(frozen=True)
 class Accepted(_Answer, Generic[T]):
-    """The person has answered: `value` is the dataclass of the form, or a dict; None after a URL."""
+    """The person accepted. `value` is an instance of the form's dataclass, or a dict; None after a URL."""
 
     value: T
     action: ClassVar[Literal["accept"]] = "accept"
@@ -39,8 +39,8 @@ class Accepted(_Answer, Generic[T]):
 
 @dataclass(frozen=True)
 class Declined(_Answer):
-    """The person has said no. A tool that cannot go on without an answer reads `value` all the same, which raises
-    `QuestionError` here, and so ends its call.
+    """The person declined. Reading `value` raises `QuestionError`, which ends the call of a tool that needs an answer
+    to continue.
     """
 
     action: ClassVar[Literal["decline"]] = "decline"
@@ -53,7 +53,7 @@ class Declined(_Answer):
 
 @dataclass(frozen=True)
 class Cancelled(_Answer):
-    """The person has closed the question without an answer. `value` is as that of `Declined`."""
+    """The person dismissed the question without an answer. Reading `value` raises `QuestionError`, as in `Declined`."""
 
     action: ClassVar[Literal["cancel"]] = "cancel"
 
@@ -65,8 +65,8 @@ class Cancelled(_Answer):
 
 @dataclass(frozen=True)
 class Sampled(_Answer):
-    """What a model has answered: the `text` of its content, the content blocks themselves, the `model`'s name, and why
-    it stopped (`endTurn`, `stopSequence`, `maxTokens`, `toolUse`, …; empty if the client does not tell).
+    """The response of a model: the `text` of its content, the content blocks themselves, the `model`'s name, and why it
+    stopped (`endTurn`, `stopSequence`, `maxTokens`, `toolUse`, …; empty if the client does not report it).
     """
 
     text: str
@@ -77,33 +77,33 @@ class Sampled(_Answer):
 
 @dataclass(frozen=True)
 class Root:
-    """A folder that the client works in: its `uri` (`file:///…`) and a name, which may be empty."""
+    """A root of the client: its `uri` (`file:///…`) and a name, which may be empty."""
 
     uri: str
     name: str = ""
 
 
 class Roots(list[Root], _Answer):
-    """The folders that the client works in."""
+    """The roots of the client."""
 
 
 class AnswerList(list[Any], _Answer):
-    """The answers to several questions, in the order of these."""
+    """The answers to several questions, in the same order."""
 
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """A question. `name` is its key among the questions of a call; by default questions are numbered."""
+    """A question. `name` is its key among the questions of a call; by default it is a number."""
 
     name: str = field(default="", kw_only=True)
 
     @property
     def question(self) -> Question:
-        """As it is sent. Raises `ValueError` for what the specification does not allow."""
+        """The question as it is sent. Raises `ValueError` if the specification does not allow it."""
         raise NotImplementedError
 
     def read(self, answer: Any) -> T:
-        """The typed answer. Raises `AnswerError` for one that does not fit the question."""
+        """The typed answer. Raises `AnswerError` if it is not valid for the question."""
         if (problem := answer_problem(self.question, answer)) is not None:
             raise AnswerError(problem)
         return self._read(answer)
@@ -135,7 +135,7 @@ class Elicit(Asked["Accepted[Any] | Declined | Cancelled"]):
 
 @dataclass(frozen=True)
 class ElicitURL(Asked["Accepted[None] | Declined | Cancelled"]):
-    """Ask the person to open a URL. Accepted means that they will, not that they have finished there."""
+    """Ask the person to open a URL. `Accepted` means that they agreed, not that the interaction is complete."""
 
     message: str
     url: str
@@ -152,8 +152,8 @@ class ElicitURL(Asked["Accepted[None] | Declined | Cancelled"]):
 
 @dataclass(frozen=True)
 class Sample(Asked[Sampled]):
-    """Ask the client's model. `messages` is a text of the user, or messages as the specification has them. `options`
-    are further parameters of `sampling/createMessage`, by their names there.
+    """Ask the client's model. `messages` is the text of one user message, or a list of MCP sampling messages. `options`
+    are further parameters of `sampling/createMessage`, with the specification's names.
     """
 
     messages: str | Sequence[Wire]
@@ -179,7 +179,7 @@ class Sample(Asked[Sampled]):
 
 @dataclass(frozen=True)
 class ListRoots(Asked[Roots]):
-    """Ask for the folders that the client works in."""
+    """Ask for the client's roots."""
 
     @property
     def question(self) -> Question:

@@ -1,6 +1,6 @@
-"""The record of what one call has asked, over all its runs.
+"""The record of the questions and answers of one call, over all its runs.
 
-Pure: it holds answers by the question that was shown, and what `once` returned. It travels as JSON.
+Pure: it stores answers with the digests of their questions, and the results of `once`. It is serialized as JSON.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _NULL = "the answer is null"
 
 
 class Record:
-    """Answers and results by name. `logs` and `progress`: what earlier runs have sent already. `unasked`: what a client
-    has answered before it was asked; each of these answers the first question of its name.
+    """Answers and results by name. `logs` and `progress` are the number of log messages and the latest progress that
+    earlier runs have sent. `unasked` are answers that the client sent before a question; each answers the first
+    question of its name.
     """
 
     def __init__(self, unasked: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -38,14 +39,14 @@ class Record:
         self.once: Wire = {}
         self.logs = 0
         self.progress: float | None = None
-        # By name: the digest of the question, and the answer to it.
+        # By name: the digest of the question, and its answer.
         self._answers: dict[str, tuple[str, Any]] = {}
         self._open: dict[str, str] = {}
         self._rejected: dict[str, str] = {}
 
     @classmethod
     def loaded(cls, text: str) -> Record:
-        """The record that `dumped` has written."""
+        """The record from the JSON of `dumped`."""
         record = cls()
         members = json.loads(text)
         record.rounds, record.once, record.logs, record.progress = members[:4]
@@ -54,12 +55,12 @@ class Record:
         return record
 
     def dumped(self) -> str:
-        """All of it as JSON."""
+        """The record as JSON."""
         members = (self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected)
         return _write(members)
 
     def answer(self, name: str, question: Question) -> Any:
-        """The answer to exactly this question, None if there is none."""
+        """The answer to exactly this question, or None."""
         if (unasked := self._unasked.pop(name, None)) is not None:
             self._answers[name] = (digest_of(question), unasked)
         if name not in self._answers:
@@ -68,7 +69,7 @@ class Record:
         return answer if digest == digest_of(question) else None
 
     def take(self, name: str, answer: Any) -> None:
-        """Keep the answer to the question of this name that was asked last; any other is ignored."""
+        """Store an answer if its question was asked in the previous run; ignore any other."""
         if (digest := self._open.pop(name, None)) is None:
             return
         if answer is None:
@@ -78,13 +79,13 @@ class Record:
             self._answers[name] = (digest, answer)
 
     def reject(self, name: str, problem: str) -> None:
-        """Drop an answer, which has this problem."""
+        """Remove an answer that is invalid because of `problem`."""
         del self._answers[name]
         self._rejected[name] = problem
 
     def ask(self, questions: Mapping[str, Question]) -> None:
-        """Note that these are asked now. Raises `QuestionError` when they have been asked too often."""
-        # A client counts requests, of which the first one is no round of ours.
+        """Record that these questions are asked now. Raises `QuestionError` after too many rounds."""
+        # A client counts all requests, including the first one, which is not a round.
         if self.rounds >= MAX_ROUND_TRIPS - 1:
             name = next(iter(questions))
             message = questions[name].params.get("message")
@@ -96,7 +97,7 @@ class Record:
         self._open = {name: digest_of(question) for name, question in questions.items()}
 
     def _unsettled(self, name: str) -> str | None:
-        """Why the question of this name is asked once more, None if it has not been asked before."""
+        """Why the question of this name is asked again; None if it was not asked before."""
         if name in self._rejected:
             return self._rejected[name]
         if name in self._answers:
@@ -105,5 +106,5 @@ class Record:
 
 
 def digest_of(question: Question) -> str:
-    """What tells a question from every other one."""
+    """A digest that identifies the question."""
     return hashlib.sha256(_write_sorted(question).encode("ascii")).hexdigest()[:32]

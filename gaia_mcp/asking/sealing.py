@@ -1,7 +1,7 @@
-"""Sealing what a client carries from one round to the next, so that it can neither read nor change it.
+"""Encrypts and authenticates the state that a client sends back in the next round, so that it cannot read or change it.
 
-The cryptography is AES-GCM of the `cryptography` package, loaded when something is first sealed or opened. Knows no
-clock and no environment: callers pass `now` and keys.
+Uses AES-GCM from the `cryptography` package, which is imported on first use. Knows no clock and no environment: callers
+pass `now` and keys.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gaia_mcp.internals import compact_writer
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-# A person may take their time; what is older than a working day's meeting is asked again.
+# Long enough for a person to answer after a meeting; after that the question is asked again.
 VALID_SECONDS = 3600
-# A secret that is shorter can be guessed.
+# Shorter secrets can be guessed.
 MIN_SECRET_CHARS = 32
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 4
@@ -29,14 +29,15 @@ _EXPIRY = struct.Struct(">Q")
 
 
 class SealError(ValueError):
-    """A state that was not sealed here or for this request, or has expired. The text is for the log, not the client."""
+    """The state was not sealed here or for this request, or has expired. The text is for the log, not the client."""
 
 
 class Sealer:
-    """Seals with the first of the keys and opens with any, so that keys can be replaced one after the other.
+    """Seals with the first key and opens with any, which allows key rotation.
 
-    `secrets` are texts of at least 32 characters. Without any, a key is made that lasts as long as this object. Raises
-    `ValueError` for a secret that is too short. What was sealed at one `place` is opened there alone.
+    `secrets` are strings of at least 32 characters. Without any, it generates a key, which is lost with this object.
+    States sealed for one `place` can only be opened for the same `place`. Raises `ValueError` for a secret that is too
+    short.
     """
 
     def __init__(self, secrets: Sequence[str] = (), place: str = "") -> None:
@@ -47,7 +48,7 @@ class Sealer:
 
     @cached_property
     def _ciphers(self) -> dict[bytes, AESGCM]:
-        """What seals with each key, by what tells the keys apart in a sealed state."""
+        """The ciphers by the key ids that sealed states begin with."""
         import hashlib
 
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -56,7 +57,7 @@ class Sealer:
         return {hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in keys}
 
     def seal(self, text: str, about: bytes, now: float) -> str:
-        """`text` as an opaque one, bound to `about` and valid for an hour."""
+        """Encrypt `text` to an opaque string that is bound to `about` and valid for an hour."""
         key_id, cipher = next(iter(self._ciphers.items()))
         nonce = os.urandom(_NONCE_BYTES)
         expiry = _EXPIRY.pack(int(now) + VALID_SECONDS)
@@ -64,7 +65,7 @@ class Sealer:
         return base64.urlsafe_b64encode(key_id + nonce + expiry + sealed).decode("ascii")
 
     def open(self, sealed: str, about: bytes, now: float) -> str:
-        """The text that was sealed. Raises `SealError`."""
+        """Decrypt a sealed text. Raises `SealError`."""
         try:
             raw = base64.b64decode(sealed, altchars=b"-_", validate=True)
         except ValueError as problem:
@@ -88,7 +89,7 @@ class Sealer:
 
 
 def subject_of(principal: str, method: str, params: dict[str, Any]) -> bytes:
-    """What a state is bound to: the caller, and the request without what changes from round to round."""
+    """The digest that a state is bound to: of the caller, and of the request without members that differ by round."""
     import hashlib
 
     same = {key: value for key, value in params.items() if key not in ("_meta", "inputResponses", "requestState")}

@@ -1,8 +1,7 @@
-"""Handlers: plug-ins in Python that offer tools, with a transport, authentication and retries of their own.
+"""Handlers: Python plug-ins that offer tools and implement their own transport, authentication and retries.
 
-A handler is a class based on `MCPHandler`, in a file `NAME_handler.py`. An `MCPRegistry` holds the handlers of a
-program, and an `MCPManager` connects them when they are first used, routes calls to them, and stops using one that
-fails repeatedly.
+A handler is a class derived from `MCPHandler`, in a file `NAME_handler.py`. An `MCPRegistry` contains the handlers of a
+program. An `MCPManager` connects each on first use, routes calls to it, and stops using it after repeated failures.
 
     >>> from gaia_mcp.handlers import MCPHandler, MCPHandlerConfig, MCPRegistry, MCPToolDefinition, MCPToolResult
     >>> class Clock(MCPHandler):
@@ -28,11 +27,12 @@ fails repeatedly.
     '08'
     "Tool 'hour' cannot be used at stage 'deploy'"
 
-A remote server and an agent are handlers too, by `ClientHandler` and `AgentHandler`; a `ManagerProvider` shows the
-tools of a manager as an MCP server.
+`ClientHandler` and `AgentHandler` adapt a remote server and an agent to handlers; a `ManagerProvider` serves the tools
+of a manager as an MCP server.
 
-`run_tool_loop` lets a language model call the tools, in the format of OpenAI's chat completions. How the model is asked
-is the caller's business; with the package `openai` it is this, with `tools if tools is not None else openai.omit`:
+`run_tool_loop` lets a language model call the tools, in the format of OpenAI's chat completions. The caller provides
+the function that requests a completion. With the package `openai`, its argument `tools` is
+`tools if tools is not None else openai.omit`:
 
     >>> def ask(messages, tools):
     ...     # Here: client.chat.completions.create(model=..., messages=messages, tools=...)
@@ -46,7 +46,7 @@ is the caller's business; with the package `openai` it is this, with `tools if t
     ...     run_tool_loop(ask, [{"role": "user", "content": "How late is it?"}], manager, stage="build").content
     'It is past 08.'
 
-Names are imported when they are first used.
+Names are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a handler is: the class to derive from, and the values that pass between a handler and its manager.
+"""The base class of handlers, and the values that a handler and its manager exchange.
 
-A handler owns its transport, authentication and retries. When it is connected, which tools are routed to it, and what
-becomes of its failures is for `MCPManager` to decide.
+A handler owns its transport, authentication and retries. `MCPManager` decides when it is connected, which calls are
+routed to it, and how its failures are treated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gaia_mcp.toolspec.scope import is_in_scope
 
 @dataclass
 class MCPClientInfo:
-    """How a handler that is an MCP client introduces itself: the `clientInfo` of `initialize`."""
+    """The `clientInfo` that a handler that is an MCP client sends in `initialize`."""
 
     name: str = "gaia-mcp"
     version: str = __version__
@@ -32,10 +32,10 @@ class MCPClientInfo:
 class MCPHandlerConfig:
     """The configuration of one handler.
 
-    `stages` and `agents` restrict who may use its tools: None allows all, an empty list none, and "all" among the
-    stages every stage. `timeout` is in seconds, for each call of a tool. `max_retries` is how often the handler may
-    repeat a request that failed. Of a longer result only the first `max_result_bytes` bytes (UTF-8) are used.
-    `settings` are the handler's own, such as URLs and credentials; `repr` leaves them out.
+    `stages` and `agents` restrict who may use its tools: None allows all, an empty list none, and a stage "all" every
+    stage. `timeout` is in seconds, for each tool call. `max_retries` is how often the handler may retry a failed
+    request. Longer results are cut to `max_result_bytes` bytes (UTF-8). `settings` are specific to the handler, such as
+    URLs and credentials; `repr` omits them.
     """
 
     name: str
@@ -60,7 +60,7 @@ class MCPToolDefinition:
 
 @dataclass
 class MCPToolResult:
-    """What a tool returned, or with `is_error` why it failed. `metadata` is for programs."""
+    """The result of a tool, or, with `is_error`, the reason for its failure. `metadata` is for programs."""
 
     content: str
     is_error: bool = False
@@ -70,7 +70,7 @@ class MCPToolResult:
 
 @dataclass
 class MCPToolCall:
-    """A call of a tool, as a model asks for it. `id` names it in the answer."""
+    """A tool call requested by a model. The response refers to it by `id`."""
 
     id: str
     name: str
@@ -80,14 +80,15 @@ class MCPToolCall:
 class MCPHandler(ABC):
     """The base class of handlers.
 
-    A class that sets `name` is known by that, any other by the name in its configuration. `console` shows messages to
-    the user with its methods `print_dim` and `print_warning`, as an `AgentConsole` does, or with `print`.
-    `project_config` is the configuration of the whole project, which a handler only reads. `logger` is `mcp.NAME`.
+    The handler's name is the class attribute `name`, if set, otherwise the name in its configuration. `console` prints
+    messages to the user with its methods `print_dim` and `print_warning`, as those of `AgentConsole`, or with `print`.
+    `project_config` is the configuration of the whole project, which a handler only reads. `logger` is named
+    `mcp.NAME`.
     """
 
     name: str = ""
     description: str = ""
-    # Also of a handler that does not call `super().__init__`.
+    # A class attribute, so that it exists even in a handler that does not call `super().__init__`.
     _connected: bool = False
 
     def __init__(
@@ -105,35 +106,37 @@ class MCPHandler(ABC):
 
     @abstractmethod
     def connect(self) -> None:
-        """Connect, once, before the first use; set `_connected` on success. May raise anything."""
+        """Connect. Called once, before the first use. Must set `_connected` on success; may raise any exception."""
 
     @abstractmethod
     def list_tools(self) -> list[MCPToolDefinition]:
-        """The tools, after `connect`."""
+        """The tools. Called after `connect`."""
 
     @abstractmethod
     def call_tool(self, name: str, arguments: dict[str, Any]) -> MCPToolResult:
-        """Call a tool, within `config.timeout`. A failure is a result with `is_error`, and not raised."""
+        """Call a tool, within `config.timeout`. A failure is returned as a result with `is_error`, not raised."""
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Release everything. May be called several times."""
+        """Release all resources. May be called several times."""
 
     def health_check(self) -> bool:
         """Whether the connection can be used."""
         return self._connected
 
     def matches_scope(self, stage: str | None, agent: str | None) -> bool:
-        """Whether it is enabled and `agent` may use its tools at `stage`; None for what the caller does not name."""
+        """Whether the handler is enabled and `agent` may use its tools at `stage`. A stage or agent of None is not
+        checked.
+        """
         config = self.config
         return config.enabled and is_in_scope(config.stages, config.agents, stage, agent)
 
     def _bubble_message(self, message: str) -> None:
-        """Show a message to the user; it is logged if no console can."""
+        """Print a message on the console, or log it if there is none that can."""
         self._show("print_dim", logging.INFO, message)
 
     def _bubble_warning(self, message: str) -> None:
-        """Show a warning to the user; it is logged if no console can."""
+        """Print a warning on the console, or log it if there is none that can."""
         self._show("print_warning", logging.WARNING, message)
 
     def _show(self, method: str, level: int, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Showing a message on the console of a program, which is any object that can print."""
+"""Prints a message on the console of a program, which is any object with a method to print."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 logger = logging.getLogger("gaia_mcp")
 
-# After the method for the kind of message: `out` of a console of rich takes a text as it is, its `print` has a markup.
+# Tried after the method for the kind of message. Rich's consoles print text unchanged with `out`, but their `print`
+# interprets markup.
 _PLAIN = ("out", "print")
 
 
 def was_shown(console: Any, method: str, message: str) -> bool:
-    """Show a message with `method` of `console`, or with one for any text; whether it was shown.
+    """Print a message with `method` of `console`, or with a method for any text. Returns whether it was printed.
 
-    A console that raises is logged: the program's own code must not end what it is told about.
+    An exception of the console is logged, not raised: it must not interrupt the operation that the message is about.
     """
     shows = (getattr(console, name, None) for name in (method, *_PLAIN))
     show = next(filter(callable, shows), None)

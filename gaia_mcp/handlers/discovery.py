@@ -1,4 +1,4 @@
-"""Which class is the handler: in a file, in a module, or named as `PLACE:Class`."""
+"""Finds the handler class in a file or a module, or by `PLACE:Class`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gaia_mcp.importing.targets import import_named, split_target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What a module sets to the class that is its handler.
+# The variable that a module may set to its handler class.
 CHOICE = "MCP_HANDLER_CLASS"
 _IMPORT_LINE = "from gaia_mcp.handlers import MCPHandler"
 # The package that the first handlers were written for.
@@ -26,7 +26,7 @@ _FIRST_HOME = "azext_prototype"
 def handler_class(target: str) -> type[MCPHandler]:
     """The class that `target` names: `path/to/file.py`, `path/to/file.py:Class` or `package.module:Class`.
 
-    Raises `HandlerError` with the step that failed.
+    Raises `HandlerError`, which names the step that failed.
     """
     place, _, name = split_target(target)
     if name and not place.endswith(".py"):
@@ -37,13 +37,13 @@ def handler_class(target: str) -> type[MCPHandler]:
 
 
 def handler_class_in(file: Path) -> type[MCPHandler]:
-    """The class that is the handler in a Python file. Raises `HandlerError` with the step that failed."""
+    """The handler class in a Python file. Raises `HandlerError`, which names the step that failed."""
     return _chosen(str(file), _module_in(str(file), file))
 
 
 def handler_classes(module: ModuleType) -> list[type[MCPHandler]]:
-    """The handlers that a module defines; those that it imports are bases of its own. Abstract classes count only if
-    there is no other.
+    """The handler classes that a module defines. Imported ones are left out, as they are usually base classes; abstract
+    ones are included only if there is no other.
     """
     own = dict.fromkeys(
         value for value in vars(module).values() if _is_handler_class(value) and value.__module__ == module.__name__
@@ -71,7 +71,7 @@ def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
         return run()
     except KeyboardInterrupt:
         raise
-    except BaseException as cause:  # a handler's own code may do anything while it is imported
+    except BaseException as cause:  # a handler's own code may raise anything during its import
         problem = f"cannot be imported: {failure_in_words(cause)}"
         raise HandlerError(target, problem, hint=_import_hint(cause), case="handler-failed") from cause
 
@@ -96,7 +96,7 @@ def _named(target: str, module: ModuleType, name: str) -> type[MCPHandler]:
 
 
 def _chosen(target: str, module: ModuleType) -> type[MCPHandler]:
-    if CHOICE in vars(module):  # A function `__getattr__` of the module is not asked.
+    if CHOICE in vars(module):  # Does not call the module's `__getattr__`.
         chosen = vars(module)[CHOICE]
         if not _is_handler_class(chosen):
             what = chosen.__name__ if _is_class(chosen) else f"a value of type {type(chosen).__name__}"
@@ -126,12 +126,12 @@ def _missing_hint(module: ModuleType) -> str:
 
 
 def _is_handler_class(value: object) -> TypeGuard[type[MCPHandler]]:
-    # One that is only registered, as `MCPHandler.register` does, has no methods of ours.
+    # Not `issubclass`: a virtual subclass, by `MCPHandler.register`, does not inherit the methods.
     return _is_class(value) and MCPHandler in type.mro(value)
 
 
 def _is_class(value: object) -> TypeGuard[type]:
-    # `isinstance` would ask a proxy for its class, which is code of its own.
+    # Not `isinstance`, which would run the code of a proxy object.
     return issubclass(type(value), type)
 
 

@@ -1,10 +1,9 @@
-"""Loading handlers: from a file, from a folder of files, or by the name of a class.
+"""Loads handlers: from a file, from a folder of files, or by the name of a class.
 
-A handler's code runs in this process, and can do anything. Without `import_seconds` it runs in the caller's thread and
-may take as long as it likes: a file that hangs while it is imported hangs the caller. The commands therefore load
-handlers only in a process of their own. With `import_seconds` a file is imported, and its handler created, in another
-thread, which is left behind when that time is over; what only the main thread may do, such as set signal handlers,
-fails there.
+A handler's code runs unrestricted in this process. Without `import_seconds` it runs in the caller's thread without a
+time limit: a file that hangs during its import blocks the caller. The commands therefore load handlers only in a
+separate process. With `import_seconds` a file is imported, and its handler created, in another thread, which is
+abandoned after this time. Operations that only the main thread may do, such as setting signal handlers, fail there.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ def load_mcp_handler(
 ) -> MCPHandler:
     """The handler in a Python file, created with `config` and `keywords` (`console`, `project_config`).
 
-    Its class is `MCP_HANDLER_CLASS` of the module, or else the only one that the module derives from `MCPHandler`.
-    Raises `HandlerError`, a `ValueError`, with the step that failed. A file that hangs hangs the caller too, but for
-    `import_seconds`: then it is an error after that time, and its thread is left behind.
+    Its class is `MCP_HANDLER_CLASS` of the module, or the only class that the module derives from `MCPHandler`. Raises
+    `HandlerError`, a `ValueError`, which names the step that failed. A file that hangs blocks the caller, unless
+    `import_seconds` is given: then it raises after this time, and abandons the thread.
     """
     path = Path(file)
     make = partial(_loaded, str(path), lambda: handler_class_in(path), config, keywords)
@@ -63,11 +62,12 @@ def load_handlers_from_directory(
     import_seconds: float | None = None,
     **keywords: Any,
 ) -> list[MCPHandler]:
-    """The handlers in the Python files of a folder that `configs` has a configuration for, in the order of the files.
+    """The handlers in the Python files of a folder that are configured in `configs`, in the order of the files.
 
-    A file is called like its handler, with or without `_handler` after it; `-` and `_` are the same. Files that begin
+    A file has the name of its handler, optionally followed by `_handler`; `-` and `_` are equivalent. Files that begin
     with `_` are skipped. A handler that cannot be loaded is reported as a warning, on `console` and in the log, and the
-    others are loaded; so is one that hangs, if there are `import_seconds` for each. Otherwise it hangs the caller.
+    others are loaded. The same applies to a handler that takes longer than `import_seconds`; without this limit, a
+    handler that hangs blocks the caller.
     """
     console = keywords.get("console")
     by_key = {handler_key(name): config for name, config in configs.items()}
@@ -102,7 +102,9 @@ def _files_in(folder: Path, console: Any) -> list[Path]:
 
 
 def _in_time(target: str, folder: str, make: Callable[[], MCPHandler], seconds: float | None) -> MCPHandler:
-    """What `make` returns; a file that takes longer no longer decides from where other modules are imported."""
+    """The return value of `make`. After a timeout the file's folder is moved to the end of `sys.path`, so that it does
+    not affect other imports.
+    """
     try:
         handler: MCPHandler = run_in_time(make, seconds)
     except NotInTimeError as cause:

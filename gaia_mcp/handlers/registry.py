@@ -1,4 +1,4 @@
-"""Which handlers there are: those that a program brings along, and those of a project, which come before them."""
+"""The registry of handlers: the built-in ones of a program, and the custom ones of a project, which take precedence."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class MCPRegistry:
-    """Handlers by their names, in which `-` and `_` are the same. May be used from several threads.
+    """Handlers by name; `-` and `_` are equivalent. May be used from several threads.
 
-    A custom handler replaces the built-in one of the same name, and has its position.
+    A custom handler replaces the built-in one of the same name, and takes its position.
     """
 
     def __init__(self) -> None:
@@ -24,24 +24,24 @@ class MCPRegistry:
         return f"<MCPRegistry {[handler.name for handler in self.list_all()]}>"
 
     def register_builtin(self, handler: MCPHandler) -> None:
-        """Add a handler of the program; it replaces a built-in one of the same name."""
+        """Add a built-in handler of the program. It replaces a built-in one of the same name."""
         self._builtin[handler_key(handler.name)] = handler
 
     def register_custom(self, handler: MCPHandler) -> None:
-        """Add a handler of the project; it replaces one of the same name."""
+        """Add a custom handler of the project. It replaces a handler of the same name."""
         self._custom[handler_key(handler.name)] = handler
 
     def get(self, name: str) -> MCPHandler | None:
-        """The handler of this name, None if there is none."""
+        """The handler of this name, or None."""
         key = handler_key(name)
         return self._custom.get(key, self._builtin.get(key))
 
     def list_all(self) -> list[MCPHandler]:
-        """All handlers, in the order in which their names were registered, those of built-in ones first."""
+        """All handlers: first the names of built-in handlers, then the others, each in the order of registration."""
         return list((self._builtin | self._custom).values())
 
     def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
-        """The enabled handlers whose tools `agent` may use at `stage`; None for what the caller does not name."""
+        """The enabled handlers whose tools `agent` may use at `stage`. A stage or agent of None is not checked."""
         return [handler for handler in self.list_all() if handler.matches_scope(stage, agent)]
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""Recorded conversations: written as a transcript, divided into requests with their responses, and replayed. Pure."""
+"""Recorded conversations: a file format, their division into requests and responses, and a replay. Pure."""

@@ -1,6 +1,6 @@
-"""A recorded conversation as exchanges: each request or notification of the client, with the server's messages.
+"""Divides a recorded conversation into exchanges: a client's request or notification, with the server's messages.
 
-A message of the server belongs to the request that it names, by id, progress token or subscription, and otherwise to
+A message of the server belongs to the request that it refers to by id, progress token or subscription, and otherwise to
 the latest request that was open when it was sent.
 """
 
@@ -64,7 +64,7 @@ class RecordedConversation:
                 add(line.message)
 
     def _latest_open(self) -> Exchange:
-        """The exchange of a message that names none: the latest open one, else the latest."""
+        """The exchange for a message that refers to none: the latest open one, or the latest of all if none is open."""
         return next(reversed(self._open.values()), self._latest)
 
     def _add_client_message(self, value: Any) -> None:
@@ -109,7 +109,7 @@ def request_keys(method: str, params: dict[str, Any]) -> list[str]:
         return [f"{method} {_canonical(compared.get('protocolVersion'))}", method]
     keys = [f"{method} {_canonical(compared)}"]
     if "inputResponses" in compared:
-        # A key of its own, which the same request without responses does not have.
+        # A separate key, which the same request without responses does not have.
         keys.append(f"{method} answered {_canonical({**compared, 'inputResponses': None})}")
     return keys
 

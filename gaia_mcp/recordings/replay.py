@@ -1,9 +1,9 @@
-"""Recorded conversations replayed as a server: every request gets the response that it got when it was recorded.
+"""Replays recorded conversations as a server: every request gets the response that was recorded for it.
 
-A request is matched by its method and its params without `_meta`; for `initialize` only the version counts, and a
+A request is matched by its method and its params without `_meta`; for `initialize` only the version is compared, and a
 response to a request of the server may differ from the recorded one. If a request was recorded several times, its
-responses are replayed in order, then the last one repeatedly; a later conversation replaces earlier ones. There is no
-clock: the replay waits only for responses.
+responses are replayed in order, then the last one repeatedly; a later conversation replaces earlier ones. The replay
+ignores recorded times, and waits only for responses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Answered with an empty result even if not recorded, as by every server of the handshake era.
 ALWAYS_ANSWERED = frozenset({"ping", "logging/setLevel"})
-# An error lists only this many recorded requests, each on about one line.
+# An error lists at most this many recorded requests, each cut to about one line.
 SHOWN_REQUESTS, SHOWN_CHARS = 5, 200
 
 
@@ -45,9 +45,9 @@ class Player:
     """The server of recorded conversations. It receives each line of the client and returns the lines to send."""
 
     def __init__(self, transcripts: Sequence[Transcript]) -> None:
-        # The last one first.
+        # The last conversation first.
         self._conversations = [RecordedConversation(transcript.lines) for transcript in reversed(transcripts)]
-        # The exchanges still to be replayed for each key; the last one stays.
+        # The exchanges still to be replayed for each key; the last one is never removed.
         self._left: dict[str, list[Exchange]] = {}
         for conversation in self._conversations:
             recorded: dict[str, list[Exchange]] = {}
@@ -69,7 +69,7 @@ class Player:
             value = jsonrpc.parse(record)
             messages = value if isinstance(value, list) else [value]
             return [line for message in messages for line in self._answer(message)]
-        except (RecursionError, ValueError):  # The former for a value that is nested too deeply to be written again.
+        except (RecursionError, ValueError):  # RecursionError: nested too deeply to be encoded again.
             return [jsonrpc.encode(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error"))]
 
     def _answer(self, value: Any) -> list[bytes]:
@@ -100,7 +100,7 @@ class Player:
         return self._continue(replay)
 
     def _next(self, method: str, params: dict[str, Any]) -> Exchange | None:
-        """The exchange to replay: the best match, and of several the next one."""
+        """The exchange to replay: the next one of the most specific key that has any."""
         for key in request_keys(method, params):
             if left := self._left.get(key):
                 return left.pop(0) if len(left) > 1 else left[0]
@@ -128,7 +128,7 @@ class Player:
         return lines
 
     def _adapted(self, recorded: Any, replay: _Replay) -> Any:
-        """A recorded message with the new ids and tokens; None for progress that the client has not requested."""
+        """A recorded message with the new ids and tokens; None for progress that the client did not request."""
         message = jsonrpc.classify(recorded)
         if isinstance(message, (Result, Error)) and message.id is not None:
             adapted = {**recorded, "id": replay.request_id}

@@ -1,6 +1,6 @@
-"""The file format of recorded conversations: JSON Lines, a header and then each message with its sender and time.
+"""The file format of recorded conversations: JSON Lines, with a header, then each message with its sender and time.
 
-A file may contain several conversations, one after the other. Its last line may be cut off, if the writer was killed.
+A file may contain several conversations in sequence. Its last line may be incomplete, if the writer was killed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLIENT, SERVER = "client", "server"
 
 
 class TranscriptLine(NamedTuple):
-    """One line that was sent: a JSON value, or its `text` if it was not JSON; `ms` milliseconds after the beginning."""
+    """One line that was sent: a JSON value, or its `text` if it was not JSON, `ms` milliseconds after the start."""
 
     sender: str
     message: Any
@@ -51,12 +51,12 @@ def message_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]
     try:
         return encode({"from": sender, "message": mask(parse(record)), "ms": ms})
     except ValueError:
-        # Not JSON, or JSON only for Python, such as NaN; or nested too deeply to be written again.
+        # Not JSON, or valid only for Python's parser, such as NaN, or nested too deeply to be encoded again.
         return encode({"from": sender, "text": mask(record.decode("utf-8", "replace")), "ms": ms})
 
 
 def read_transcripts(data: bytes) -> tuple[list[Transcript], bool]:
-    """The conversations of a file, and whether its last line was cut off and is missing from them.
+    """The conversations of a file, and whether its last line was incomplete and therefore left out.
 
     Raises `TranscriptError`.
     """

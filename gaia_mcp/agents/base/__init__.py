@@ -1,4 +1,4 @@
-"""The base classes of agents, the decorators for what they offer, and the consoles that they print to."""
+"""The base classes of agents, the decorators for tools, prompts and resources, and the consoles."""
 
 from __future__ import annotations
 

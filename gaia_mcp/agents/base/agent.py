@@ -1,7 +1,7 @@
-"""`Agent`: the base class of GAIA's agents, without a language model inside.
+"""`Agent`: a compatible replacement for the base class of GAIA's agents, without a built-in language model.
 
-A stand-in, so that agents written for GAIA's documents run and can be served here. It has the tools, the prompt and the
-console, and, with a model, a plain loop of tool calls until there is an answer.
+Agents written for GAIA run and can be served here. `Agent` provides the tools, the prompt and the
+console, and, with a model, a loop that calls tools until the model answers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 
 if TYPE_CHECKING:
-    # Takes messages as `{"role", "content"}`, returns the model's text, or the object that the text would hold.
+    # Takes messages as `{"role", "content"}`; returns the model's text, or its parsed JSON object.
     Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]
 
 logger = logging.getLogger("gaia_mcp")
 
-# GAIA's other keywords: kept as attributes for the programs that read them, and without effect here.
+# GAIA's other keyword arguments: stored as attributes for programs that read them, but without effect here.
 _KEPT: dict[str, Any] = {
     "use_claude": False,
     "use_chatgpt": False,
@@ -45,14 +45,14 @@ NO_MODEL = "this agent has no language model; give it one: Agent(model=callable)
 
 
 class Agent:
-    """An agent: a prompt, a console, the tools of `_TOOL_REGISTRY`.
+    """An agent: a prompt, a console, and the tools of `_TOOL_REGISTRY`.
 
-    Its surface is that of GAIA's `Agent`, whose other keywords are kept as attributes; a keyword that neither knows is
-    a `TypeError`. Subclasses override `_get_system_prompt`, `_create_console` and `_register_tools` as they need.
+    Its interface is that of GAIA's `Agent`. GAIA's other keyword arguments are stored as attributes; an unknown one
+    raises `TypeError`. Subclasses may override `_get_system_prompt`, `_create_console` and `_register_tools`.
 
-    `model` is ours: it is called with the messages so far and returns JSON text, or an object, with `tool` and
-    `tool_args`, or with `answer`. `max_steps` limits its calls for one query. `conversation_history` holds messages
-    that precede every query; as in GAIA the caller adds to it, not the agent.
+    `model` does not exist in GAIA: it is called with the messages so far and returns JSON text, or an object, with
+    `tool` and `tool_args`, or with `answer`. `max_steps` limits the calls of the model for one query.
+    `conversation_history` contains messages that precede every query; as in GAIA the caller adds to it, not the agent.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Agent:
         **options: Any,
     ) -> None:
         kept = {name: options.pop(name, default) for name, default in _KEPT.items()}
-        # A subclass that calls the constructors of all its bases by hand gets here twice.
+        # Runs twice if a subclass calls the constructors of all its bases explicitly.
         if "_prompt" not in self.__dict__:
             self._prompt: str | None = None
             self.__dict__.update(kept)
@@ -83,24 +83,24 @@ class Agent:
             self._register_tools()
         super().__init__(**options)
 
-    # What subclasses override.
+    # Methods for subclasses to override.
 
     def _get_system_prompt(self) -> str:
         """The agent's own part of the prompt. Empty by default."""
         return ""
 
     def _create_console(self) -> Any:
-        """The console that it prints to."""
+        """The console that the agent prints to."""
         return SilentConsole() if self.silent_mode else AgentConsole()
 
     def _register_tools(self) -> None:
-        """Register its tools, usually by functions with `@tool`. None by default."""
+        """Register the agent's tools, usually by defining functions with `@tool`. Registers none by default."""
 
     # The prompt.
 
     @property
     def system_prompt(self) -> str:
-        """The complete prompt: the agent's own part, the tools, and the format of a reply."""
+        """The complete prompt: the agent's own part, the tools, and the response format."""
         if self._prompt is None:
             self._prompt = self._compose_system_prompt()
         return self._prompt
@@ -138,9 +138,9 @@ class Agent:
             self.console.print(f"{line}: {_described(entry)}" if verbose else line)
 
     def _execute_tool(self, tool_name: str, tool_args: dict[str, Any]) -> Any:
-        """The tool's return value; a failure is `{"status": "error", "error": …}`."""
+        """The tool's return value, or `{"status": "error", "error": …}` if it failed."""
         name = tool_name if tool_name in _TOOL_REGISTRY else self._resolve_tool_name(tool_name)
-        # Another thread may have removed it meanwhile.
+        # Another thread may have removed the tool in the meantime.
         function = _TOOL_REGISTRY.get(name, {}).get("function") if name is not None else None
         if not callable(function):
             return self._failed(f"Tool '{tool_name}' not found")
@@ -155,12 +155,12 @@ class Agent:
             return self._failed(f"Missing required arguments for {name}: {', '.join(missing)}")
         try:
             return function(**tool_args)
-        except Exception as error:  # noqa: BLE001 (the tool's own code: whatever it raises is its result)
+        except Exception as error:  # noqa: BLE001 (the tool's own code: an exception becomes its result)
             return self._failed(f"{type(error).__name__}: {error}")
 
     def _resolve_tool_name(self, tool_name: str) -> str | None:
-        """The only tool whose name ends in this one, or equals it but for case: models leave out `mcp_<server>_`. None
-        if there is no such tool, or several.
+        """The only tool whose name ends in `_<tool_name>` or equals `tool_name`, ignoring case; None if there is no
+        such tool, or several. Models leave out the prefix `mcp_<server>_`.
         """
         names = {name: name.lower() for name in list(_TOOL_REGISTRY)}
         wanted = tool_name.lower()
@@ -175,11 +175,11 @@ class Agent:
     # The loop.
 
     def run(self, query: str, max_steps: int | None = None) -> dict[str, Any]:
-        """Answer a query: call the model, and the tools that it chooses, until it answers or after `max_steps`.
+        """Answer a query: call the model, and the tools that it chooses, until it answers, for at most `max_steps`.
 
         Returns `{"status": "success" | "incomplete" | "error", "result", "steps_taken", "conversation"}`, with `error`
-        unless it is a success. Exceptions of the model or a tool, and a missing model, are reported in it too. The same
-        dict is in `last_result`.
+        unless it succeeded. It also reports exceptions of the model or a tool, and a missing model. The same dict is
+        stored in `last_result`.
         """
         messages = [
             {"role": "system", "content": self.system_prompt},
@@ -208,7 +208,7 @@ class Agent:
         return self._ended("incomplete", f"no answer after {limit} steps", messages, limit)
 
     def process_query(self, user_input: str, max_steps: int | None = None, **_options: Any) -> dict[str, Any]:
-        """The same as `run`, under its name in GAIA."""
+        """The same as `run`, under GAIA's name."""
         return self.run(user_input, max_steps)
 
     def _ended(self, status: str, result: str, messages: list[dict[str, Any]], steps: int) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _tools() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _signature(name: str, entry: dict[str, Any]) -> str:
-    """`name(path: string, limit?: integer)`. Other programs' entries may lack members that ours have."""
+    """`name(path: string, limit?: integer)`. Entries that other code registered may lack members."""
     shown = [
         f"{parameter}{'' if described.get('required') else '?'}: {_alternatives(described.get('type', 'unknown'))}"
         for parameter, described in entry.get("parameters", {}).items()
@@ -247,13 +247,13 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
-    """The model's reply as an object: `tool` and `tool_args`, or `answer`, which is its text if that is not a call."""
+    """The model's reply as an object: `tool` and `tool_args`, or `answer`, which is the reply's text by default."""
     if not isinstance(reply, (str, dict)):
         raise TypeError(f"it returned {type(reply).__name__}, neither text nor an object")
     value = reply if isinstance(reply, dict) else _object_in(reply)
     if value is None:
         return {"answer": reply}
-    # Many models give both, and leave one of them empty.
+    # Many models return both members, one of them empty.
     if isinstance(name := value.get("tool"), str) and name:
         arguments = value.get("tool_args")
         return {"tool": name, "tool_args": arguments if isinstance(arguments, dict) else {}}
@@ -264,7 +264,9 @@ def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _object_in(reply: str) -> dict[str, Any] | None:
-    """The JSON object in a text, also in a code fence or after other text."""
+    """The first JSON object in the reply, which may be in a code fence or after other text; None if it is neither a
+    tool call nor an answer.
+    """
     start = reply.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(reply, start) if start >= 0 else (None, 0)

@@ -8,10 +8,10 @@ from gaia_mcp.agents.base.agent import Agent
 
 
 class ApiAgent(Agent):
-    """An agent with a model's name and limits, as in GAIA. Override the defaults that are wrong."""
+    """An agent with a model's name and limits, as in GAIA. Subclasses override the defaults."""
 
     def get_model_id(self) -> str:
-        """`gaia-` and the class's name without "Agent", in lower case: `CodeAgent` is `gaia-code`."""
+        """`gaia-` and the class's name in lower case without "Agent": `CodeAgent` becomes `gaia-code`."""
         return f"gaia-{type(self).__name__.removesuffix('Agent').lower()}"
 
     def get_model_info(self) -> dict[str, Any]:
@@ -19,5 +19,5 @@ class ApiAgent(Agent):
         return {"max_input_tokens": 8192, "max_output_tokens": 4096}
 
     def estimate_tokens(self, text: str) -> int:
-        """About how many tokens a text has: one for four characters."""
+        """The estimated number of tokens of a text, at four characters per token."""
         return len(text) // 4

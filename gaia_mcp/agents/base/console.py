@@ -1,4 +1,4 @@
-"""The console that an agent prints its progress to: standard output, or none."""
+"""The consoles that an agent prints its progress to."""
 
 # ruff: noqa: ARG002 (some parameters are GAIA's, and have no effect here)
 from __future__ import annotations
@@ -12,86 +12,86 @@ from gaia_mcp.agents.base.steps import StepConsole
 
 
 class AgentConsole(StepConsole):
-    """Prints to standard output, in colour if that is a terminal. Named in GAIA's documents about agents.
+    """Prints to standard output, in colour on a terminal. Part of GAIA's documented interface.
 
-    Subclasses override single methods, or `_print` for all of them. Nothing is raised when the output is closed: the
-    agent goes on. Characters that the output's encoding lacks are escaped.
+    Subclasses override single methods, or `_print` for all of them. Never raises if the output is closed, so that the
+    agent continues. Escapes characters that the output's encoding cannot represent.
     """
 
     def print(self, *parts: Any, **_options: Any) -> None:
-        """A line, unchanged. The options of Rich's `print` have no effect."""
+        """Print a line unchanged. The options of Rich's `print` have no effect."""
         self._print(" ".join(str(part) for part in parts))
 
     def print_dim(self, message: str) -> None:
-        """A remark."""
+        """Print secondary text, dimmed."""
         self._print(message, "dim")
 
     def print_info(self, message: str) -> None:
-        """Information."""
+        """Print information."""
         self._print(message, "blue")
 
     def print_success(self, message: str) -> None:
-        """A success."""
+        """Print that something succeeded."""
         self._print(message, "green")
 
     def print_warning(self, message: str) -> None:
-        """A warning."""
+        """Print a warning."""
         self._print(f"warning: {message}", "yellow")
 
     def print_error(self, message: str, recoverable: bool = False) -> None:
-        """An error; one that is `recoverable` is a warning."""
+        """Print an error, or a warning if it is `recoverable`."""
         if recoverable:
             self.print_warning(message)
             return
         self._print(f"error: {message}", "red")
 
     def print_header(self, text: str) -> None:
-        """A heading."""
+        """Print a heading."""
         self._print(text, "bold")
 
     def print_separator(self, length: int = 50) -> None:
-        """A horizontal line."""
+        """Print a horizontal line."""
         self._print("-" * length, "dim")
 
     def print_prompt(self, prompt: str, title: str = "Prompt") -> None:
-        """A prompt, for debugging."""
+        """Print a prompt, for debugging."""
         self._print(f"{title}:\n{prompt}", "dim")
 
     def print_tool_usage(self, tool_name: str) -> None:
-        """A tool call begins."""
+        """Print that a tool call begins."""
         self._print(f"calling {tool_name}", "dim")
 
     def print_tool_complete(self) -> None:
-        """The tool call has ended."""
+        """The tool call has ended. Prints nothing."""
 
     def print_final_answer(
         self, answer: str, total_tokens: int | None = None, ttft_seconds: float | None = None
     ) -> None:
-        """The answer to the query."""
+        """Print the answer to the query."""
         self._print(answer)
 
     def pretty_print_json(self, data: Any, title: str | None = None) -> None:
-        """A value as indented JSON; parts that are not JSON as their text."""
+        """Print a value as indented JSON. Values that are not JSON-serializable are printed as `str`."""
         text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
         self._print(f"{title}:\n{text}" if title else text)
 
     def start_progress(self, message: str, show_timer: bool = False) -> None:
-        """A longer step begins."""
+        """Print that a long step begins."""
         self._print(f"{message} …", "dim")
 
     def stop_progress(self) -> None:
-        """The step has ended."""
+        """The step has ended. Prints nothing."""
 
     def _print(self, text: str, style: str = "") -> None:
         from rich.console import Console
 
         from gaia_mcp.safetext import clean
 
-        # Looked up each time: a server replaces the standard output, and a service may have none.
+        # Read for every line: a server replaces standard output, and a service may have none.
         stream = sys.stdout
         if stream is None:
             return
-        with suppress(OSError, ValueError):  # It is closed, or its reader has gone.
+        with suppress(OSError, ValueError):  # The stream is closed, or a pipe without a reader.
             console = Console(file=stream, soft_wrap=True)
             with console.capture() as captured:
                 console.print(clean(text), style=style or None, markup=False, highlight=False, emoji=False)
@@ -101,9 +101,9 @@ class AgentConsole(StepConsole):
 
 
 class SilentConsole(AgentConsole):
-    """Prints only the final answer, and not even that with `silence_final_answer`.
+    """Prints only the final answer, or nothing with `silence_final_answer`.
 
-    Named in GAIA's documents about agents.
+    Part of GAIA's documented interface.
     """
 
     def __init__(self, silence_final_answer: bool = False) -> None:
@@ -112,9 +112,9 @@ class SilentConsole(AgentConsole):
     def print_final_answer(
         self, answer: str, total_tokens: int | None = None, ttft_seconds: float | None = None
     ) -> None:
-        """The answer to the query, unless that is silenced too."""
+        """Print the answer to the query, unless `silence_final_answer` is set."""
         if not self.silence_final_answer:
             super()._print(answer)
 
     def _print(self, text: str, style: str = "") -> None:
-        """Nothing."""
+        """Print nothing."""

@@ -1,4 +1,4 @@
-"""The decorators `prompt` and `resource`: for methods of an agent that are offered to MCP clients.
+"""The decorators `prompt` and `resource`, which offer methods of an agent to MCP clients.
 
 They only mark a method; `method_features` reads the marks.
 """
@@ -40,18 +40,18 @@ def prompt(
     meta: Mapping[str, Any] | None = None,
     complete: Mapping[str, Complete] | None = None,
 ) -> Any:
-    """Make a prompt of a method of an `MCPAgent`, as `@prompt` or `@prompt(…)`; the method is returned unchanged.
+    """Offer a method of an `MCPAgent` as a prompt. Used as `@prompt` or `@prompt(…)`; returns the method unchanged.
 
-    It returns a text, an `Image`, an `Audio` or a `File`, which becomes a message of the user; a list of these and of
-    messages as MCP has them; or a complete result of `prompts/get`. Its parameters are the arguments of the prompt,
-    each described by the docstring; the text that a client sends is converted as the type hint demands. Name and
+    The method returns a string, an `Image`, an `Audio` or a `File`, which becomes a message with the role `user`; a
+    list of these and of MCP messages; or a complete result of `prompts/get`. Its parameters are the prompt's arguments;
+    the docstring describes them, and the text that a client sends is converted to the type of the type hint. Name and
     description are by default the method's name and docstring; `meta` becomes `_meta`.
 
-    Clients may complete an argument: from its `Literal`, `Enum` or `bool`, or by the function that `complete` gives for
-    its name. That is called as a method of the agent with the text typed so far, and with the other arguments if it
-    takes three parameters; it returns the values, of which a client gets the first hundred.
+    Arguments are completed from their `Literal`, `Enum` or `bool`, or by the function that `complete` maps to the
+    argument's name. The function is called as a method of the agent with the text typed so far, and with the other
+    arguments if it takes three parameters. It returns the values, of which the client gets the first hundred.
 
-    Raises `TypeError` for what is not a method.
+    Raises `TypeError` for anything but a method.
     """
     members = {
         "name": name,
@@ -86,19 +86,19 @@ def resource(
     cache_scope: str = "",
     complete: Mapping[str, Complete] | None = None,
 ) -> Callable[[Function], Function]:
-    """Make a resource of a method of an `MCPAgent`; the method is returned unchanged.
+    """Offer a method of an `MCPAgent` as a resource. Returns the method unchanged.
 
-    It returns a text, bytes, a JSON value, or a complete result of `resources/read`; a `LookupError`,
-    `FileNotFoundError` or None means that there is no such resource. If `uri` is a template such as
-    `notes://{id}{?page}`, the method has a parameter for each variable, whose text is converted as the type hint
-    demands; one that may be missing has a default. Of several templates that match a URI the one with the most fixed
-    characters is used, and a resource without variables before any template.
+    The method returns a string, bytes, a JSON value, or a complete result of `resources/read`. If it raises
+    `LookupError` or `FileNotFoundError`, or returns None, the resource does not exist. If `uri` is a template such as
+    `notes://{id}{?page}`, the method has a parameter for each variable, whose text is converted to the type of the type
+    hint; a parameter for an optional variable has a default. If several templates match a URI, the one with the most
+    literal characters is used; a resource without variables takes precedence over every template.
 
-    `size` is in bytes, `priority` from 0 to 1, `audience` of "user" and "assistant", `last_modified` an ISO 8601 time.
-    Clients may keep what they have read for `ttl_ms` milliseconds, for everyone if `cache_scope` is "public". `meta`
-    becomes `_meta`; `complete` is as for `prompt`.
+    `size` is in bytes, `priority` from 0 to 1, `audience` a list of "user" and "assistant", and `last_modified` an ISO
+    8601 time. Clients may cache the result for `ttl_ms` milliseconds, and share it between users if `cache_scope` is
+    "public". `meta` becomes `_meta`; `complete` is as for `prompt`.
 
-    Raises `TypeError` for what is not a method, and `ValueError` for an invalid template.
+    Raises `TypeError` for anything but a method, and `ValueError` for an invalid template.
     """
     if not isinstance(uri, str):
         raise TypeError(f"@resource needs the URI of the resource, not {uri!r}; write @resource('notes://all')")

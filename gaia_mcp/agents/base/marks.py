@@ -1,6 +1,6 @@
-"""What decorators such as `@tool` note about a method of an agent, for the server that offers it.
+"""The marks that decorators such as `@tool` attach to a method of an agent. The server reads them.
 
-A mark is a named tuple of the decorator's own; a method may have marks of several kinds.
+Each decorator has its own named tuple as its kind of mark; a method may have marks of several kinds.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-# Called as a method of the agent with the text that was typed, and, if it takes more, the other arguments.
+# Called as a method of the agent with the text typed so far, and, if it takes three parameters, the other arguments.
 Complete: TypeAlias = Callable[..., Iterable[str]]
 Mark = TypeVar("Mark", bound=tuple[Any, ...])
 Read = TypeVar("Read")
 
-# The attribute of a function that holds its marks.
+# The attribute of a function that contains its marks.
 _MARKS = "__mcp_marks__"
 
 
 class PromptMark(NamedTuple):
-    """What `@prompt` says about a method. `definition` has the members of MCP's `Prompt` that were given."""
+    """The mark of `@prompt`. `definition` has the members of MCP's `Prompt` that were given."""
 
     definition: dict[str, Any]
     complete: Mapping[str, Complete]
 
 
 class ResourceMark(NamedTuple):
-    """What `@resource` says about a method. `definition` has the members of MCP's `Resource` that were given;
-    `caching` those of the result.
+    """The mark of `@resource`. `definition` has the members of MCP's `Resource` that were given; `caching` has the
+    caching hints of the result.
     """
 
     uri: str
@@ -36,25 +36,25 @@ class ResourceMark(NamedTuple):
 
 
 def function_of(member: Any) -> Any:
-    """The function of a member of a class, which may be a static method or a class method."""
+    """The function of a class member, which may be a static method or a class method."""
     return getattr(member, "__func__", member)
 
 
 def is_in_class(function: Any) -> bool:
-    """Whether a function stands in the body of a class: then its qualified name begins with the class's."""
+    """Whether a function is defined in a class body: then its qualified name begins with the class's."""
     outer = function.__qualname__.rpartition(".")[0]
     return bool(outer) and not outer.endswith("<locals>")
 
 
 def mark(function: Any, note: tuple[Any, ...]) -> None:
-    """Note this about a function."""
+    """Attach the mark `note` to a function."""
     setattr(function, _MARKS, (*getattr(function, _MARKS, ()), note))
 
 
 def marked(kind: type, of: type[Mark]) -> dict[str, Mark]:
-    """The marks of this kind in a class and its bases by the names of the methods, those of the bases first.
+    """The marks of the type `of` in a class and its bases, by method name, those of the bases first.
 
-    A method that overrides a marked one has its mark; anything else that does so, such as None, removes it.
+    A method that overrides a marked one inherits its mark; an attribute that is not callable, such as None, removes it.
     """
     found: dict[str, Mark] = {}
     for base in reversed(kind.__mro__):
@@ -69,12 +69,12 @@ def marked(kind: type, of: type[Mark]) -> dict[str, Mark]:
 
 
 def has_marks(kind: type) -> bool:
-    """Whether a class offers any of its methods to clients, whatever their marks say."""
+    """Whether any method of a class has a mark of any kind."""
     return bool(marked(kind, tuple))
 
 
 def read_once(kind: type, attribute: str, read: Callable[[type], Read]) -> Read:
-    """What `read` returns for a class, kept in this attribute of it. Its base classes have one of their own."""
+    """The return value of `read` for a class, cached in this attribute of the class itself, not of its bases."""
     if attribute not in vars(kind):
         setattr(kind, attribute, read(kind))
     found: Read = vars(kind)[attribute]

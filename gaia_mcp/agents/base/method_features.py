@@ -1,7 +1,7 @@
 """The prompts and resources of an agent whose methods are marked with `@prompt` and `@resource`.
 
-One whose hints cannot be read is left out, with its problem; the others stay. Arguments arrive as text: that of a
-prompt's argument, and that of a template's variable in a URI.
+A method with invalid hints is left out and its problem is reported; the others remain. Arguments arrive as text: from a
+prompt's arguments, or from the variables of a URI template.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Wire = dict[str, Any]
 
 
 class TextMethod(NamedTuple):
-    """A method whose arguments are text, with the schema that they are converted by."""
+    """A method whose arguments arrive as text, and the schema by which they are converted."""
 
     method: Method
     schema: Wire
     complete: Mapping[str, Complete]
 
     def call(self, agent: Any, arguments: Mapping[str, str]) -> Any:
-        """What the method returns. Raises `InvalidArgumentsError`, and whatever the method raises."""
+        """The method's return value. Raises `InvalidArgumentsError`, and the exceptions of the method."""
         known = self.schema["properties"]
         typed = {name: typed_value(text, known.get(name, {}), self.schema) for name, text in arguments.items()}
         return self.method.call(agent, typed)
 
     def completions(self, agent: Any, name: str, typed: str, given: Mapping[str, str]) -> Iterable[str] | None:
-        """The values of an argument that begin with what was typed; None if there is no argument of this name.
+        """The completions of the text typed for an argument; None for an unknown argument.
 
-        Raises whatever the author's function raises; of an `async def`, it is the coroutine.
+        Raises the exceptions of the function in `complete`. If that is an `async def`, returns its coroutine.
         """
         if name not in self.schema["properties"]:
             return None
@@ -55,7 +55,7 @@ class MethodPrompt(NamedTuple):
 
 
 class MethodResource(NamedTuple):
-    """One resource or template. `caching` belongs to each result."""
+    """One resource or template. `caching` has the caching hints of its results."""
 
     definition: Wire
     template: Template
@@ -64,18 +64,18 @@ class MethodResource(NamedTuple):
 
     @property
     def specificity(self) -> tuple[int, int]:
-        """That of its template."""
+        """The specificity of its template."""
         return self.template.specificity
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The variables in a URI; None if it is not one of this template, or lacks what the method needs."""
+        """The variables in a URI; None if it does not match the template, or lacks a required argument."""
         found = self.template.match(uri)
         required = self.text.schema.get("required", ())
         return found if found is not None and all(name in found for name in required) else None
 
 
 class MethodFeatures(NamedTuple):
-    """The prompts by name, the resources by URI, the templates, and what is wrong with others, in words."""
+    """The prompts by name, the resources and the templates by URI, and the problems of methods that were left out."""
 
     prompts: dict[str, MethodPrompt]
     resources: dict[str, MethodResource]
@@ -84,7 +84,7 @@ class MethodFeatures(NamedTuple):
 
 
 def features_of(kind: type) -> MethodFeatures:
-    """The features of a class, read once."""
+    """The features of a class, cached."""
     return read_once(kind, "_marked_features", _read)
 
 
@@ -125,7 +125,7 @@ class _Reader:
         self.problems.append(f"{self._place}: {text}")
 
     def read(self) -> TextMethod | None:
-        """The method, None if it cannot be read."""
+        """The method, or None if it has problems."""
         method = self._reader.read()
         if method is None:
             return None
@@ -137,7 +137,7 @@ class _Reader:
         return TextMethod(method, method.schema(), self._complete) if not self.problems else None
 
     def read_resource(self, template: Template, others: MethodFeatures) -> TextMethod | None:
-        """The method, None if it does not go with its template, or another one has a template that is the same."""
+        """The method, or None if it has problems, does not match its template, or another one has the same template."""
         for other in (*others.resources.values(), *others.templates.values()):
             if other.template.shape == template.shape:
                 self.problem(f"there is another resource with the URI {other.template.text!r}")
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def _arguments_of(text: TextMethod) -> list[Wire]:
-    """MCP's `PromptArgument` of each parameter."""
+    """MCP's `PromptArgument` for each parameter."""
     arguments = []
     required = text.schema.get("required", ())
     for name, schema in text.schema["properties"].items():
@@ -172,7 +172,7 @@ def _arguments_of(text: TextMethod) -> list[Wire]:
 
 
 def _choices(schema: Wire, root: Wire) -> list[str]:
-    """The values that a schema allows as texts, none if it does not list them."""
+    """The values that a schema lists, as texts; empty if it lists none."""
     texts: dict[str, None] = {}
     for part in parts_of(schema, root):
         values = choices_of(part) or ([True, False] if "boolean" in types_of(part) else [])
@@ -181,7 +181,7 @@ def _choices(schema: Wire, root: Wire) -> list[str]:
 
 
 def _count_of(function: Callable[..., Any]) -> int:
-    """How many arguments a function takes."""
+    """The number of positional arguments that a function takes, 3 if it takes any number."""
     parameters = signature(function).parameters.values()
     if any(one.kind is Parameter.VAR_POSITIONAL for one in parameters):
         return 3

@@ -1,6 +1,6 @@
-"""The tools of an agent whose methods are marked with `@tool`: their definitions, and calling them.
+"""The tools of an agent whose methods are marked with `@tool`: their definitions, and how they are called.
 
-One whose hints cannot be read is left out, with its problem; the others stay.
+A tool with invalid hints is left out and its problem is reported; the others remain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gaia_mcp.toolspec.hints.records import Member, object_schema
 
 Wire = dict[str, Any]
 
-# They become content blocks, about which a schema says nothing.
+# These become content blocks, which an output schema does not describe.
 _CONTENT = (Image, bytes, bytearray, memoryview)
 _NO_OUTPUT: tuple[Any, ...] = (
     inspect.Parameter.empty, None, type(None), Any, object, typing.NoReturn, typing.Never
@@ -30,7 +30,7 @@ _NO_OUTPUT: tuple[Any, ...] = (
 
 
 class MethodTools(NamedTuple):
-    """The tools of a class by their names, and what is wrong with others, in words."""
+    """The tools of a class by name, and the problems of its marked methods."""
 
     tools: dict[str, MethodTool]
     problems: list[str]
@@ -43,12 +43,12 @@ class MethodTool(NamedTuple):
     definition: Wire
 
     def call(self, agent: Any, arguments: Mapping[str, Any]) -> Any:
-        """What the method returns. Raises `InvalidArgumentsError`, and whatever the method raises."""
+        """The method's return value. Raises `InvalidArgumentsError`, and the exceptions of the method."""
         return self.method.call(agent, arguments)
 
 
 def tools_of(kind: type) -> MethodTools:
-    """The tools of a class, read once."""
+    """The tools of a class, cached."""
     return read_once(kind, "_marked_tools", _read)
 
 
@@ -80,7 +80,10 @@ def _definition(name: str, mark: Mark, method: Method, reader: MethodReader) -> 
 
 
 def _output_schema(reader: MethodReader) -> Wire | None:
-    """The schema of the result, which is an object; any other value is its member `result`."""
+    """The schema of the structured result, an object. A return type that is not an object becomes its member `result`.
+
+    None for a type without structured content, or with an invalid hint, which is a problem.
+    """
     hint = reader.hints.get("return")
     if typing.get_origin(hint) in (abc.Awaitable, abc.Coroutine):
         hint = typing.get_args(hint)[-1]
@@ -94,13 +97,13 @@ def _output_schema(reader: MethodReader) -> Wire | None:
             return schema
         definitions = Definitions(for_output=True)
         return definitions.complete(object_schema({"result": Member(kind, is_required=True)}, definitions))
-    except Exception as problem:  # noqa: BLE001 (as above)
+    except Exception as problem:  # noqa: BLE001 (a hint may be any object)
         reader.note("return", f"{problem}; the tool has no output schema")
         return None
 
 
 def _is_content(hint: Any) -> bool:
-    """Whether a hint names what becomes content blocks, also in a list, a tuple or a union."""
+    """Whether a hint contains a type that becomes content blocks, also in a list, a tuple or a union."""
     if isinstance(hint, type) and typing.get_origin(hint) is None:
         return issubclass(hint, _CONTENT)
     if typing.get_origin(hint) is typing.Annotated:

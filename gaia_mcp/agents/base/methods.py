@@ -1,7 +1,7 @@
-"""Methods of an agent that clients may use: what their type hints and docstrings say, and calling them.
+"""Methods of an agent that are offered to clients: reads their type hints and docstrings, and calls them.
 
-Hints are read when they are first needed: a class may refer to types that are defined after it. A hint that cannot be
-read is a problem with its place.
+Hints are read when first needed, since a class may refer to types that are defined after it. An invalid hint is
+reported as a problem, with class, method and parameter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Wire = dict[str, Any]
 
 
 class Method(NamedTuple):
-    """The method of this name. `rest` is the kind of other arguments, None if there may be none."""
+    """The method of this name. `rest` is the kind of the values of `**arguments`, or None without these.
+
+    `fillers` return the value of a parameter for which no argument was given.
+    """
 
     name: str
     members: Mapping[str, Member]
@@ -35,14 +38,14 @@ class Method(NamedTuple):
     rest: Kind | None
 
     def schema(self) -> Wire:
-        """The schema of its arguments."""
+        """The schema of the arguments."""
         definitions = Definitions()
         schema = object_schema(self.members, definitions)
         schema["additionalProperties"] = self.rest.schema(definitions) or True if self.rest is not None else False
         return definitions.complete(schema)
 
     def call(self, agent: Any, arguments: Mapping[str, Any]) -> Any:
-        """What the method returns. Raises `InvalidArgumentsError`, and whatever the method raises."""
+        """The method's return value. Raises `InvalidArgumentsError`, and the exceptions of the method."""
         converted, problems = {}, []
         for name, value in arguments.items():
             kind = self.members[name].kind if name in self.members else self.rest
@@ -64,13 +67,13 @@ class Method(NamedTuple):
         first = [converted.pop(name) for name in self.members if name in self.positional and name in converted]
         function = getattr(agent, self.name)
         if not callable(function):
-            # An attribute has its name, as `model` and `debug` of every agent do.
+            # An attribute of the agent hides the method, as `model` and `debug` of every agent may.
             function = inspect.getattr_static(type(agent), self.name).__get__(agent)
         return function(*first, **converted)
 
 
 class MethodReader:
-    """Reads one method. `problems` are the hints that cannot be read, with class, method and parameter."""
+    """Reads one method. `problems` describes its invalid hints, with class, method and parameter."""
 
     def __init__(self, kind: type, method: str) -> None:
         self._kind = kind
@@ -89,7 +92,7 @@ class MethodReader:
             self.problems.append(f"{kind.__name__}.{method}: a generator cannot be served; return one value")
 
     def read(self) -> Method | None:
-        """The method, None if a parameter cannot be read."""
+        """The method, or None if it has problems."""
         members: dict[str, Member] = {}
         rest: Kind | None = None
         calls: list[str] = []
@@ -104,7 +107,7 @@ class MethodReader:
                 else:
                     members[parameter.name] = self._member(parameter, self.hints[parameter.name])
             except KeyError:
-                continue  # Its hint could not be evaluated.
+                continue  # The hint could not be evaluated, which is already a problem.
             except Exception as problem:  # noqa: BLE001 (a hint may be any object)
                 self.note(parameter.name, str(problem))
         if self.problems:
@@ -115,12 +118,12 @@ class MethodReader:
             for one in self._parameters
             if is_field(one.default) and not one.default.is_required()
         }
-        # Not an argument: no client can give it.
+        # A parameter of type `Call` is not an argument: clients cannot pass it.
         fillers.update(dict.fromkeys(calls, current_call))
         return Method(self._method, members, positional, fillers, rest)
 
     def note(self, parameter: str, problem: str) -> None:
-        """Add a problem of a parameter, or of "return"."""
+        """Add a problem of a parameter, or of the return type as "return"."""
         self.problems.append(f"{self._kind.__name__}.{self._method}({parameter}): {problem}")
 
     def _member(self, parameter: inspect.Parameter, hint: Any) -> Member:
@@ -135,13 +138,13 @@ class MethodReader:
         return member(self.reader.read(hint), default, {**more, **field})
 
     def _read_hints(self, function: Any) -> dict[str, Any]:
-        """The hints of the parameters, with Any for one without a hint, and of the result under "return"."""
+        """The hints of the parameters, Any for a parameter without a hint, and of the result as "return"."""
         written: dict[str, Any] = {one.name: Any for one in self._parameters}
         written["return"] = inspect.Parameter.empty
         written.update({name: hint for name, hint in function.__annotations__.items() if name in written})
         inner = inspect.unwrap(function)
         names = getattr(inner, "__globals__", {})
-        # A type that is defined in the class itself, unless it would hide another one.
+        # Types defined in the class body, except where they would hide a global name.
         nested = {
             name: value
             for base in reversed(self._kind.__mro__)
@@ -154,7 +157,7 @@ class MethodReader:
                 holder = types.SimpleNamespace(__annotations__={name: hint})
                 found[name] = typing.get_type_hints(holder, names, nested, include_extras=True)[name]
             except Exception as cause:  # noqa: BLE001 (annotations are other people's code)
-                # Linters move imports that only hints use; here the hints count while the program runs.
+                # Linters move imports that only hints use under TYPE_CHECKING; here hints are evaluated at run time.
                 guarded = isinstance(cause, NameError) and "TYPE_CHECKING" in names
                 self.note(name, f"{cause}; import it outside of TYPE_CHECKING" if guarded else str(cause))
         return found

@@ -1,6 +1,6 @@
-"""What agents written for GAIA print of their steps: the plan, the thoughts, files, downloads, and so on.
+"""The console methods by which agents written for GAIA report their steps: plans, thoughts, files, downloads and so on.
 
-A line for each, as GAIA's consoles have a method for each. Our own `Agent` calls none of these.
+Most print one line. Our own `Agent` calls none of them.
 """
 
 # ruff: noqa: ARG002, B027 (the methods and their parameters are GAIA's)
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class StepConsole(ABC):
-    """The methods that GAIA's consoles have beside those of `AgentConsole`. All of them print by `_print`."""
+    """The methods of GAIA's consoles in addition to those of `AgentConsole`. All of them print with `_print`."""
 
     _streamed = ""
 
@@ -51,7 +51,7 @@ class StepConsole(ABC):
         self.print_checklist(plan, -1 if current_step is None else current_step)
 
     def print_plan_progress(self, current_step: int, total_steps: int, completed_steps: int | None = None) -> None:
-        """How far a plan has been carried out."""
+        """The number of completed steps of a plan."""
         done = current_step if completed_steps is None else completed_steps
         self._print(f"{done} of {total_steps} steps done", "dim")
 
@@ -62,11 +62,11 @@ class StepConsole(ABC):
             self._print(f"{'>' if index == current_idx else ' '} {index + 1}. {text}")
 
     def print_checklist_reasoning(self, reasoning: str) -> None:
-        """Why the list of steps is as it is."""
+        """The reasoning behind the list of steps."""
         self.print_thought(reasoning)
 
     def print_repeated_tool_warning(self) -> None:
-        """The model calls the same tool again and again."""
+        """The model called the same tool several times in a row."""
         self._print("warning: the same tool was called several times in a row", "yellow")
 
     def print_completion(self, steps_taken: int, steps_limit: int) -> None:
@@ -78,13 +78,13 @@ class StepConsole(ABC):
         self._print(f"agent: {agent_name} ({language}, {project_type})", "dim")
 
     def print_agent_created(self, agent_id: str) -> None:
-        """An agent was made."""
+        """An agent was created."""
         self._print(f"agent made: {agent_id}", "dim")
 
     # Tools, and permission to call them.
 
     def print_tool_info(self, name: str, params_str: str, description: str) -> None:
-        """A tool that there is."""
+        """An available tool."""
         self._print(f"{name}({params_str}): {description}")
 
     def print_command_executing(self, command: str) -> None:
@@ -100,11 +100,13 @@ class StepConsole(ABC):
         policy_version: str = "",
         receipt_id: str | None = None,
     ) -> None:
-        """A rule has prevented a call."""
+        """A policy prevented a tool call."""
         self._print(f"warning: {tool_name}: {decision}: {reason}", "yellow")
 
     def confirm_tool_execution(self, tool_name: str, tool_args: dict[str, Any]) -> bool:
-        """Whether a tool may be called that changes something. No: this console cannot ask. Override it to ask."""
+        """Whether a tool that makes changes may be called. Always False, as this console cannot ask; override it to
+        ask.
+        """
         return False
 
     # What a model returns.
@@ -114,7 +116,7 @@ class StepConsole(ABC):
         self._print(f"{title}:\n{response}", "dim")
 
     def print_streaming_text(self, text_chunk: str, end_of_stream: bool = False) -> None:
-        """A part of a text, printed as soon as its line is complete."""
+        """A chunk of text. Each line is printed once it is complete."""
         complete, newline, rest = f"{self._unprinted()}{text_chunk}".rpartition("\n")
         self._streamed += text_chunk
         if newline:
@@ -125,11 +127,11 @@ class StepConsole(ABC):
             self._streamed = ""
 
     def get_streaming_buffer(self) -> str:
-        """The text that has come so far."""
+        """The text streamed so far."""
         return self._streamed
 
     def display_stats(self, stats: dict[str, Any]) -> None:
-        """Figures of a model."""
+        """Statistics of a model."""
         self._print(", ".join(f"{name}: {value}" for name, value in stats.items()), "dim")
 
     def _unprinted(self) -> str:
@@ -138,7 +140,7 @@ class StepConsole(ABC):
     # Files.
 
     def print_image(self, image_path: str, caption: str | None = None, prompt_to_open: bool = False) -> None:
-        """The place of an image."""
+        """The path of an image."""
         self._print(f"image: {image_path}{f' ({caption})' if caption else ''}")
 
     def print_diff(self, diff: str, filename: str) -> None:
@@ -146,7 +148,7 @@ class StepConsole(ABC):
         self._print(f"{filename}:\n{diff}")
 
     def print_file_created(self, filename: str, size: int = 0, extension: str = "") -> None:
-        """A file was made; `size` is in bytes."""
+        """A file was created; `size` is in bytes."""
         self._print(f"made {filename}{f' ({size} bytes)' if size else ''}")
 
     def print_file_modified(self, filename: str, size: int = 0) -> None:
@@ -166,10 +168,10 @@ class StepConsole(ABC):
         self._print(f"writing {filename} …", "dim")
 
     def update_file_preview(self, content_chunk: str) -> None:
-        """A part of the file that is being written. It is not shown."""
+        """A chunk of the file that is being written. Prints nothing."""
 
     def stop_file_preview(self) -> None:
-        """The file has been written."""
+        """The file has been written. Prints nothing."""
 
     # Models, downloads and documents.
 
@@ -188,7 +190,7 @@ class StepConsole(ABC):
     def print_download_progress(
         self, percent: int, bytes_downloaded: int, bytes_total: int, speed_mbps: float = 0.0
     ) -> None:
-        """A part has been downloaded. It is not shown."""
+        """A part has been downloaded. Prints nothing."""
 
     def print_download_complete(self, model_name: str | None = None) -> None:
         """A download has ended."""
@@ -211,7 +213,7 @@ class StepConsole(ABC):
         self._print(f"read {chars} characters of image {image_num} in {elapsed_seconds:.1f} s", "dim")
 
     def print_ready_for_input(self) -> None:
-        """The person may type."""
+        """The agent is ready for input."""
         self._print("ready", "dim")
 
     def print_processing_step(self, step_num: int, total_steps: int, step_name: str, status: str = "running") -> None:
@@ -234,7 +236,7 @@ class StepConsole(ABC):
         self._print(f"{filename}: {'done' if success else 'failed'} in {elapsed_seconds:.1f} s", "dim")
 
     def pause_progress(self) -> None:
-        """The progress of a step is hidden for a while."""
+        """Hide the progress of a step. Has no effect here."""
 
     def resume_progress(self) -> None:
-        """The progress of a step is shown again."""
+        """Show the progress of a step again. Has no effect here."""

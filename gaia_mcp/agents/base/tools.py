@@ -1,7 +1,7 @@
-"""The decorator `tool`: for methods of an agent that MCP clients may call, and functions that its model may call.
+"""The decorator `tool`, for methods of an agent that MCP clients may call, and for functions that its model may call.
 
-The functions are kept in one registry for the process, as in GAIA: every agent in it sees every tool. A method is only
-marked; `method_tools` reads the marks.
+As in GAIA, the functions are registered in one registry per process: every agent in it sees every tool. A method is
+only marked; `method_tools` reads the marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gaia_mcp.agents.base.marks import function_of, is_in_class, mark, marked
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# By name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
+# Entries by name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
 _TOOL_REGISTRY: dict[str, dict[str, Any]] = {}
 
 _TYPE_NAMES: dict[Any, str] = {
@@ -34,14 +34,14 @@ _TYPE_NAMES: dict[Any, str] = {
 }
 
 
-# As a definition has it, in `execution.taskSupport`.
+# The values of `execution.taskSupport` in a tool's definition.
 TaskSupport: typing.TypeAlias = typing.Literal["optional", "required"]
 
 
 class Mark(NamedTuple):
-    """What `@tool` says about a method: an empty `name` is the method's own, an empty `description` its docstring's.
-    `more` has those of the members `annotations`, `execution`, `icons` and `_meta` of MCP's `Tool` that were given;
-    `input_schema` is None where the type hints make it; `scopes` are those that a call needs.
+    """The mark of `@tool`. An empty `name` stands for the method's name, an empty `description` for its docstring.
+    `more` has the members `annotations`, `execution`, `icons` and `_meta` of MCP's `Tool`, where given; `input_schema`
+    is None if it is derived from the type hints; `scopes` are those that a call requires.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Mark(NamedTuple):
     scopes: Sequence[str] = ()
 
 
-# MCP's advice for the names of tools.
+# MCP's recommendation for tool names.
 _NAME = r"[A-Za-z0-9_.-]{1,128}"
 
 
@@ -98,24 +98,23 @@ def tool(
     atomic: bool = False,
     **options: Any,  # noqa: ARG001 (as in GAIA)
 ) -> Any:
-    """Make a tool of a method or a function, as `@tool` or `@tool(…)`; it is returned unchanged.
+    """Make a tool of a method or a function. Used as `@tool` or `@tool(…)`; returns it unchanged.
 
-    A method of an `MCPAgent` becomes a tool for MCP clients. Its schemas are those of its type hints. Its name and
-    description are by default the method's name and what its docstring says, without the sections about parameters,
-    each of which describes its parameter. `read_only`, `destructive`, `idempotent` and `open_world` are the hints of
-    the specification; `icons` are those of MCP, and `meta` becomes `_meta`. For a method that takes `**arguments`,
-    `input_schema` is the JSON Schema of their object.
-    With `task="optional"` a call goes on as a task where its client accepts one; with "required" any other client gets
-    an error. A tool that decides while it runs calls `current_call().continue_as_task()` instead.
-    With `scopes`, a caller whose access token lacks one of them is refused; where callers have no such tokens, as over
-    stdio, they restrict nothing. A tool whose scopes depend on its arguments compares them with `current_call().scopes`
-    and raises `InsufficientScopeError`.
+    A method of an `MCPAgent` becomes a tool for MCP clients. Its schemas are derived from its type hints. Its name and
+    description are by default the method's name and docstring; the docstring's sections about parameters become the
+    descriptions of the parameters instead. `read_only`, `destructive`, `idempotent` and `open_world` are the annotation
+    hints of the specification; `icons` are those of MCP, and `meta` becomes `_meta`. For a method that takes
+    `**arguments`, `input_schema` is the JSON Schema of the arguments object.
+    With `task="optional"` a call runs as a task if the client accepts tasks; with "required" any other client gets an
+    error. A tool that decides at run time calls `current_call().continue_as_task()` instead.
+    With `scopes`, a call is rejected if the caller's access token lacks one of them; where callers have no access
+    tokens, as over stdio, scopes have no effect. A tool whose scopes depend on its arguments compares them with
+    `current_call().scopes` and raises `InsufficientScopeError`.
 
     Any other function is registered for the models of agents, with its name, docstring and parameters, as in GAIA. The
-    options then have no effect, but for `atomic`; options that only GAIA knows are accepted everywhere.
+    options then have no effect, except `atomic`. Options that exist only in GAIA are accepted and ignored.
 
-    Raises `TypeError` for what is not a function, and `ValueError` for a name that MCP does not allow, for another
-    `task`, and for what cannot be a scope.
+    Raises `TypeError` for anything but a method or function, and `ValueError` for an invalid name, `task` or scope.
     """
 
     def register(function: Function) -> Function:
@@ -150,15 +149,15 @@ def tool(
 
 
 def get_tool_display_name(tool_name: str) -> str:
-    """The name of a registered tool for a person: that of a server's tool is its own with the server's name, any other
-    stays as it is. As in newer releases of GAIA.
+    """The display name of a registered tool: for a server's tool it includes the server's name, for any other it is the
+    name itself. As in newer releases of GAIA.
     """
     entry = _TOOL_REGISTRY.get(tool_name, {})
     return str(entry.get("display_name", tool_name))
 
 
 def marks_of(kind: type) -> dict[str, Mark]:
-    """The marks of the tools of a class and its bases by the names of the methods, those of the bases first."""
+    """The `@tool` marks in a class and its bases, by method name, those of the bases first."""
     return marked(kind, Mark)
 
 
@@ -202,7 +201,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
 
 
 def _type_name(annotation: Any) -> str | list[str]:
-    """The JSON type that an annotation stands for, several for a union; "unknown" if it has none."""
+    """The JSON type of an annotation, a list of types for a union, or "unknown"."""
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
         members = [_type_name(member) for member in typing.get_args(annotation)]

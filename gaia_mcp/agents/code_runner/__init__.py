@@ -1,1 +1,1 @@
-"""The built-in agent `code-runner`: Python code in a process of its own."""
+"""The built-in agent `code-runner`: runs Python code in a separate process."""

@@ -1,8 +1,8 @@
-"""The built-in agent `code-runner`: Python code in a process of its own.
+"""The built-in agent `code-runner`: runs Python code in a separate process.
 
 gaia mcp serve code-runner --kwarg timeout=5
 
-The name of its tool and its argument are those of AgentVault's code runner.
+Its tool and the tool's argument have the same names as in AgentVault's code runner.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gaia_mcp.toolcall import Call  # noqa: TC001 (the tool's parameters are rea
 
 DEFAULT_SECONDS = 10
 LONGEST_SECONDS = 600
-# Each run is a process with memory of its own.
+# Each run is a process that may use the memory limit in full.
 MAX_CALLS = 4
-# What a person or a model reads of a run that was ended.
+# How much of each stream the error of a terminated run contains.
 SHOWN_CHARS = 2000
 
 
 class CodeOutput(TypedDict):
-    """What the code has written, and its exit status: 1 after an exception, 128 + N after signal N."""
+    """The output of the code and its exit status: 1 after an exception, 128 + N after signal N."""
 
     stdout: str
     stderr: str
@@ -34,12 +34,12 @@ class CodeOutput(TypedDict):
 
 
 class CodeRunner(MCPAgent):
-    """Runs code for up to `timeout` seconds. Raises `TypeError` or `ValueError` for another `timeout`.
+    """Runs code for up to `timeout` seconds. Raises `TypeError` or `ValueError` for an invalid `timeout`.
 
-    Each run has a process with an empty folder and none of the variables of this one; its time, memory, processes,
-    files and output are limited, and all that it has started ends with it. Where Linux lets an ordinary user do that,
-    it has no network. It can read what the user of this server can read: this keeps mistakes in bounds, and is no
-    sandbox for code that means harm.
+    Each run is a process with an empty working folder and a minimal environment. Its time, memory, processes, files and
+    output are limited, and the processes that it started end with it. It has no network where Linux lets an
+    unprivileged user create namespaces. It can read all files that this server's user can read: this contains mistakes,
+    but is not a sandbox for malicious code.
     """
 
     max_calls = MAX_CALLS

@@ -1,4 +1,4 @@
-"""One run of code in a process of its own, with a folder of its own, ended with all that it has started."""
+"""Runs code once, in a separate process and folder, and ends it with the processes that it started."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from gaia_mcp.deadline import Deadline
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
-# How often a run is looked at.
+# The interval at which a run's limits are checked.
 LOOK_SECONDS = 0.05
-# What it wrote before it ended is in the pipes already.
+# Output written before the process ended is already in the pipes.
 SETTLE_SECONDS = 0.5
-# What the system's libraries need to load, and Python to find its own; nothing else of ours is passed on.
+# The variables that the system's libraries need to load and Python to find its own. No others are passed on.
 _PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Limits(NamedTuple):
-    """What one run may take. Memory and a file's size hold for each process, output for each stream."""
+    """The limits of one run. Memory and file size apply to each process, output to each stream."""
 
     seconds: float
     memory_bytes: int = 1 << 30
@@ -39,8 +39,8 @@ class Limits(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What came of a run: why it was ended, if it did not end by itself, and its exit status otherwise, which is
-    128 + N after signal N.
+    """The result of a run. A terminated run has no exit status and the reason as `problem`; the exit status after
+    signal N is 128 + N.
     """
 
     stdout: str
@@ -50,7 +50,7 @@ class Ran(NamedTuple):
 
 
 def run(code: str, limits: Limits, call: Call) -> Ran:
-    """Run Python code. Raises `SpawnError`, and `CallCancelledError` once the run has been ended."""
+    """Run Python code. Raises `SpawnError`, and, after it terminated the run, `CallCancelledError`."""
     stdout, stderr = Collected(limits.output_bytes), Collected(limits.output_bytes)
     flood = f"it wrote more than {limits.output_bytes >> 10} KiB"
     problem = ""
@@ -77,14 +77,14 @@ def run(code: str, limits: Limits, call: Call) -> Ran:
 
 
 def _order(code: str, limits: Limits) -> dict[str, Any]:
-    """What the process is told."""
-    # A second more than it has by the clock: then this process says why it was ended.
+    """The input of the process."""
+    # More CPU time than the run has wall time, so that this process ends it and can report the reason.
     seconds = int(limits.seconds) + 2
     return {"code": code, "seconds": seconds, "memory": limits.memory_bytes, "file": limits.folder_bytes}
 
 
 def is_cut_off() -> bool:
-    """Whether this system lets code be cut off from the network."""
+    """Whether this system lets code be isolated from the network."""
     child = _child(str(Path.cwd()), Collected(0), "probe")
     answer = Collected(100)
     try:
@@ -102,7 +102,7 @@ def _child(folder: str, stderr: Collected, *words: str) -> Child:
     return Child(
         "code",
         sys.executable,
-        # Isolated: no variable, no folder of the user, and not this one, has a say in what is imported.
+        # -I: environment variables, the user's folders and the working folder do not affect imports.
         ["-I", "-u", "-X", "utf8", confined.__file__, *words],
         environment={**own, "HOME": folder, "TMPDIR": folder, "TEMP": folder},
         cwd=folder,
@@ -111,7 +111,7 @@ def _child(folder: str, stderr: Collected, *words: str) -> Child:
 
 
 def _excess(child: Child, folder: Path, limits: Limits, deadline: Deadline) -> str:
-    """Why it is to be ended; empty if there is no reason."""
+    """The limit that the run exceeds, as the reason to end it; empty if it exceeds none."""
     if deadline.expired:
         return f"it took longer than {limits.seconds:g} s"
     assert child.pid is not None  # noqa: S101 (it has been started)
@@ -126,11 +126,11 @@ def _excess(child: Child, folder: Path, limits: Limits, deadline: Deadline) -> s
 
 
 def _processes_below(pid: int) -> int:
-    """How many processes it has started, and those that they have; none where the system does not show them."""
+    """The number of descendants of a process; 0 where the system has no /proc."""
     children: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # It has just ended.
-            # After the program's name, which is in brackets and may hold anything: state, parent.
+        with suppress(OSError):  # The process ended in the meantime.
+            # The state and the parent follow the program's name, which is in parentheses and may contain any bytes.
             parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[1]
             children[parent].append(folder.name.encode())
     found = 0
@@ -143,13 +143,13 @@ def _processes_below(pid: int) -> int:
 
 
 def _taken(folder: Path, limits: Limits) -> tuple[int, int]:
-    """The bytes and the files in a folder and those below it, counted until one of them is too much."""
+    """The total bytes and the number of files below a folder, counted until one exceeds its limit."""
     size = files = 0
     for place, folders, names in os.walk(folder):
         for name in (*folders, *names):
             with suppress(OSError):
                 status = os.lstat(Path(place, name))
-                # A file with holes takes less than its size.
+                # A sparse file occupies less than its size.
                 size += status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size
             files += 1
         if size > limits.folder_bytes or files > limits.folder_files:

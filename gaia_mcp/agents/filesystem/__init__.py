@@ -1,1 +1,1 @@
-"""The built-in agent `filesystem`: reading, writing and listing below one folder."""
+"""The built-in agent `filesystem`: reads, writes and lists files below one folder."""

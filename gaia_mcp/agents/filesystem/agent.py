@@ -1,9 +1,9 @@
-"""The built-in agent `filesystem`: reading, writing and listing below one folder.
+"""The built-in agent `filesystem`: reads, writes and lists files below one folder.
 
 gaia mcp serve filesystem --kwarg root=~/notes
 gaia mcp serve filesystem --kwarg root=~/notes --kwarg read_only=true
 
-The names of its tools, their arguments and the lines of its lists are those of AgentVault's filesystem server.
+Its tools, their arguments and the format of lists are those of AgentVault's filesystem server.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _MARKS = {"folder": "[DIR]", "file": "[FILE]", "link": "[LINK]", "other": "[OTHE
 
 
 class FilesystemAgent(MCPAgent):
-    """The files below `root`, to which every path is relative. No path leads out of it, and links are not followed.
+    """The files below `root`, to which all paths are relative. No path leads out of it, and links are not followed.
 
-    With `read_only` nothing is written. Raises `TypeError` for other arguments, `ConfigFileError` for no such folder.
+    With `read_only` there is no tool to write. Raises `TypeError` for invalid arguments, and `ConfigFileError` if
+    `root` is not a folder.
     """
 
     def __init__(self, root: str = "", read_only: bool = False) -> None:
@@ -89,5 +90,7 @@ def _failure(path: str, problem: object) -> dict[str, Any]:
 
 
 def _shown(name: str) -> str:
-    """A name on one line. What is not UTF-8 in it cannot be sent, and such a file cannot be asked for."""
+    """A name on one line. Bytes that are not UTF-8 are replaced, since they cannot be sent: such a file cannot be read
+    by this name.
+    """
     return encodable(clean(name)).replace("\n", "\\n").replace("\t", "\\t")

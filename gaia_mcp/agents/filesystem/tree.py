@@ -1,8 +1,8 @@
-"""The files below one folder, by paths that come from elsewhere: none of them leads out of it.
+"""The files below one folder, accessed by untrusted paths, none of which can lead out of it.
 
-Each folder on the way is opened in the one before it, and no link is followed. So a link that takes the place of a
-folder while a path is walked gains nothing. Where the system cannot open a file in an open folder (Windows), each step
-is looked at before the file is opened, which such a link could outrun.
+Each folder of a path is opened relative to the previous one, without following links. So it is safe if a link replaces
+a folder while the path is resolved. Where the system cannot open files relative to a folder (Windows), each component
+is checked before the file is opened, which leaves a race with such a link.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gaia_mcp.filebytes import irregular, open_file, read_rest
 if TYPE_CHECKING:
     from pathlib import Path
 
-# With JSON's escapes about as much as one message may have.
+# With JSON's escapes about the maximum size of a message.
 MAX_FILE_BYTES = 16 << 20
 MAX_ENTRIES = 10_000
 
@@ -29,7 +29,7 @@ _HAS_DESCRIPTORS = {os.open, os.stat, os.rename, os.unlink} <= os.supports_dir_f
 _OWN = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | _OWN | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
-# A file that is there: opening a pipe waits for its other end.
+# To open an existing file. Non-blocking, as opening a FIFO waits for its reader.
 _TO_WRITE = os.O_WRONLY | _OWN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN
 _WORDS = {
@@ -42,18 +42,18 @@ _WORDS = {
 
 
 class PathError(Exception):
-    """What is wrong with a path: completes "'PATH': …"."""
+    """The path is invalid or cannot be accessed. The message completes "'PATH': …"."""
 
 
 class Entry(NamedTuple):
-    """What a folder has: `kind` is "folder", "file", "link" or "other"."""
+    """An entry of a folder. `kind` is "folder", "file", "link" or "other"."""
 
     name: str
     kind: str
 
 
 class _Folder(NamedTuple):
-    """An open folder. Where the system opens none there is no `descriptor`, and names are joined to its path."""
+    """An open folder. Where the system cannot open folders, `descriptor` is None and names are joined to the path."""
 
     path: Path
     descriptor: int | None
@@ -62,12 +62,12 @@ class _Folder(NamedTuple):
         return name if self.descriptor is not None else str(self.path / name)
 
     def status(self, name: str) -> os.stat_result:
-        """What is there: of a link, not of what it leads to."""
+        """The status of an entry. Links are not followed."""
         return os.stat(self.named(name), dir_fd=self.descriptor, follow_symlinks=False)
 
 
 class Tree:
-    """The files below `root`, an absolute path without links. May be used by several threads."""
+    """The files below `root`, an absolute path without links. May be used from several threads."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -78,12 +78,13 @@ class Tree:
             return read_rest(file, MAX_FILE_BYTES)
 
     def write(self, path: str, data: bytes) -> None:
-        """Make this the content of a file, at once: what reads it meanwhile gets all of it, or what was there before.
-        Raises `PathError`; what was there before then stays.
+        """Replace the content of a file atomically: concurrent readers get either the old or the new content.
+
+        Raises `PathError`, and then leaves the old content.
         """
         with self._file(path) as (folder, name):
             mode = _mode_to_keep(folder, name)
-            # Only a name of this length is certain to fit beside the file's own.
+            # Not derived from the file's name, which may already have the maximum length.
             new = folder.named(f".{secrets.token_hex(8)}.tmp")
             descriptor = os.open(new, _NEW, 0o666, dir_fd=folder.descriptor)
             try:
@@ -99,9 +100,7 @@ class Tree:
                 raise
 
     def entries(self, path: str) -> tuple[list[Entry], bool]:
-        """What a folder has, by name, and whether that is all: more than `MAX_ENTRIES` are left out. Raises
-        `PathError`.
-        """
+        """Up to `MAX_ENTRIES` entries of a folder, sorted by name, and whether these are all. Raises `PathError`."""
         with self._folder(_parts(path)) as folder:
             place = folder.path if folder.descriptor is None else folder.descriptor
             with os.scandir(place) as found:
@@ -110,7 +109,7 @@ class Tree:
 
     @contextmanager
     def _file(self, path: str) -> Iterator[tuple[_Folder, str]]:
-        """The folder that a path leads to, and the name in it."""
+        """The open folder that contains the file, and the file's name."""
         *folders, name = _parts(path) or [""]
         if not name:
             raise PathError("it is the root folder, and no file")
@@ -139,7 +138,7 @@ class Tree:
 
 
 def _parts(path: str) -> list[str]:
-    """The names on the way. Raises `PathError` for a path that could lead elsewhere."""
+    """The components of a path. Raises `PathError` for a path that could lead out of the root folder."""
     if "\0" in path:
         raise PathError("no file can have a zero byte in its name")
     if os.path.isabs(path) or os.path.splitdrive(path)[0]:  # noqa: PTH117 (as the system reads the text)
@@ -153,7 +152,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _below(folder: _Folder, name: str) -> _Folder:
-    """The folder of this name in another one, which is closed."""
+    """Open the folder `name` in `folder`, and close `folder`."""
     try:
         status = folder.status(name)
         if _is_link(status):
@@ -162,7 +161,7 @@ def _below(folder: _Folder, name: str) -> _Folder:
             raise PathError(f"{name!r} is no folder")
         if folder.descriptor is None:
             return _Folder(folder.path / name, None)
-        # A link that has taken its place since cannot be opened like this.
+        # Fails if a link has replaced the folder in the meantime.
         descriptor = os.open(name, _FOLDER, dir_fd=folder.descriptor)
     except FileNotFoundError as problem:
         raise PathError(f"there is no folder {name!r}") from problem
@@ -171,17 +170,19 @@ def _below(folder: _Folder, name: str) -> _Folder:
 
 
 def _is_link(status: os.stat_result) -> bool:
-    # On Windows a folder may be mounted in another one, which leads out as a link does.
+    # On Windows a junction or mount point leads out of the root folder as a link does.
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
 
 
 def _mode_to_keep(folder: _Folder, name: str) -> int | None:
-    """The permissions of a regular file that may be written; None if there is no such file."""
+    """The permissions of an existing file, or None if it does not exist. Raises `OSError` if it is not a writable
+    regular file.
+    """
     try:
         mode = folder.status(name).st_mode
         if not stat.S_ISREG(mode):
             raise irregular(mode, name)
-        # Nothing is written to it; but what may not be written to may not be replaced either.
+        # The file is replaced, not written to, but a file without write permission must not be replaced either.
         os.close(os.open(folder.named(name), _TO_WRITE, dir_fd=folder.descriptor))
     except FileNotFoundError:
         return None
@@ -195,5 +196,5 @@ def _kind(entry: os.DirEntry[str]) -> str:
         if entry.is_dir(follow_symlinks=False):
             return "folder"
         return "file" if entry.is_file(follow_symlinks=False) else "other"
-    except OSError:  # It has just gone.
+    except OSError:  # Deleted in the meantime.
         return "other"

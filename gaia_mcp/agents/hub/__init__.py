@@ -1,1 +1,1 @@
-"""The agents hub: the programs of Claude, Codex and Gemini, and OpenAI-compatible endpoints, behind three tools."""
+"""The agents hub: three tools for the programs of Claude, Codex and Gemini, and for OpenAI-compatible endpoints."""

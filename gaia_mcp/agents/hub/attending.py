@@ -1,6 +1,4 @@
-"""What the thread of a request does while its agent works: notices the end of the time and a cancellation, and reports
-progress.
-"""
+"""Supervises a request while its agent works: detects an expired deadline and a cancellation, and reports progress."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How soon a cancellation is noticed.
+# The interval at which cancellation is checked.
 LOOK_SECONDS = 0.1
-# How often a client learns that a request goes on. Some give up on one after a minute of silence.
+# The interval of progress notifications. Some clients give up on a request after a minute without one.
 PROGRESS_SECONDS = 2.0
-# What has been given up ends at once, unless the system holds it, as a look-up of a name may.
+# Aborted work ends at once, unless it is blocked in the operating system, such as in a DNS lookup.
 GIVE_UP_SECONDS = 5.0
 
 
 class Attendant:
-    """Attends to one request, by `deadline`, for `call`. `doing` is what is reported, such as "claude is working", with
-    `latest`, what the agent itself has reported last.
+    """Supervises the request of `call` until `deadline`. Progress messages consist of `doing`, such as "claude is
+    working", and `latest`, the agent's own latest report.
     """
 
     def __init__(self, doing: str, deadline: Deadline, call: Call) -> None:
@@ -39,15 +37,15 @@ class Attendant:
         self.latest = ""
 
     def note(self, report: str) -> None:
-        """Keep what the agent has reported, as one line, unless it is empty. For any thread."""
+        """Store a report of the agent as one line, unless it is empty. May be called from any thread."""
         self.latest = one_line(report) or self.latest
 
     def pause(self) -> float:
-        """For how many seconds to wait before the next look."""
+        """The seconds to wait before the next `look`."""
         return min(LOOK_SECONDS, self._deadline.remaining())
 
     def look(self) -> None:
-        """Report progress if it is time to. Raises `CallCancelledError`, `DeadlineError`."""
+        """Report progress if it is due. Raises `CallCancelledError`, `DeadlineError`."""
         self._call.raise_if_cancelled()
         if self._deadline.expired:
             raise DeadlineError(self._doing, "before it answered", self._deadline.seconds)
@@ -60,10 +58,11 @@ class Attendant:
 
 
 def attended(work: Callable[[], T], attendant: Attendant, give_up: Callable[[], object]) -> T:
-    """What `work` returns or raises, in a thread of its own, while this one attends to the request. When that is over
-    before, `give_up` is called until `work` has ended: it may begin something anew meanwhile.
+    """Run `work` in a separate thread, supervised from this one. Returns or raises what `work` does.
 
-    Raises `DeadlineError`, `CallCancelledError`.
+    If the request is cancelled or its deadline expires, `give_up` is called repeatedly until `work` has ended, for at
+    most `GIVE_UP_SECONDS`: `work` may start something new in the meantime. Raises `DeadlineError`,
+    `CallCancelledError`.
     """
     done = threading.Event()
     results: list[T] = []
@@ -72,7 +71,7 @@ def attended(work: Callable[[], T], attendant: Attendant, give_up: Callable[[], 
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as problem:  # noqa: BLE001 (raised in the thread that waits)
+        except BaseException as problem:  # noqa: BLE001 (raised in the waiting thread)
             problems.append(problem)
         finally:
             done.set()

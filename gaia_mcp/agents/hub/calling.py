@@ -1,4 +1,4 @@
-"""Requests to an OpenAI-compatible endpoint: each is sent once, and can be given up at any moment."""
+"""Requests to an OpenAI-compatible endpoint: each is sent once, and can be aborted at any time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.hub.entries import Endpoint
     from gaia_mcp.deadline import Deadline
 
-# A server that is there accepts connections at once, also far away.
+# A running server accepts a connection sooner, even a distant one.
 CONNECT_SECONDS = 10.0
 
 
 class EndpointError(Exception):
-    """An endpoint that cannot be reached, that broke off, or that sent too much."""
+    """The endpoint could not be reached, broke the connection, or sent too much."""
 
 
 class Response(NamedTuple):
-    """A response of HTTP."""
+    """An HTTP response."""
 
     status: int
     data: bytes
 
 
 class Caller:
-    """Sends requests to one endpoint, until `give_up` is called in another thread."""
+    """Sends requests to one endpoint. Another thread may abort them with `give_up`."""
 
     def __init__(self, target: Endpoint) -> None:
         self._target = target
@@ -41,16 +41,16 @@ class Caller:
         self._has_given_up = False
 
     def give_up(self) -> None:
-        """End the request that is under way, and every later one."""
+        """Abort the current request and every later one."""
         with self._lock:
             self._has_given_up = True
             for each in self._sockets:
-                # Closing it would not wake the thread that reads.
+                # Closing the socket would not wake the thread that reads from it.
                 with contextlib.suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
 
     def request(self, url: str, body: Mapping[str, Any] | None, deadline: Deadline) -> Response:
-        """The response to one request, a POST if there is a body.
+        """The response to one request, a POST if there is a body, otherwise a GET.
 
         Raises `EndpointError`, `DeadlineError`.
         """
@@ -60,7 +60,7 @@ class Caller:
         size = 0
         seconds = max(deadline.remaining(), 0.001)
         try:
-            # A redirection is not followed: the key is for this endpoint alone.
+            # Redirects are not followed, since the key must only be sent to this endpoint.
             with (
                 httpx2.Client(
                     timeout=httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)), follow_redirects=False
@@ -87,7 +87,7 @@ class Caller:
             raise EndpointError(str(cause) or type(cause).__name__) from cause
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Keep the socket of the connection, which httpx2 tells when it has one."""
+        """Store the connection's socket, which httpx2 passes in its trace events."""
         if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             return
         with self._lock:

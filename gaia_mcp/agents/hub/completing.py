@@ -1,4 +1,4 @@
-"""Requests to endpoints: the model is asked, the registered tools that it calls are called, and it is asked again."""
+"""Requests to endpoints: a loop of completions and of calls of the registered tools, until the model answers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def complete(target: Endpoint, request: Request, tools: Tools, deadline: Deadline, attendant: Attendant) -> Answer:
-    """What the model behind an endpoint answers; it may call `tools`. Each completion is requested once.
+    """The answer of an endpoint's model, which may call `tools`. Each completion is requested only once.
 
     Raises `HubError`, `EndpointError`, `UnreadableOutputError`, `CompletionError`, `DeadlineError`,
     `CallCancelledError`.
     """
     caller, url = Caller(target), endpoint.completions_url(target.url)
-    # The call of each tool, which is cancelled with the request.
+    # The call in which all tools run; it is cancelled with the request.
     calling = Call()
     model = request.model
 
@@ -50,7 +50,7 @@ def complete(target: Endpoint, request: Request, tools: Tools, deadline: Deadlin
     registry = MCPRegistry()
     if tools.tools:
         agent = RegisteredTools(tools.agent, tools.tools, routes)
-        # Each call keeps to the time of its server; all of them end with the request.
+        # Each call has its server's timeout, and ends with the request; the handler needs no other limit.
         config = MCPHandlerConfig("tools", timeout=MAX_TIMEOUT_SECONDS, max_result_bytes=MAX_RESULT_BYTES)
         registry.register_builtin(AgentHandler(agent, config))
 

@@ -1,4 +1,4 @@
-"""The three tools of the hub, with the schemas of what they take and return: `spec/agents-tools.md`."""
+"""The three tools of the hub, with their input and output schemas, by `spec/agents-tools.md`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The agents of the hub: those that are looked for on PATH, and those that the configuration describes under `agents`.
+"""The agents of the hub: the known programs, which are looked up on PATH, and those that the configuration defines
+under `agents`.
 
-An entry holds what the file says. Variables in it are looked up when the agent is used.
+An entry contains the values as written in the file. Variables in them are expanded when the agent is used.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from gaia_mcp.names import did_you_mean, is_server_name
 if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
 
-# The key at the top of the configuration file.
+# The top-level key in the configuration file.
 SECTION = "agents"
 DEFAULT_TIMEOUT_SECONDS = 30
-# Coding agents work for long, but no client waits for longer than this.
+# Coding agents work for a long time, but clients do not wait longer than this.
 MAX_TIMEOUT_SECONDS = 3600
 # Each run of an agent is a process of several hundred megabytes.
 DEFAULT_CONCURRENT = 4
@@ -69,9 +70,9 @@ class AgentEntry(NamedTuple):
 
 
 def read_agents(store: ConfigStore) -> dict[str, AgentEntry]:
-    """The agents by name: those with a driver of their own, then those of the file; without the disabled ones.
+    """The enabled agents by name: first those that have a driver, then the others in the configuration.
 
-    Raises `ConfigFileError` naming the file, the agent and the member that is invalid.
+    Raises `ConfigFileError`, which names the file, the agent and the invalid member.
     """
     configured = store.section(SECTION)
     found: dict[str, AgentEntry] = {}
@@ -87,15 +88,15 @@ def read_agents(store: ConfigStore) -> dict[str, AgentEntry]:
 
 
 def of_agent(problem: str, name: str) -> str:
-    """The text of an error about a server, for an agent of that name."""
+    """The text of an error about server `name`, rewritten for the agent of that name."""
     rest = problem.removeprefix(f"server {name!r}")
     return problem if rest == problem else f"agent {name!r}{rest}"
 
 
 def read_agent(name: str, raw: Any) -> AgentEntry | None:
-    """The agent that `raw` describes, None for a disabled one.
+    """The agent that `raw` describes, or None if it is disabled.
 
-    Raises `EntryError` naming the member that is invalid.
+    Raises `EntryError`, which names the invalid member.
     """
     if not is_server_name(name):
         raise EntryError(name, "is not a name: use letters, digits, '_', '.', '@' and '-', at most 64")
@@ -154,7 +155,7 @@ def _command(name: str, raw: Mapping[str, Any], program: str) -> Command:
         given = {"args": [], **given, "command": program}
     target = read_entry(name, given).target
     assert isinstance(target, Command)  # noqa: S101 (it has a command)
-    # As where a person runs it: its key and its settings are variables of any name.
+    # It inherits all variables, as from a shell, since its key and settings may be in variables of any name.
     return target._replace(inherit=True)
 
 
@@ -173,7 +174,7 @@ def _model(name: str, raw: Mapping[str, Any]) -> str:
 
 
 def model_problem(model: Any) -> str:
-    """Why `model` cannot be the name of a model; empty if it can. One that begins with a dash would be an option."""
+    """Why `model` is not a valid model name; empty if it is. A name with a leading dash would be taken as an option."""
     is_name = isinstance(model, str) and model.isprintable() and 0 < len(model) <= 200
     if not is_name or model[0] == "-" or model.split() != [model]:
         return "must be the name of a model: without blanks, and not beginning with '-'"

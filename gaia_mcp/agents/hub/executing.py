@@ -1,4 +1,4 @@
-"""One request to an agent: checked, run once under a deadline, and answered without secrets."""
+"""Executes one request to an agent: validates it, runs it once with a deadline, and removes secrets from the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 
-# More of an agent's own words is not read as an error.
+# An agent's error text is cut to this length.
 MAX_ERROR_CHARS = 4000
 
 
@@ -41,7 +41,7 @@ def execute(
     limits: Limits,
     call: Call,
 ) -> dict[str, Any]:
-    """The result of `execute_agent_request`, for which the agent may use `tools`. Raises `CallCancelledError` alone."""
+    """The result of `execute_agent_request`; the agent may call `tools`. Raises `CallCancelledError`."""
     began = time.monotonic()
     metadata: dict[str, Any] = {"agent": agent.name, "kind": agent.kind}
     warnings: list[str] = []
@@ -74,14 +74,14 @@ def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: 
     }
     for key in ("content", "error"):
         shown[key] = masker.value(shown[key])
-    # Masked before it is cut, or the beginning of a secret would be left at its end.
+    # Masked before it is cut: a secret that is cut in the middle would not be recognized.
     shown["error"] = cut(shown["error"] or "", MAX_ERROR_CHARS) or None
     shown["metadata"] = {key: masker.value(value) for key, value in shown["metadata"].items()}
     return shown
 
 
 def read_request(agent: AgentEntry, arguments: Mapping[str, Any], warnings: list[str]) -> Request:
-    """The request that the arguments describe, which fit their schema. What is left out of it is among `warnings`.
+    """The request that the arguments describe, which are valid by the schema. What it ignores is added to `warnings`.
 
     Raises `HubError`.
     """
@@ -138,7 +138,7 @@ def _answer(
 
 @contextmanager
 def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
-    """Turn what goes wrong with an agent into the reason for a result."""
+    """Convert an agent's failures to `HubError`, whose text becomes the result's error."""
     try:
         yield
     except SpawnError as problem:

@@ -1,4 +1,4 @@
-"""The built-in agent `agents`: three tools over the agents that are installed here or configured."""
+"""The built-in agent `agents`: three tools for the installed and configured agents."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import home_expanded
 from gaia_mcp.toolcall import CallCancelledError, current_call
 
-# Each is a process of several hundred megabytes.
+# Each run of an agent is a process of several hundred megabytes.
 DEFAULT_CONCURRENT = 16
-# So many more calls may run: they are answered with an error at once, rather than wait for those that run.
+# The number of further calls that may run, so that they are rejected at once instead of waiting for running ones.
 SPARE_CALLS = 32
 
 
 class AgentsHub(MCPAgent):
     """Claude, Codex, Gemini and OpenAI-compatible endpoints.
 
-    `config` is the file with the agents and servers, by default the user's own; `max_concurrent` is how many agents run
-    at once. Raises `ConfigFileError` for an invalid file.
+    `config` is the file with the agents and servers, by default the user's own; `max_concurrent` limits how many agents
+    run at once. Raises `ConfigFileError` for an invalid file, and `ValueError` for an invalid `max_concurrent`.
     """
 
     def __init__(self, config: str = "", max_concurrent: int = DEFAULT_CONCURRENT) -> None:
         super().__init__()
-        # A bool is an int to Python.
+        # Not `isinstance`: a bool is an int.
         if type(max_concurrent) is not int or not 1 <= max_concurrent <= 1000:
             raise ValueError(f"max_concurrent must be a number from 1 to 1000, not {max_concurrent!r}")
         self._config = home_expanded(Path(config)).absolute() if config else None
@@ -66,7 +66,7 @@ class AgentsHub(MCPAgent):
             return _failed(tool_name, str(problem))
         except CallCancelledError:
             raise
-        except Exception as problem:  # noqa: BLE001 (one request of a server, whose traceback may hold secrets)
+        except Exception as problem:  # noqa: BLE001 (one request of a server, whose traceback may contain secrets)
             import logging
             import traceback
 
@@ -78,7 +78,7 @@ class AgentsHub(MCPAgent):
             return _failed(tool_name, f"{tool_name} failed: {type(problem).__name__}: {problem}")
 
     def get_mcp_refusal(self, tool_name: str, problem: str) -> dict[str, Any]:
-        """The result of a tool whose arguments do not fit its schema."""
+        """The result of a tool for arguments that do not match its schema."""
         return _failed(tool_name, problem)
 
     def get_mcp_server_info(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class AgentsHub(MCPAgent):
 
 
 def _failed(tool: str, problem: str) -> dict[str, Any]:
-    """The result of a tool that fails before anything is run, without secrets."""
+    """The result of a tool that fails before an agent runs, without secrets."""
     masker = own_masker(os.environ)
     if tool == EXECUTE:
         return result(Answer("", problem), 0.0, {}, masker)
@@ -143,13 +143,13 @@ def _failed(tool: str, problem: str) -> dict[str, Any]:
 
 
 def _read_spec(name: str, spec: dict[str, Any], routes: Routes, warnings: list[str]) -> RegisteredTool:
-    """As `read_spec`, while the call may be cancelled: a server may have to be started."""
+    """As `read_spec`, but can be cancelled, since a server may have to be started."""
     attendant = Attendant("looking for the tool", Deadline(MAX_ENTRY_TIMEOUT_SECONDS), current_call())
     return attended(lambda: read_spec(name, spec, routes, warnings), attendant, routes.close)
 
 
 def _check_known(name: str, agents: Collection[str]) -> None:
-    """Raise `HubError` for a name that no agent has, with those that there are."""
+    """Raise `HubError`, which lists the available agents, for an unknown name."""
     if name not in agents:
         text = f"there is no agent {name!r}; available: {', '.join(agents) or 'none'}"
         close = did_you_mean(name, agents)

@@ -1,4 +1,4 @@
-"""How much the hub runs: so many agents at once, so many requests of one agent in a minute. Nothing ever waits here."""
+"""The limits of the hub: concurrent agents, and requests per agent and minute. Excess requests fail without waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ MINUTE_SECONDS = 60.0
 
 
 class Limits:
-    """The requests that are running, `most` at once, and when those of the last minute began. For several threads."""
+    """Counts the running requests, at most `most`, and the requests of the last minute. May be used from several
+    threads.
+    """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
@@ -29,7 +31,7 @@ class Limits:
 
     @contextmanager
     def running(self, agent: AgentEntry) -> Iterator[None]:
-        """Count one request of `agent` as running. Raises `HubError` at once if it is one too many."""
+        """Count one request of `agent` as running. Raises `HubError` at once if it exceeds a limit."""
         self._begin(agent)
         try:
             yield
@@ -49,7 +51,7 @@ class Limits:
             while begun and begun[0] <= now - MINUTE_SECONDS:
                 begun.popleft()
             if len(begun) >= agent.per_minute:
-                # The configuration may have been changed to a smaller number since.
+                # There may be more than `per_minute`, if the configuration was changed to a smaller number.
                 seconds = max(1, round(begun[-agent.per_minute] + MINUTE_SECONDS - now))
                 limit = f"agent {agent.name!r} has had {agent.per_minute} requests in a minute"
                 raise HubError(f"{limit}, which is its per_minute; try again in {seconds} s")

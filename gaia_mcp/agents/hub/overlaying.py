@@ -1,5 +1,5 @@
-"""A folder that stands in for one of the user's while an agent runs: links to all that is in it, but for one file, in
-which some members are others. The user's own folder is not touched.
+"""A temporary replacement for one of the user's folders while an agent runs: it links to all entries of the original,
+except one JSON file, in which it replaces some members. The user's folder is not changed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
     from gaia_mcp.agents.hub.drivers.base import Overlay
 
-# Settings that people write.
+# More than a settings file written by hand.
 MAX_SETTINGS_BYTES = 4 << 20
 
 
 def lay_over(home: Path, overlay: Overlay, environ: Mapping[str, str]) -> None:
-    """Make the folder of `overlay` in the new home `home`, over the one of the home in `environ`."""
-    # Path raises for a user without a home.
+    """Create the folder of `overlay` in the new home `home`, as a replacement for that of the home in `environ`."""
+    # Not `Path.home`, which raises for a user without a home folder.
     original = Path(environ.get(overlay.variable) or os.path.expanduser("~"), overlay.folder)  # noqa: PTH111
     folder = home / overlay.folder
     folder.mkdir(mode=0o700, parents=True)
-    with contextlib.suppress(OSError):  # The user has none.
+    with contextlib.suppress(OSError):  # The user has no such folder.
         for path in original.iterdir():
             if path.name != overlay.file:
                 (folder / path.name).symlink_to(path.absolute())
@@ -37,7 +37,7 @@ def lay_over(home: Path, overlay: Overlay, environ: Mapping[str, str]) -> None:
 
 
 def _members_of(path: Path) -> dict[str, Any]:
-    """The members of a JSON object with comments, without any if it cannot be read."""
+    """The members of a JSON object in a file that may have comments; empty if it cannot be read."""
     from gaia_mcp.hosts.documents import parsed
 
     try:

@@ -1,7 +1,7 @@
-"""Why the hub cannot do what it is asked to."""
+"""The error of a request to the hub."""
 
 from __future__ import annotations
 
 
 class HubError(Exception):
-    """A request that fails. The text is the `error` of its result, and names what is wrong."""
+    """The request failed. The text becomes the `error` of its result."""

@@ -1,4 +1,4 @@
-"""Tools that are registered with agents: checked, and kept for as long as the hub runs."""
+"""Tools registered with agents: validated, and stored until the hub ends."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gaia_mcp.toolspec.validation import SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.routing import Routes
 
-# What the functions of every model may be called.
+# A function name that the APIs of all models allow.
 _NAME = r"[A-Za-z0-9_-]{1,64}"
 _MEMBERS = ("description", "schema", "function")
-# More would leave a model no room for the prompt.
+# More tools would leave no room for the prompt in a model's context.
 MAX_TOOLS = 128
 
 
 class RegisteredTool(NamedTuple):
-    """A tool as agents see it, and the tool that it stands for."""
+    """A tool as agents see it, and the route to the tool that it calls."""
 
     name: str
     description: str
@@ -33,7 +33,7 @@ class RegisteredTool(NamedTuple):
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> RegisteredTool:
-        """The tool that `as_json` has described."""
+        """The tool from the JSON object of `as_json`."""
         return cls(value["name"], value["description"], value["schema"], Route(value["server"], value["tool"]))
 
     def as_json(self) -> dict[str, Any]:
@@ -42,13 +42,13 @@ class RegisteredTool(NamedTuple):
         return {**described, "server": self.route.server, "tool": self.route.tool}
 
     def definition(self) -> dict[str, Any]:
-        """The tool as MCP has it."""
+        """The tool's definition by MCP."""
         return {"name": self.name, "description": self.description, "inputSchema": self.schema}
 
 
 def read_spec(name: str, spec: Mapping[str, Any], routes: Routes, warnings: list[str]) -> RegisteredTool:
-    """The tool that a `tool_spec` describes. What is left out of it is among `warnings`. Raises `HubError`, also
-    for a function that leads to no tool.
+    """The tool that a `tool_spec` describes. Ignored members are added to `warnings`. Raises `HubError`, also if its
+    function names no existing tool.
     """
     if re.fullmatch(_NAME, name) is None:
         raise HubError(f"tool_name {name!r} must be made of up to 64 letters, digits, '_' and '-'")
@@ -82,9 +82,9 @@ class Registry:
         self._tools: dict[str, dict[str, RegisteredTool]] = {}
 
     def add(self, tool: RegisteredTool, agents: Collection[str]) -> list[str]:
-        """Register a tool with these agents, all or none. Returns those that had one of its name.
+        """Register a tool with all of these agents. Returns those that already had a tool of this name.
 
-        Raises `HubError` for an agent that has too many.
+        Raises `HubError`, without registering anything, if an agent has too many tools.
         """
         with self._lock:
             known = {agent: self._tools.get(agent, {}) for agent in agents}
@@ -96,6 +96,6 @@ class Registry:
         return before
 
     def of(self, agent: str) -> list[RegisteredTool]:
-        """The tools of an agent, in the order in which they were registered first."""
+        """The tools of an agent, in the order of their first registration."""
         with self._lock:
             return list(self._tools.get(agent, {}).values())

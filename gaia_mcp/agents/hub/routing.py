@@ -1,6 +1,4 @@
-"""The tools of the configured servers, which registered tools are routed to: found by name, and called through a
-manager.
-"""
+"""Routes registered tools to the tools of configured servers: finds these by name, and calls them through a manager."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
-# No model reads more. Of a handler with a limit of its own only that much arrives here.
+# More than a model reads. The results of a handler with a limit of its own are cut to that before.
 MAX_RESULT_BYTES = 1 << 20
 
 
@@ -38,7 +36,7 @@ class Route(NamedTuple):
 
 
 class _Warnings:
-    """The console of a manager: keeps why servers cannot be used."""
+    """The console of a manager: stores the warnings about unavailable servers."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -48,8 +46,8 @@ class _Warnings:
 
 
 class _Server(ClientHandler):
-    """A server that is not connected once `is_closed` is set: a manager that was shut down begins anew, also for a
-    thread that is still at it.
+    """A server that refuses to connect once `is_closed` is set. A manager connects again after its shutdown if another
+    thread is still calling it.
     """
 
     def __init__(self, client: MCPClient, config: MCPHandlerConfig, is_closed: threading.Event) -> None:
@@ -63,8 +61,8 @@ class _Server(ClientHandler):
 
 
 class Routes:
-    """The tools of the servers of `store`. Connects to a server when that is needed, and stays connected until `close`.
-    May be used from several threads.
+    """The tools of the servers of `store`. Connects to a server when needed, and stays connected until `close`. May be
+    used from several threads.
     """
 
     def __init__(self, store: ConfigStore) -> None:
@@ -76,10 +74,10 @@ class Routes:
         self._manager = MCPManager(self._registry, self._warnings, qualified_names=True)
 
     def find(self, function: str) -> Route:
-        """The tool that is called `function`: SERVER.TOOL, or mcp_SERVER_TOOL as in GAIA. A server is connected only if
-        its tools are not known.
+        """The tool named `function`: SERVER.TOOL, or mcp_SERVER_TOOL as in GAIA. Connects to the server only if the
+        tool is not in its cached list.
 
-        Raises `HubError` for one that is not there.
+        Raises `HubError` if there is no such tool.
         """
         problem = f"{function!r} is not SERVER.TOOL of a configured server"
         try:
@@ -100,15 +98,15 @@ class Routes:
         raise HubError(problem)
 
     def agents_of(self, route: Route, agents: Collection[str]) -> list[str]:
-        """Those of `agents` that may use the server. Raises `HubError` for a server that is no longer there."""
+        """The agents among `agents` that may use the server. Raises `HubError` if it is no longer configured."""
         entry = self._entry(route.server)
         return [agent for agent in agents if entry.is_offered(None, agent)]
 
     def call(self, route: Route, arguments: dict[str, Any], agent: str) -> dict[str, Any]:
-        """The result of a tool, called for `agent`, as MCP has it; whatever goes wrong is a result too. It is called
-        once, and cancelled with the current call.
+        """Call a tool for `agent`. Returns an MCP result, also for a failure. The tool is called once, and cancelled
+        with the current call.
 
-        Raises `CallCancelledError`, and `HubError` for a server that is no longer there, or not for this agent.
+        Raises `CallCancelledError`, and `HubError` if the server is no longer configured, or not for this agent.
         """
         entry = self._entry(route.server)
         if entry.disabled or not entry.is_offered(None, agent):
@@ -120,7 +118,7 @@ class Routes:
         return wire_result(result)
 
     def close(self) -> None:
-        """Disconnect from all servers, for good. May be called again, while another thread is at it."""
+        """Disconnect from all servers permanently. May be called repeatedly, also while another thread uses them."""
         self._is_closed.set()
         self._manager.shutdown_all()
 
@@ -131,7 +129,7 @@ class Routes:
             raise HubError(str(error)) from error
 
     def _use(self, entry: ServerEntry) -> None:
-        """Let the manager use a server. Raises `HubError` for an entry that cannot be resolved."""
+        """Register a server with the manager. Raises `HubError` for an entry that cannot be resolved."""
         with self._lock:
             known = self._registry.get(entry.name)
             if known is not None and known.name == entry.name:
@@ -159,7 +157,7 @@ class Routes:
 
 
 def _readings(function: str, servers: list[str]) -> Iterator[Route]:
-    """What the name of a function may mean, the likeliest first."""
+    """The possible interpretations of a function name, the most likely first."""
     if (parts := split_tool_name(function, servers)) is not None:
         yield Route(*parts)
     for server in sorted(servers, key=len, reverse=True):

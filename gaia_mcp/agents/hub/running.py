@@ -1,4 +1,4 @@
-"""One run of a program to its end: its input written, its output collected, and whatever it started ended with it."""
+"""Runs a program once: writes its input, collects its output, and ends it with the processes that it started."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.redaction.masker import Masker
 
-# More than any answer, and no harm to the memory of sixteen runs.
+# More than any answer, and small enough for the memory of sixteen runs.
 MAX_OUTPUT_BYTES = 8 << 20
-# Of a longer one only the end is looked at: what an agent does is reported in short ones.
+# Only the end of a longer line is read, since agents report progress in short lines.
 MAX_LINE_BYTES = 1 << 20
-# What it wrote before it ended is in the pipes already.
+# Output written before the program ended is already in the pipes.
 SETTLE_SECONDS = 0.5
 
 
 class Ran(NamedTuple):
-    """How a run ended. `exit_status` is negative for the number of a signal."""
+    """The result of a run. `exit_status` is the negative signal number if a signal ended it."""
 
     stdout: bytes
     last_words: str
@@ -52,12 +52,12 @@ def run_program(
     attendant: Attendant,
     masker: Masker,
 ) -> Ran:
-    """Run the program of `command`, which is resolved, once. The process is ended, with all that it started, however
-    this returns. `folder` is private to the run. `on_line` is called with each line of its stdout as it comes, in
-    another thread, and with the last lines of its stderr if its time runs out.
+    """Run the program of `command`, which is resolved, once. The program and the processes that it started have ended
+    on return and on every exception. `folder` is private to the run. `on_line` is called with each line of stdout as it
+    arrives, in another thread, and with the last lines of stderr if the deadline expires.
 
     Raises `SpawnError`, `DeadlineError`, `EntryError` for an invalid command line, `CallCancelledError`, and `HubError`
-    for one that writes too much.
+    if the program writes too much.
     """
     program, words = command_words(agent, command.command, command.args)
     own = {**command.env, **invocation.environment, **_variables(invocation, folder, {**os.environ, **command.env})}
@@ -78,7 +78,7 @@ def run_program(
         status = _wait(agent, child, output, attendant)
         drain.settle(SETTLE_SECONDS)
     except DeadlineError:
-        # Some report an attempt that failed here alone.
+        # Some agents report a failed attempt only on stderr.
         for line in child.stderr_tail(masker).encode().splitlines():
             on_line(line)
         raise
@@ -90,7 +90,7 @@ def run_program(
 
 
 def _variables(invocation: Invocation, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Make the folders that an invocation needs; the variables that name them."""
+    """Create the folders that an invocation needs. Returns the variables that contain their paths."""
     found = {}
     if invocation.temporary:
         temporary = folder / "tmp"
@@ -103,7 +103,7 @@ def _variables(invocation: Invocation, folder: Path, environ: Mapping[str, str])
 
 
 class _Lines:
-    """The lines of what comes in pieces."""
+    """Splits chunks of output into lines."""
 
     def __init__(self, on_line: Callable[[bytes], None]) -> None:
         self._on_line = on_line

@@ -1,4 +1,4 @@
-"""What no answer and no log of the hub may repeat: keys, tokens, secrets and passwords of its environment."""
+"""Masks the secrets of the environment, such as keys, tokens and passwords, in the hub's answers and logs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gaia_mcp.redaction.masker import Masker
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.entries import Endpoint
 
-# The value of a variable with one of these in its name is a secret, whatever it looks like.
+# The value of a variable whose name contains one of these is always a secret.
 WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
 def own_masker(environ: Mapping[str, str]) -> Masker:
-    """Masks what the hub itself is given."""
+    """A masker for the secrets in the hub's own environment."""
     return Masker(dict.fromkeys(secrets_in(environ)))
 
 
 def masker_for(target: Command | Endpoint, environ: Mapping[str, str]) -> Masker:
-    """Masks what an agent is given; `target` is resolved."""
+    """A masker for the secrets that an agent gets; `target` is resolved."""
     found = secrets_in(environ)
     if isinstance(target, Command):
         found += secrets_in(target.env)
@@ -34,7 +34,7 @@ def masker_for(target: Command | Endpoint, environ: Mapping[str, str]) -> Masker
 
 
 def secrets_in(variables: Mapping[str, str]) -> list[str]:
-    """The values of those variables whose names tell that they are secrets. A path that exists is a place."""
+    """The values of the variables whose names indicate a secret, except paths that exist."""
     return [
         value
         for name, value in variables.items()

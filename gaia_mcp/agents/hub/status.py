@@ -1,4 +1,4 @@
-"""Whether an agent can be used: looked at without running it."""
+"""Determines whether an agent can be used, without running it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from gaia_mcp.config.command import Command
 
 OPERATIVE, KEY_MISSING, UNAVAILABLE, UNREACHABLE = "operative", "key_missing", "unavailable", "unreachable"
-# A model server that is up lists its models at once.
+# A running model server lists its models sooner.
 REACH_SECONDS = 3.0
 AT_ONCE = 16
 
 
 def statuses(agents: Collection[AgentEntry], environ: Mapping[str, str]) -> list[str]:
-    """The status of each agent, in their order."""
+    """The status of each agent, in the same order."""
     if not agents:
         return []
     with ThreadPoolExecutor(min(len(agents), AT_ONCE)) as pool:
@@ -36,7 +36,7 @@ def statuses(agents: Collection[AgentEntry], environ: Mapping[str, str]) -> list
 
 
 def status_of(agent: AgentEntry, environ: Mapping[str, str]) -> str:
-    """Whether the program is there and has a key, or whether the endpoint responds to a list of its models."""
+    """Whether the program is installed and has a key, or whether the endpoint responds to a request for its models."""
     try:
         target = agent.target.resolved(agent.name, environ)
     except VariableUnsetError:
@@ -56,7 +56,7 @@ def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> s
 
     def read(path: str) -> bytes | None:
         try:
-            # Path raises for a user that there is not.
+            # Not `Path.expanduser`, which raises for an unknown user.
             return read_file(os.path.expanduser(path), MAX_SETTINGS_BYTES)  # noqa: PTH111
         except OSError:
             return None
@@ -71,5 +71,5 @@ def _reached(target: Endpoint) -> str:
         return UNREACHABLE
     if response.status in (401, 403):
         return KEY_MISSING
-    # Some servers do not list their models.
+    # Some servers respond with an error, as they do not support this list.
     return UNREACHABLE if response.status >= 500 else OPERATIVE

@@ -1,7 +1,7 @@
-"""The registered tools of an agent, shown as a server: exactly these tools, each routed to the one that it stands for.
+"""Serves the registered tools of an agent as an MCP server that routes each to a configured server's tool.
 
-Agents that are programs start it (`ToolsOfFile`): the hub writes what to serve into a file for each run, since
-descriptions and schemas may be longer than arguments of a program can be.
+Agents that are programs start this server (`ToolsOfFile`). For each run the hub writes the tools to a file, since
+descriptions and schemas may exceed the maximum length of a program's arguments.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from gaia_mcp.filebytes import read_file
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.drivers.base import ToolServer
 
-# Of a file that the hub has written: 128 tools with long schemas.
+# The maximum size of a file that the hub writes: 128 tools with long schemas.
 MAX_BYTES = 64 << 20
 
 
 class Tools(NamedTuple):
-    """The registered tools of `agent`, and the file that configures their servers, None for the usual one."""
+    """The registered tools of `agent`, and the file that configures their servers, None for the default files."""
 
     agent: str
     tools: Sequence[RegisteredTool] = ()
     config: Path | None = None
 
     def server(self, folder: Path) -> ToolServer | None:
-        """How an agent starts the server of the tools, for which a file is written to `folder`; None without tools."""
+        """How an agent starts the server of the tools, after writing its file to `folder`; None without tools."""
         if not self.tools:
             return None
         file = folder / "tools.json"
@@ -51,7 +51,7 @@ class Tools(NamedTuple):
 
 
 class RegisteredTools(MCPAgent):
-    """Shows `tools`, which are called for `agent` through `routes`."""
+    """Serves `tools`, and calls them for `agent` through `routes`."""
 
     def __init__(self, agent: str, tools: Sequence[RegisteredTool], routes: Routes) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class RegisteredTools(MCPAgent):
 
 
 class ToolsOfFile(RegisteredTools):
-    """The registered tools in `file`, which `Tools.server` has written. Their servers are configured as for the hub:
-    in its file, or in the user's own and that of the project of its working folder.
+    """The registered tools in `file`, which `Tools.server` wrote. Their servers are configured as for the hub: in the
+    hub's file, or by default in the user's file and the project's file for the hub's working folder.
     """
 
     def __init__(self, file: str) -> None:
@@ -93,4 +93,4 @@ def _working_folder() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 (a string is written)
     except OSError:
-        return ""  # It has been removed, and every project with it.
+        return ""  # The working folder was removed, and with it any project.

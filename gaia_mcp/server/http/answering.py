@@ -1,4 +1,4 @@
-"""Answering a POST with the messages of its exchange: as JSON where there is one alone, as a stream of events else."""
+"""Responds to a POST with the messages of its exchange: as JSON for a single message, otherwise as an SSE stream."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.refusals import Headers
 
-# Most calls have ended by then; only for others it is watched whether their client goes away.
+# Most calls end within this time. Only for longer ones is the connection watched for a disconnect.
 QUICK_SECONDS = 0.05
-# What is there is written at once, up to so much.
+# Queued messages are written at once, up to about this size.
 WRITTEN_BYTES = 64 * 1024
 
 
-# A status, and headers beside those of every response.
+# A status, and headers in addition to those of every response.
 Head: TypeAlias = "tuple[int, Headers]"
 OK: Head = (200, ())
 
 
 def scope_head(caller: Caller, sent: Sent) -> Head | None:
-    """That of an error which demands scopes; None of any other message."""
+    """Status and headers of an error that requires scopes; None for any other message."""
     return (403, caller.scope_challenge(sent.scopes)) if sent.scopes and caller.scopes is not None else None
 
 
 class Answering:
-    """How the answers of one era differ.
+    """Sends responses, with the parts that differ between eras as parameters.
 
-    `head_of` is the status of a message that is the only one, with further headers. A stream is begun too if nothing
-    was sent within the seconds that `patience` returns; `streaming` is entered meanwhile, and makes what it begins
-    with. `gone` is called when the client has gone away before the end.
+    `head_of` returns status and headers for a single message. A stream also begins if nothing was sent within the
+    seconds that `patience` returns. `streaming` is entered for the duration of a stream, and returns the stream's first
+    bytes. `gone` is called if the client disconnects before the end.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Answering:
         self._keep_alive_seconds = keep_alive_seconds
 
     async def answer(self, exchange: Exchange, request: Received, send: Send) -> None:
-        """Send everything that the exchange has, until it ends or the client goes away."""
+        """Send the messages of the exchange, until it ends or the client disconnects."""
         sent = await exchange.next(QUICK_SECONDS)
         if sent is not None and exchange.has_ended:
             await self._send_only(sent, send)
@@ -89,7 +89,7 @@ class Answering:
             while not exchange.is_closed and not is_over:
                 while sent is not None:
                     events += as_event(sent)
-                    # A call may report faster than this collects.
+                    # Limited, as a call may send messages faster than this loop collects them.
                     sent = await exchange.next(0.0) if exchange.has_more and len(events) < WRITTEN_BYTES else None
                 is_over = exchange.has_ended or (exchange.is_released and not exchange.has_more)
                 if events or not is_over:
@@ -98,7 +98,7 @@ class Answering:
                 if not is_over:
                     sent = await exchange.next(self._keep_alive_seconds)
             if exchange.is_released:
-                # What it is sent from here on is in the log alone.
+                # Later messages are only in the event log, for the client to resume.
                 exchange.close()
         await stream.end()
 
@@ -109,5 +109,5 @@ class Answering:
 
 
 def as_event(sent: Sent) -> bytes:
-    """A message as an event. Named, for some clients read no others."""
+    """A message as an SSE event. It has a name, because some clients ignore events without one."""
     return write_event(sent.data, name="message", id=sent.event_id)

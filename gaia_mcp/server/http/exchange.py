@@ -1,6 +1,6 @@
-"""What is sent in response to one POST: from the threads of its calls to the coroutine that answers it.
+"""The queue of messages in response to one POST, from the threads of its calls to the coroutine that sends them.
 
-Knows no era. A message is bytes already, with the id of its event where its stream can be resumed.
+Knows no era. A message is already encoded, and has an event id if its stream can be resumed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from gaia_mcp.server.provider import required_scopes
 if TYPE_CHECKING:
     from gaia_mcp.protocol.jsonrpc import RequestId
 
-# A call that is so many messages or bytes ahead of its client waits. Enough to write many at once, and little to hold.
+# A call waits when this many messages or bytes are queued for its client. Enough to write many messages at once, and
+# little memory.
 MAX_AHEAD = 64
 MAX_AHEAD_BYTES = 2**20
 
 
 class Sent(NamedTuple):
-    """One message: its JSON, the id of its event, and of an error response its code, and the scopes that it demands."""
+    """One message: its JSON, its event id, and, for an error response, its code and the scopes that it requires."""
 
     data: bytes
     event_id: str = ""
@@ -32,7 +33,7 @@ class Sent(NamedTuple):
 
 
 def sent_of(message: Any, data: bytes, event_id: str = "") -> Sent:
-    """A message, which is `data` as JSON."""
+    """The `Sent` for a message, whose JSON is `data`."""
     error = message.get("error") if isinstance(message, dict) else None
     if error is None:
         return Sent(data, event_id)
@@ -40,7 +41,7 @@ def sent_of(message: Any, data: bytes, event_id: str = "") -> Sent:
 
 
 class Wakeups:
-    """Wakes the exchanges of an event loop from other threads, as many as there are by one turn of the loop."""
+    """Wakes the exchanges of an event loop from other threads, with one callback of the loop for all pending ones."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -48,17 +49,17 @@ class Wakeups:
         self._is_scheduled = False
 
     def wake(self, exchange: Exchange) -> None:
-        """Wake an exchange soon."""
+        """Schedule an exchange to be woken in its event loop."""
         self._exchanges.append(exchange)
         if not self._is_scheduled:
             self._is_scheduled = True
             try:
                 self._loop.call_soon_threadsafe(self._run)
             except RuntimeError:
-                return  # The event loop has ended, and with it every connection.
+                return  # The event loop is closed, and with it every connection.
 
     def _run(self) -> None:
-        # Before they are looked at: what is added from here on schedules another turn.
+        # Reset first, so that an exchange added from here on schedules another callback.
         self._is_scheduled = False
         for _ in range(len(self._exchanges)):
             self._exchanges.popleft().woken()
@@ -68,12 +69,13 @@ _wakeups: WeakKeyDictionary[asyncio.AbstractEventLoop, Wakeups] = WeakKeyDiction
 
 
 class Exchange:
-    """The messages about the requests of one POST, in order. It ends with the response to the last of `ids`.
+    """The messages for the requests of one POST, in order. It ends with the last response to one of `ids`.
 
-    With `merges`, a message that is equal to one which its client has not taken yet is left out: these are the
-    notifications of a subscription, whose changes do not wait for clients.
+    With `merges`, a message is left out if an equal one is still queued. This is for the notifications of a
+    subscription, since changes do not wait for slow clients.
 
-    To be made in the event loop, which alone may call `next` and `close`; everything else is for any thread.
+    Must be created in the event loop. Only the event loop may call `next` and `close`; all other methods may be called
+    from any thread.
     """
 
     def __init__(self, ids: Iterable[RequestId], *, merges: bool = False) -> None:
@@ -83,58 +85,58 @@ class Exchange:
             wakeups = _wakeups[self._loop] = Wakeups(self._loop)
         self._wakeups = wakeups
         self.open = set(ids)
-        # Whether it is not known yet if its requests are taken in; and why they were not.
+        # Whether it is still undecided if the requests are accepted, and why they were not.
         self._is_held = False
         self._problem: Exception | None = None
-        # Whether the client reads it no more.
+        # Whether the client no longer reads the messages.
         self.is_closed = False
-        # Whether it is answered by a stream of events.
+        # Whether the response is an SSE stream.
         self.is_stream = False
-        # Whether its client can come back for what follows, and has been sent what it needs for that.
+        # Whether the client can resume the stream, and has been sent the event id that it needs for this.
         self.is_resumable = False
         self._is_to_be_released = False
         self._messages: deque[Sent] = deque()
         self._unread: set[Sent] | None = set() if merges else None
-        # Each is written by one side alone.
+        # Each is written by one side only, so no lock is needed.
         self._bytes_put = 0
         self._bytes_taken = 0
         self._is_waking = False
         self._waiter: asyncio.Future[bool] | None = None
-        # Made for the first call that has to wait.
+        # Created by the first call that has to wait.
         self._room: threading.Condition | None = None
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will be put in, nor is there anything left."""
+        """Whether no message is queued and none will follow."""
         return not self.open and not self._messages
 
     @property
     def has_more(self) -> bool:
-        """Whether a message is there."""
+        """Whether a message is queued."""
         return bool(self._messages)
 
     @property
     def is_released(self) -> bool:
-        """Whether the connection is to end now, and the client comes back for what follows."""
+        """Whether the connection is to end now: after `release`, once the client can resume the stream."""
         return self._is_to_be_released and self.is_resumable
 
     def hold(self) -> None:
-        """Have `next` return nothing before `go_on` or `refuse`: its requests may yet be refused."""
+        """Block `next` until `go_on` or `refuse`, because the requests may still be refused."""
         self._is_held = True
 
     def go_on(self) -> None:
-        """Its requests were taken in."""
+        """End the hold: the requests were accepted."""
         self._is_held = False
         if self._is_ready:
             self._wake()
 
     def refuse(self, problem: Exception) -> None:
-        """Have `next` raise this: its requests were not taken in."""
+        """End the hold and let `next` raise `problem`: the requests were refused."""
         self._problem = problem
         self.go_on()
 
     def put(self, sent: Sent, answered: Iterable[RequestId] = ()) -> None:
-        """Add a message, which answers these requests."""
+        """Queue a message, which is the response to the requests `answered`, if any."""
         if not self.is_closed and (self._unread is None or sent not in self._unread):
             if self._unread is not None:
                 self._unread.add(sent)
@@ -144,17 +146,17 @@ class Exchange:
         self._wake()
 
     def withdraw(self, request_id: RequestId) -> None:
-        """Expect no response to this request any more: it was cancelled."""
+        """Expect no response to this request, because it was cancelled."""
         self.open.discard(request_id)
         self._wake()
 
     def release(self) -> None:
-        """Have the connection end as soon as its client can come back."""
+        """End the connection as soon as the client can resume the stream."""
         self._is_to_be_released = True
         self._wake()
 
     def await_room(self, seconds: float) -> bool:
-        """In the thread of a call: wait while its client is far behind; whether it has caught up within `seconds`."""
+        """Block while the queue is full. Returns whether it has room, or the client is gone, within `seconds`."""
         if self._has_room():
             return True
         if self._room is None:
@@ -163,8 +165,9 @@ class Exchange:
             return self._room.wait_for(lambda: self._has_room() or self.is_closed, seconds)
 
     async def next(self, seconds: float) -> Sent | None:
-        """The next message, waited for up to `seconds`, and while this is held; None if none comes, it `has_ended` or
-        `is_released`. Raises what it was refused with.
+        """The next message. Waits for up to `seconds`, and during a hold as long as that lasts. Returns None if there
+        was none in this time, or the exchange `has_ended`, `is_released` or is closed. Raises the exception of
+        `refuse`.
         """
         while not self._is_ready and not self.is_closed:
             if not await self._wait(seconds) and not self._is_held:
@@ -175,23 +178,23 @@ class Exchange:
             return None
         sent = self._messages.popleft()
         if self._unread is not None:
-            # Before it is sent: what changes from here on is announced again.
+            # Before the message is sent, so that a later change is announced again.
             self._unread.discard(sent)
         self._bytes_taken += len(sent.data)
         self._make_room()
         return sent
 
     def close(self) -> None:
-        """The client has gone: drop what it has not read, and what is still put in."""
+        """Discard all queued and future messages, because the client no longer reads them."""
         self.is_closed = True
         self._messages.clear()
         self._make_room()
         self.woken()
 
     async def _wait(self, seconds: float) -> bool:
-        """Whether something may have come within this time."""
+        """Wait to be woken. Returns False after `seconds`."""
         self._is_waking = False
-        # Looked at again: a message may have come just before that, and will wake nothing.
+        # Checked again: a message that was put just before the reset wakes nothing.
         if self._is_ready:
             return True
         self._waiter = self._loop.create_future()
@@ -204,7 +207,7 @@ class Exchange:
 
     def _wake(self) -> None:
         if self._is_held:
-            return  # Looked at by `go_on`, after what has come just now.
+            return  # `go_on` checks for messages later.
         if threading.get_ident() == self._thread:
             self.woken()
         elif not self._is_waking:
@@ -212,13 +215,13 @@ class Exchange:
             self._wakeups.wake(self)
 
     def woken(self, is_in_time: bool = True) -> None:
-        """In the event loop: look whether a message has come."""
+        """In the event loop: wake the waiting `next`. `is_in_time` is false after a timeout."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(is_in_time)
 
     @property
     def _is_ready(self) -> bool:
-        """Whether there is something that `next` need not wait for."""
+        """Whether `next` can return or raise without waiting."""
         if self._is_held:
             return False
         return bool(self._messages) or not self.open or self.is_released or self._problem is not None

@@ -1,4 +1,4 @@
-"""What one app serves at one endpoint: a provider, and what all of its calls share."""
+"""The provider that an app serves at one endpoint, and the state that all its calls share."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 class Served:
-    """A provider, and for its calls a provider that describes itself without asking it each time. `shown` makes of this
-    one what the calls of clients get.
+    """Wraps a provider and is a provider itself, with a cached description. `shown` wraps this object once more, for
+    the calls of clients.
     """
 
     def __init__(
@@ -54,27 +54,27 @@ class Served:
         self._tasks = tasks
         self.on_failure = on_failure
         self._reading = threading.Lock()
-        # The parameters of tools that headers repeat; None until they have been looked for since the last change.
+        # The tools' parameters that are repeated in headers; None until they are read after a change.
         self._parameters: dict[str, tuple[Parameter, ...]] | None = None
         self._changes = 0
         self._description = provider.describe()
-        # Before any of its calls listens: they get the new description. Where there are other workers, they are told.
+        # Subscribed before any call, so that calls see the new description. Changes are also sent to other workers.
         self._fan_out = None if store is None or not store.is_shared else FanOut(store, path, self._change)
         self._stop = provider.on_change(self._change_here, Everything() if self._fan_out else ())
 
     def describe(self) -> Description:
-        """As the provider did when it last changed."""
+        """The provider's description, as of its last change."""
         return self._description
 
     def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
-        """As the provider does."""
+        """The provider's answer."""
         return self._provider.answer(method, params, call)
 
     def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
-        """As the provider does, here and at other workers."""
+        """Call `listener` for the provider's changes, here and in other workers."""
         if self._fan_out is None:
             return self._provider.on_change(listener, wanted)
-        # First, for the provider is to know of what is wanted.
+        # The fan-out first, so that the provider knows which resources are wanted.
         ends = [self._fan_out.add(listener, wanted), self._provider.on_change(listener, wanted)]
 
         def end() -> None:
@@ -84,7 +84,7 @@ class Served:
         return end
 
     def open(self) -> None:
-        """Hear of the changes at other workers. Raises `StoreError`."""
+        """Subscribe to the changes in other workers. Raises `StoreError`."""
         if self._fan_out is not None:
             self._fan_out.open()
 
@@ -97,7 +97,9 @@ class Served:
         *,
         follows: bool = True,
     ) -> Calls:
-        """The calls of a connection, to be closed. Without `follows` its client is told of no changes."""
+        """The calls of a connection. The caller must close them. With `follows` false, the client is not notified of
+        changes.
+        """
         return Calls(
             connection,
             self._shown,
@@ -112,9 +114,9 @@ class Served:
         )
 
     def start(self, calls: Calls, job: Job, headers: Mapping[str, str] | None = None) -> None:
-        """Run a job in a thread, after checking the headers that repeat its arguments.
+        """Run a job in a worker thread, after checking the headers that repeat its arguments.
 
-        Raises `RefusalError` when there is no place for it.
+        Raises `RefusalError` if too many calls are waiting.
         """
 
         def run() -> None:
@@ -127,7 +129,7 @@ class Served:
             raise overloaded("too many calls are waiting already", job.request.id)
 
     def close(self) -> None:
-        """Stop following the provider, which is its owner's to close."""
+        """Unsubscribe from the provider, but do not close it: that is its owner's task."""
         self._stop()
         if self._fan_out is not None:
             self._fan_out.close()
@@ -140,7 +142,7 @@ class Served:
         return parameter_problem(headers, parameters, arguments) if parameters else None
 
     def _annotated(self) -> dict[str, tuple[Parameter, ...]]:
-        """The parameters that headers repeat, by the names of their tools; most have none."""
+        """The parameters that are repeated in headers, by tool name, only of tools that have any."""
         found = self._parameters
         if found is None:
             with self._reading:
@@ -156,13 +158,13 @@ class Served:
         while True:
             try:
                 page = self._provider.answer("tools/list", params, Call())
-            except Exception:  # noqa: BLE001 (an agent's own code: its client learns of it when it asks for the list)
+            except Exception:  # noqa: BLE001 (an agent's own code: the client gets the error when it requests the list)
                 return found
             for tool in page["tools"]:
                 try:
                     found.append((str(tool["name"]), annotated_parameters(tool.get("inputSchema"))))
                 except AnnotationError:
-                    continue  # Clients leave the tool out.
+                    continue  # Clients exclude the tool.
             if page.get("nextCursor") is None:
                 return found
             params = {"cursor": page["nextCursor"]}
@@ -176,7 +178,7 @@ class Served:
         if change.lists or change.description:
             try:
                 self._description = self._provider.describe()
-            except (Exception, SystemExit) as error:  # noqa: BLE001 (an agent's own code: its earlier description stays)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (an agent's own code: its previous description stays)
                 self.on_failure(f"describing the server after a change raised {raised(error)}", error)
         if "tools" in change.lists:
             self._changes += 1

@@ -1,6 +1,6 @@
-"""The stateless era over HTTP: a POST carries one request, and nothing is known from an earlier one.
+"""The stateless era over HTTP: a POST contains one request, independent of earlier requests.
 
-Its response is JSON, unless something is sent before: then it is a stream of events. The client cancels the request by
+The response is JSON, or an SSE stream if the server sends messages before the result. The client cancels the request by
 closing the connection.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.served_call import ServedCall
 
-# Errors that are a status too, wherever they come from.
+# The HTTP status of these errors, regardless of their source.
 _STATUS = {
     jsonrpc.HEADER_MISMATCH: 400,
     jsonrpc.MISSING_CAPABILITY: 400,
@@ -42,8 +42,8 @@ _STATUS = {
 
 
 class Form(NamedTuple):
-    """How the responses of a dialect differ: what `shape` makes of each, the status of it, and how long it is waited
-    for before a stream is begun.
+    """How the responses of a protocol variant differ: `shape` converts each response, `head_of` returns its status and
+    headers, and a stream begins if nothing was sent within `patience_seconds`.
     """
 
     shape: Callable[[Any], Any]
@@ -56,7 +56,7 @@ class StatelessEndpoint:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        # The calls of the open subscriptions.
+        # One `Calls` for each open subscription.
         self._listening: set[Calls] = set()
 
     async def post(self, request: Received, message: Any, send: Send) -> None:
@@ -77,7 +77,7 @@ class StatelessEndpoint:
 
     @property
     def subscriptions(self) -> int:
-        """How many are open."""
+        """The number of open subscriptions."""
         return len(self._listening)
 
     def end_subscriptions(self) -> None:
@@ -86,7 +86,7 @@ class StatelessEndpoint:
             calls.close()
 
     async def answer(self, request: Received, read: Request, send: Send, form: Form | None = None) -> None:
-        """Answer what a request has been read as. Raises `RefusalError`."""
+        """Answer a parsed request, in MCP's format or that of `form`. Raises `RefusalError`."""
         served = self._served
         exchange = Exchange((read.id,), merges=read.method == LISTEN)
         calls = served.calls(
@@ -117,7 +117,7 @@ class StatelessEndpoint:
 
     def _pace(self, exchange: Exchange, call: ServedCall) -> None:
         if not exchange.await_room(self._served.limits.stalled_seconds):
-            # Its client has gone, whatever its connection looks like.
+            # The client no longer reads, even if its connection is still open.
             call.cancel()
 
 
@@ -136,7 +136,7 @@ def _head_of_result(caller: Caller, sent: Sent) -> Head:
 
 
 def _head_of_envelope(sent: Sent) -> Head:
-    """The status of what was answered without the provider."""
+    """The status of a response that did not come from the provider."""
     return OK if sent.error_code is None else (_STATUS.get(sent.error_code, 400), ())
 
 

@@ -1,4 +1,4 @@
-"""The threads that run calls: as many as are allowed to run at once, made when they are needed and kept."""
+"""The pool of threads that run calls. Threads are created on demand, up to a limit, and reused."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ from gaia_mcp.protocol.questions import QuestionError
 if TYPE_CHECKING:
     from gaia_mcp.server.served_call import ServedCall
 
-# Something to run. It must not raise.
+# A job of the pool. It must not raise.
 Run: TypeAlias = Callable[[], None]
 
 
 class Workers:
-    """Runs up to `limit` things at once, which may be changed at any time; up to `max_waiting` others wait.
+    """Runs up to `limit` jobs at once, which may be changed at any time. Up to `max_waiting` more are queued.
 
-    A call that waits for its client gives its place to another; `max_asking` of them may wait.
+    A call that waits for its client's response does not count towards `limit`; at most `max_asking` calls may do so.
     """
 
     def __init__(self, limit: int, max_waiting: int, max_asking: int) -> None:
         self.limit = limit
         self._max_waiting = max_waiting
         self._max_asking = max_asking
-        # Held to touch what follows. `_active` counts the threads that run or may run something, `_idle` those of them
-        # that wait for it.
+        # Protects the following attributes. `_active` counts the threads that count towards the limit, `_idle` those of
+        # them that wait for a job.
         self._lock = threading.Lock()
         self._waiting: deque[Run] = deque()
         self._active = 0
         self._idle = 0
         self._asking = 0
-        # What idle threads wait for: something to run, or None to end.
+        # Idle threads take their next job from here, or None to end.
         self._handoff: SimpleQueue[Run | None] = SimpleQueue()
 
     @property
     def running(self) -> int:
-        """How many places are taken."""
+        """The number of running jobs that count towards the limit."""
         return self._active - self._idle
 
     @property
     def waiting(self) -> int:
-        """How many things wait for a place."""
+        """The number of queued jobs."""
         return len(self._waiting)
 
     @property
     def unfinished(self) -> int:
-        """How many things have not ended, with those that wait for a place or for their client."""
+        """The number of jobs that have not ended, including those that are queued or wait for their clients."""
         return self.running + self.waiting + self._asking
 
     @property
     def has_room(self) -> bool:
-        """Whether `submit` would take something."""
+        """Whether `submit` would accept a job."""
         return self._idle > 0 or self._active < self.limit or len(self._waiting) < self._max_waiting
 
     def submit(self, run: Run) -> bool:
-        """Run this as soon as there is a place; whether it was taken."""
+        """Run or queue a job. Returns False if the queue is full."""
         with self._lock:
             if self._idle:
                 self._idle -= 1
@@ -74,10 +74,10 @@ class Workers:
 
     @contextmanager
     def asking(self, _: ServedCall) -> Iterator[None]:
-        """While a call waits for its client, another may take its place. Raises `QuestionError` if too many wait."""
+        """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait."""
         with self._lock:
             if self._asking >= self._max_asking:
-                # It must not keep its place instead: some clients that never answer would take them all.
+                # Waiting within the limit is no alternative: clients that never answer would occupy all threads.
                 raise QuestionError("too many calls wait for their clients already; repeat this call later")
             self._asking += 1
             self._active -= 1
@@ -91,7 +91,7 @@ class Workers:
                 self._active += 1
 
     def close(self) -> None:
-        """End the idle threads; each other one ends when it has nothing more to run."""
+        """End the idle threads now, and each other thread after its last job."""
         with self._lock:
             self.limit = 0
             for _ in range(self._idle):
@@ -107,7 +107,7 @@ class Workers:
         while run is not None:
             run()
             with self._lock:
-                # There are more than may be active after calls that have waited for their clients.
+                # Calls that waited for their clients may have brought the number of threads above the limit.
                 if self._active > self.limit:
                     self._active -= 1
                     return

@@ -1,7 +1,7 @@
-"""How each kind of agent is driven: the program of its vendor on the command line, or an HTTP endpoint.
+"""The drivers of the kinds of agents: the command-line programs of their vendors, and HTTP endpoints.
 
-A driver is a set of pure functions: from a request to what is run (arguments, standard input, environment, files), and
-from what was written to an answer. Nothing here starts a program, opens a file or connects.
+A driver is a set of pure functions that convert a request to an invocation (arguments, stdin, environment, files), and
+the output to an answer. Nothing here starts a program, opens a file or connects.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 __all__ = ["DRIVERS"]
 
-# By the kind of agent, in the order in which agents are listed.
+# Drivers by the kind of agent, in the order in which agents are listed.
 DRIVERS: dict[str, Driver] = {driver.kind: driver for driver in (ClaudeDriver(), CodexDriver(), GeminiDriver())}

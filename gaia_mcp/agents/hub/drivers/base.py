@@ -1,7 +1,8 @@
-"""What drivers of command lines have in common: the values that they take and return, and how a run is judged.
+"""The base class of drivers for command-line programs: the values that they take and return, and how failure is
+detected.
 
-Every program is asked for a JSON object in each line, as it works: so a client learns what a long run does, and why one
-that found no end in its time went on.
+Every program is run in its streaming JSON format, an event in each line. So a client learns the progress of a long run,
+and the last event before a deadline expired.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.agents.hub.drivers.reading import events
 
-# Reads the file of a path, which may begin with `~`; returns None if it cannot.
+# Reads the file at a path, which may begin with `~`; returns None if it cannot be read.
 ReadFile = Callable[[str], bytes | None]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-# What an agent may be able to do: the words of the hub's document.
+# All capabilities of agents, as named in the hub's specification.
 CAPABILITIES = (
     "code_generation", "code_editing", "code_analysis", "text_completion", "streaming", "multi_turn", "code_execution",
     "vision", "tool_use", "extended_thinking", "file_operations",
@@ -25,15 +26,15 @@ CAPABILITIES = (
 _OF_EVERY_CODER = {
     "code_generation", "code_editing", "code_analysis", "text_completion", "tool_use", "file_operations",
 }  # fmt: skip
-# The name under which an agent finds the server of the registered tools.
+# The name of the registered tools' server in an agent's configuration.
 SERVER = "gaia"
-# More than this is no event to report, but a file that an agent has read.
+# A longer event does not report progress: it contains, for example, a file that the agent has read.
 MAX_EVENT_BYTES = 1 << 16
 
 
 class ToolServer(NamedTuple):
-    """Our own stdio server of the registered tools: how an agent starts it, the names of the environment variables that
-    it needs, and the names of its tools.
+    """Our stdio server of the registered tools: how an agent starts it, the names of the environment variables that it
+    needs, and the names of its tools.
     """
 
     command: str
@@ -43,8 +44,8 @@ class ToolServer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What an agent is asked. An empty `model` stands for the agent's own choice. `settings` are the members of the
-    request's `config` that the driver knows, without `model`.
+    """A request to an agent. An empty `model` stands for the agent's default. `settings` are the members of the
+    request's `config` that the driver supports, without `model`.
     """
 
     prompt: str
@@ -55,8 +56,8 @@ class Request(NamedTuple):
 
 
 class Overlay(NamedTuple):
-    """A folder of a run that stands in for `folder` in the user's home, and holds all that this one holds. The members
-    of the JSON object in its file `file` are replaced by `members`. The variable `variable` names the home.
+    """A folder of a run that replaces `folder` in the user's home, with the same entries. In the JSON object of its
+    file `file`, `members` replace the members of the same names. The variable `variable` contains the path of the home.
     """
 
     variable: str
@@ -66,8 +67,8 @@ class Overlay(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """What is run: the program's arguments and its standard input, over the environment of the hub these variables. The
-    variables `temporary` hold the path of a folder that is removed after the run.
+    """The program's arguments, its stdin, and the variables that it gets in addition to the hub's environment. The
+    variables in `temporary` are set to the path of a folder that is removed after the run.
     """
 
     arguments: list[str]
@@ -78,7 +79,7 @@ class Invocation(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What an agent answered. `error` is empty for a success; `tokens` is None where the agent does not report them."""
+    """The answer of an agent. `error` is empty on success; `tokens` is None if the agent does not report them."""
 
     content: str
     error: str = ""
@@ -87,15 +88,15 @@ class Answer(NamedTuple):
 
 
 class UnreadableOutputError(ValueError):
-    """The output of an agent is not in the format that its driver asked for."""
+    """The output of an agent is not in the format that its driver expects."""
 
 
 class Driver(ABC):
-    """One kind of agent that is a program. It has no state, and may be used from several threads.
+    """One kind of agent that is a program. Has no state, and may be used from several threads.
 
-    `program` is looked for on PATH, and run with `arguments`; `model_option` is its option for a model. `capabilities`
-    are those of this way to run it; `settings` are the members of a request's `config` that it understands beside
-    `model`.
+    `program` is looked up on PATH, and run with `arguments`; `model_option` is its option for a model. `capabilities`
+    are those that it has when run like this; `settings` are the members of a request's `config` that it supports in
+    addition to `model`.
     """
 
     kind: str
@@ -107,34 +108,34 @@ class Driver(ABC):
     settings: frozenset[str] = frozenset()
 
     def arguments_of(self, request: Request) -> list[str]:
-        """The arguments of every run, with the model of this one."""
+        """The arguments of every run, and the model of this request."""
         return [*self.arguments, *((self.model_option, request.model) if request.model else ())]
 
     @abstractmethod
     def invocation(self, request: Request) -> Invocation:
-        """What is run for a request."""
+        """The invocation for a request."""
 
     @abstractmethod
     def read(self, stdout: bytes) -> Answer:
-        """What the program wrote. Raises `UnreadableOutputError`."""
+        """The answer in the program's output. Raises `UnreadableOutputError`."""
 
     @abstractmethod
     def progress(self, event: Mapping[str, Any]) -> str:
-        """What an event of its output reports about a run that goes on; an empty string for nothing."""
+        """The progress that an event of the output reports; empty if none."""
 
     @abstractmethod
     def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
-        """Whether the agent can authenticate itself."""
+        """Whether the agent has credentials."""
 
     def reported(self, line: bytes) -> str:
-        """What a line of its output reports about a run that goes on; an empty string for nothing."""
+        """The progress that a line of the output reports; empty if none."""
         if len(line) > MAX_EVENT_BYTES:
             return ""
         return "".join(self.progress(event) for event in events(line))
 
     def answer(self, stdout: bytes, exit_status: int | None, last_words: str) -> Answer:
-        """What came of a run. `exit_status` is negative for the number of a signal; `last_words` is what the program
-        last wrote to stderr. An exit status other than 0 is a failure, whatever was written.
+        """The answer of a run. `exit_status` is the negative signal number if a signal ended it; `last_words` is the
+        end of stderr. An exit status other than 0 is a failure, regardless of the output.
         """
         try:
             answer = self.read(stdout)
@@ -151,22 +152,22 @@ class Driver(ABC):
 
 
 def coder(*more: str) -> tuple[str, ...]:
-    """The capabilities that every coding agent has, and `more`."""
+    """The capabilities that all coding agents have, and `more`."""
     return tuple(each for each in CAPABILITIES if each in _OF_EVERY_CODER or each in more)
 
 
 def prompt_bytes(request: Request, before: str = "") -> bytes:
-    """The prompt as it is, between `before` and the context, if there is one. Raises `UnicodeEncodeError`."""
+    """`before`, the unchanged prompt, and the context, if any. Raises `UnicodeEncodeError`."""
     return f"{before}{request.prompt}{context_text(request.context)}".encode()
 
 
 def no_command(request: Request) -> str:
-    """What stands before a prompt so that a program does not take it for a command of its own, such as `/help`."""
+    """The prefix that prevents a program from taking the prompt as one of its commands, such as `/help`."""
     return "\n" if request.prompt.startswith("/") else ""
 
 
 def context_text(context: Mapping[str, Any]) -> str:
-    """The context as a text that follows a prompt; empty without one."""
+    """The context as text to append to a prompt; empty without a context."""
     return f"\n\nContext (JSON):\n{json.dumps(context, ensure_ascii=False, indent=2)}\n" if context else ""
 
 

@@ -1,5 +1,5 @@
-"""Claude Code, the program `claude`: a JSON object in each line of stdout, of which the last is the result, judged by
-its `is_error` and the exit status.
+"""Claude Code, the program `claude`: writes a JSON object in each line of stdout. The last one is the result; its
+`is_error` and the exit status report failure.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gaia_mcp.agents.hub.drivers.base import (
 from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in
 from gaia_mcp.jsontext import JSONTextError, parse_json
 
-# Any of these is a way to authenticate: a key, a token, or the services of a cloud.
+# Each of these variables is a way to authenticate: a key, a token, or a cloud provider.
 _KEYS = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX",
 )  # fmt: skip
-# The tokens of a prompt that is in a cache are counted apart from the others.
+# Tokens of cached prompts are counted separately.
 _TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
@@ -39,12 +39,12 @@ class ClaudeDriver(Driver):
     program = "claude"
     description = "Claude Code, the coding agent of Anthropic"
     capabilities = coder("extended_thinking")
-    # Without --verbose this format is refused.
+    # This format requires --verbose.
     arguments = ("-p", "--verbose", "--output-format", "stream-json")
     model_option = "--model"
 
     def invocation(self, request: Request) -> Invocation:
-        """What is run for a request."""
+        """The invocation for a request."""
         arguments = self.arguments_of(request)
         if (tools := request.tools) is not None:
             server = {"command": tools.command, "args": tools.arguments}
@@ -53,7 +53,7 @@ class ClaudeDriver(Driver):
         return Invocation(arguments, prompt_bytes(request, no_command(request)))
 
     def read(self, stdout: bytes) -> Answer:
-        """What the program wrote. Raises `UnreadableOutputError`."""
+        """The answer in the program's output. Raises `UnreadableOutputError`."""
         results = [event for event in events(stdout) if event.get("type") == "result"]
         if not results:
             raise UnreadableOutputError("wrote no result")
@@ -73,7 +73,7 @@ class ClaudeDriver(Driver):
         return Answer("" if error else text, error, count_of(*(usage.get(name) for name in _TOKENS)), metadata)
 
     def progress(self, event: Mapping[str, Any]) -> str:
-        """What an event of its output reports about a run that goes on; empty for nothing."""
+        """The progress that an event of the output reports; empty if none."""
         if event.get("subtype") == "api_retry":
             reason = text_in(event, "error") or "unknown"
             status = event.get("error_status")
@@ -85,7 +85,7 @@ class ClaudeDriver(Driver):
         return f"calls {', '.join(names)}" if names else ""
 
     def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
-        """Whether the agent can authenticate itself."""
+        """Whether the agent has credentials."""
         if any(environ.get(name) for name in _KEYS):
             return True
         own = environ.get("CLAUDE_CONFIG_DIR")
@@ -96,7 +96,7 @@ class ClaudeDriver(Driver):
         variables = settings.get("env")
         if settings.get("apiKeyHelper") or (isinstance(variables, dict) and any(variables.get(key) for key in _KEYS)):
             return True
-        # Where a login is kept in the system's keychain, only this file tells of it.
+        # Of a login stored in the system's keychain, only this file has a trace.
         return "oauthAccount" in _object(read(f"{own}/.claude.json" if own else "~/.claude.json"))
 
 

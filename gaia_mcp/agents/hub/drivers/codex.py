@@ -1,4 +1,4 @@
-"""Codex, the program `codex`: a JSON object in each line of stdout, of which the last message is the answer."""
+"""Codex, the program `codex`: writes a JSON object in each line of stdout. The last message is the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gaia_mcp.agents.hub.drivers.base import (
 )
 from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwrapped
 
-# It removes one of these from the beginning of its input.
+# Codex removes one of these from the beginning of its input.
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -35,7 +35,7 @@ class CodexDriver(Driver):
     arguments = ("exec", "--json", "--skip-git-repo-check")
 
     def invocation(self, request: Request) -> Invocation:
-        """What is run for a request."""
+        """The invocation for a request."""
         arguments = self.arguments_of(request)
         if request.tools is not None:
             arguments += ["-c", f"mcp_servers.{SERVER}={_inline_table(request.tools)}"]
@@ -43,7 +43,7 @@ class CodexDriver(Driver):
         return Invocation([*arguments, "-"], prompt_bytes(request, before))
 
     def read(self, stdout: bytes) -> Answer:
-        """What the program wrote. Raises `UnreadableOutputError`."""
+        """The answer in the program's output. Raises `UnreadableOutputError`."""
         text, error, tokens = None, "", None
         metadata: dict[str, Any] = {}
         for event in events(stdout):
@@ -64,7 +64,7 @@ class CodexDriver(Driver):
         return Answer("" if error else text or "", unwrapped(error), tokens, metadata)
 
     def progress(self, event: Mapping[str, Any]) -> str:
-        """What an event of its output reports about a run that goes on; empty for nothing."""
+        """The progress that an event of the output reports; empty if none."""
         kind, item = event.get("type"), event.get("item")
         if kind == "error":
             return text_in(event, "message")
@@ -75,8 +75,8 @@ class CodexDriver(Driver):
         return f"runs {command}" if (command := text_in(item, "command")) else ""
 
     def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
-        """Whether the agent can authenticate itself. `OPENAI_API_KEY` alone is not sent to OpenAI: Codex reads it where
-        a provider of its configuration names it.
+        """Whether the agent has credentials. `OPENAI_API_KEY` alone is not enough: Codex reads it only if a provider in
+        its configuration names it.
         """
         folder = environ.get("CODEX_HOME") or "~/.codex"
         if any(environ.get(name) for name in ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN")):
@@ -91,7 +91,7 @@ class CodexDriver(Driver):
 
 
 def _provider(config: bytes | None) -> dict[str, Any] | None:
-    """The provider of models that the configuration chooses and describes."""
+    """The model provider that the configuration selects, or None if it does not define it."""
     try:
         found = tomllib.loads((config or b"").decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError:
@@ -102,7 +102,7 @@ def _provider(config: bytes | None) -> dict[str, Any] | None:
 
 
 def _inline_table(tools: ToolServer) -> str:
-    """The server as an inline table of TOML. Codex gives a server only those variables that are named."""
+    """The server as a TOML inline table. Codex passes only the named variables to a server."""
     members = {
         "command": _string(tools.command),
         "args": _array(tools.arguments),
@@ -117,5 +117,5 @@ def _array(texts: Sequence[str]) -> str:
 
 
 def _string(text: str) -> str:
-    # JSON's strings are TOML's, but for a character that TOML wants escaped.
+    # A JSON string is a TOML string, except that TOML requires DEL to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint: the body of a chat completion, and what its response holds."""
+"""An OpenAI-compatible endpoint: the request body of a chat completion, and how its response is read."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ SETTINGS = frozenset(("frequency_penalty", "max_tokens", "presence_penalty", "se
 
 
 def completions_url(endpoint: str) -> str:
-    """Where completions are asked for, for an endpoint such as `http://127.0.0.1:8080/v1`."""
+    """The URL for completions of an endpoint such as `http://127.0.0.1:8080/v1`."""
     return f"{endpoint.rstrip('/')}/chat/completions"
 
 
 def models_url(endpoint: str) -> str:
-    """Where its models are listed."""
+    """The URL that lists the endpoint's models."""
     return f"{endpoint.rstrip('/')}/models"
 
 
 def headers(api_key: str) -> dict[str, str]:
-    """The headers of every request; an empty key is not sent."""
+    """The headers of every request. An empty key is not sent."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def messages(request: Request) -> list[dict[str, Any]]:
-    """The conversation that a request begins."""
+    """The first messages of the conversation for a request."""
     return [{"role": "user", "content": request.prompt + context_text(request.context)}]
 
 
 def body(request: Request, conversation: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """The body of one completion."""
+    """The request body for one completion."""
     found: dict[str, Any] = {"model": request.model, "messages": conversation, **request.settings}
     return {**found, "tools": tools} if tools else found
 
 
 def completion(status: int, data: bytes) -> dict[str, Any]:
-    """The object in a response, which should be a completion. Raises `UnreadableOutputError` with what the endpoint
-    reports.
+    """The JSON object in a response, not yet checked to be a completion. Raises `UnreadableOutputError`, with the
+    endpoint's error if it reports one.
     """
     try:
         value = parse_json(data.decode("utf-8", "replace"))
@@ -61,12 +61,12 @@ def completion(status: int, data: bytes) -> dict[str, Any]:
 
 
 def model_of(found: Mapping[str, Any]) -> str:
-    """The model that a completion is of; empty if it does not say so."""
+    """The model that a completion names; empty if it names none."""
     return text_in(found, "model")
 
 
 def answer(content: str, usage: Mapping[str, Any], model: str) -> Answer:
-    """The answer of a model to a request, with the `usage` of all of its completions."""
+    """The answer of a model to a request, with the total `usage` of its completions."""
     total = count_of(usage.get("total_tokens"))
     if total is None:
         total = count_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
@@ -74,7 +74,7 @@ def answer(content: str, usage: Mapping[str, Any], model: str) -> Answer:
 
 
 def error_text(value: Any) -> str:
-    """The text of the error in a response; empty without one."""
+    """The text of the error in a response; empty without an error."""
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, str):
         return error

@@ -1,4 +1,4 @@
-"""Gemini CLI, the program `gemini`: a JSON object in each line of stdout, of which the messages make the answer."""
+"""Gemini CLI, the program `gemini`: writes a JSON object in each line of stdout. Its messages form the answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwra
 HOME = "GEMINI_CLI_HOME"
 _FOLDER = ".gemini"
 _KEYS = ("GEMINI_API_KEY", "GEMINI_CLI_USE_COMPUTE_ADC", "GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")
-# A login, and a key that has been typed in.
+# The files of a login, and of a key that was entered.
 _LOGINS = ("oauth_creds.json", "gemini-credentials.json")
 _KEY_IN_FILE = re.compile(rb"^\s*(?:export\s+)?GEMINI_API_KEY\s*=\s*\S", re.MULTILINE)
-# How it repeats what its API has sent.
+# Enclose an error response of the API in Gemini's own error.
 _API_ERROR = ("[API Error: ", "]")
 _ATTEMPT = re.compile(rb"Attempt \d+ failed.*")
 
@@ -39,16 +39,15 @@ class GeminiDriver(Driver):
     program = "gemini"
     description = "Gemini CLI, the agent of Google"
     capabilities = coder()
-    # The other two programs trust their working folder without being told to.
+    # The other two programs trust their working folder by default.
     arguments = ("--output-format", "stream-json", "--skip-trust")
 
     def invocation(self, request: Request) -> Invocation:
-        """What is run for a request."""
+        """The invocation for a request."""
         arguments = self.arguments_of(request)
         overlay = None
         if (tools := request.tools) is not None:
-            # It gives a server no variable that looks like a secret unless it is named here, and looks up what begins
-            # with a dollar sign.
+            # Gemini passes variables that look like secrets only if they are named here, and expands `${NAME}`.
             server = {
                 "command": tools.command,
                 "args": tools.arguments,
@@ -57,12 +56,12 @@ class GeminiDriver(Driver):
             }
             arguments += ["--allowed-mcp-server-names", SERVER]
             overlay = Overlay(HOME, _FOLDER, "settings.json", {"mcpServers": {SERVER: server}})
-        # It leaves reports of errors there, with all of the conversation.
+        # Gemini leaves error reports there, which contain the whole conversation.
         temporary = ("TMPDIR", "TEMP", "TMP")
         return Invocation(arguments, prompt_bytes(request, no_command(request)), overlay=overlay, temporary=temporary)
 
     def read(self, stdout: bytes) -> Answer:
-        """What the program wrote. Raises `UnreadableOutputError`."""
+        """The answer in the program's output. Raises `UnreadableOutputError`."""
         texts: list[str] = []
         problem = ""
         result: Mapping[str, Any] | None = None
@@ -82,32 +81,32 @@ class GeminiDriver(Driver):
         stats = result.get("stats")
         stats = stats if isinstance(stats, dict) else {}
         if isinstance(models := stats.get("models"), dict) and models:
-            # The last one answered; those before it chose the model.
+            # The last model answered; the earlier ones selected it.
             metadata["model"] = list(models)[-1]
         error = ""
         if result.get("status") != "success" or result.get("error"):
             error = text_in(result, "error", "message") or "failed"
             error = unwrapped(_without_label(error))
         elif not texts:
-            # It was stopped, such as for saying the same over and over.
+            # Gemini stopped the run, for example because the model repeated itself.
             error = problem
         tokens = count_of(stats.get("total_tokens"))
         return Answer("" if error else "".join(texts), error, tokens, metadata)
 
     def progress(self, event: Mapping[str, Any]) -> str:
-        """What an event of its output reports about a run that goes on; empty for nothing."""
+        """The progress that an event of the output reports; empty if none."""
         if event.get("type") == "tool_use":
             return f"calls {text_in(event, 'tool_name')}"
         return text_in(event, "message") if event.get("type") == "error" else ""
 
     def reported(self, line: bytes) -> str:
-        """What a line of its output reports about a run that goes on; an attempt that failed is one of stderr."""
+        """The progress that a line of the output reports. Failed attempts are reported on stderr."""
         if found := _ATTEMPT.match(line):
             return found[0].decode("utf-8", "replace")
         return super().reported(line)
 
     def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
-        """Whether the agent can authenticate itself."""
+        """Whether the agent has credentials."""
         folder = f"{environ.get(HOME) or '~'}/{_FOLDER}"
         if any(environ.get(name) for name in _KEYS):
             return True

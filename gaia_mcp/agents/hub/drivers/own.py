@@ -1,4 +1,4 @@
-"""Our own program, as agents start it: the stdio server of the registered tools."""
+"""How agents start our own program: the stdio server of the registered tools."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from gaia_mcp.config.served import own_module
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The name under which the loader knows the server. It is not for people to type.
+# The loader's name for the server, which users do not type.
 TARGET = "agents-tools"
-# A function that a shell has exported is not a variable to pass on.
+# Excludes functions that a shell exported, which are not passed on.
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> ToolServer:
-    """How agents start the server of the tools in `file`. It needs all our `variables`: the entries of servers refer to
-    them. And it needs the one by which it is found when a run is ended, since some put it into a group of its own.
+    """How agents start the server of the tools in `file`. It needs all our `variables`, since server entries refer to
+    them, and the variable by which its process is found when a run ends, since some agents start it in a separate
+    process group.
     """
     program, *words = own_module()
     arguments = [*words, "serve", TARGET, "--kwarg", f"file={file}"]
