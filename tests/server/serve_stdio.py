@@ -16,7 +16,9 @@ def load() -> object:
     from gaia_mcp.agents.loader import load_agent
     from gaia_mcp.server.agent import AgentProvider
 
-    return AgentProvider(load_agent(sys.argv[1]))
+    provider = AgentProvider(load_agent(sys.argv[1]))
+    provider.open()
+    return provider
 
 
 server.run(load)  # type: ignore[arg-type]

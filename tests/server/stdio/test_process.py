@@ -484,8 +484,12 @@ CHANGING = """
 import threading
 from gaia_mcp import MCPAgent, resource, tool
 class Changing(MCPAgent):
+    is_closed = False
+    def closed(self):
+        # A thread that computes on keeps Python, and what measures coverage, from ending in order.
+        self.is_closed = True
     def change(self):
-        while True:
+        while not self.is_closed:
             self.tools_changed()
             self.resource_updated("a://a")
     @tool
