@@ -10,6 +10,8 @@ from gaia_mcp.safetext import one_line
 _POINTS_TO_HELP = re.compile(
     r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)|update your environment\b", re.IGNORECASE
 )
+# npm advises to update itself, after whatever else was printed.
+_NPM_NOTICE = re.compile(r"npm notice\b", re.IGNORECASE)
 # npm prints its reason first, then advice and the path of its log.
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!(?:code|syscall|errno|path|dest) |A complete log)\S")
 _ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)
@@ -25,7 +27,7 @@ def last_words(stderr: str) -> str:
     npm or a usage page.
     """
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    while len(lines) > 1 and _POINTS_TO_HELP.match(lines[-1]):
+    while len(lines) > 1 and (_POINTS_TO_HELP.match(lines[-1]) or _NPM_NOTICE.match(lines[-1])):
         lines.pop()
     if lines and lines[-1].startswith("npm ") and (reasons := [line for line in lines if _NPM_REASON.match(line)]):
         return one_line(reasons[0])

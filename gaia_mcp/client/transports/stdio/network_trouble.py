@@ -18,6 +18,8 @@ _TROUBLE = re.compile(
     r"|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|CONN[A-Z]+|40[134])\b|\b40[137] "
     r"|not found in the package registry|no matching distribution"
 )
+# A line of a usage page about an option.
+_OPTION = re.compile(r"\s*--?\w")
 _FETCHES_PACKAGES = re.compile(r"(?i)(?:^|[/\\])(?:npx|npm|pnpm|yarn|bunx|uvx|uv|pipx)(?:\.exe|\.cmd)?(?:\s|$)")
 # The variables of package managers, except those for publishing packages; then those of networks, and of certificates.
 _OF_PACKAGES = re.compile(
@@ -40,7 +42,7 @@ def not_passed_on(
 
     `is_fetching`: the server is probably still being downloaded; npm prints nothing meanwhile.
     """
-    lines = log.splitlines()[-LOOKED_AT_LINES:]
+    lines = [line for line in log.splitlines()[-LOOKED_AT_LINES:] if not _OPTION.match(line)]
     is_of_certificates = any(map(_CERTIFICATE_TROUBLE.search, lines))
     is_of_network = any(map(_TROUBLE.search, lines)) or (is_fetching and not lines)
     if not is_of_certificates and not is_of_network:

@@ -52,6 +52,10 @@ from gaia_mcp.client.transports.stdio.last_words import last_words
          "npm ERR! x no y"),
         ("npm error code E1\nnpm error A complete log of this run\n", "npm error A complete log of this run"),
         ("npm error optional\nno such file\n", "no such file"),
+        ("sh: 1: x: not found\nnpm notice\nnpm notice New minor version of npm available!\nnpm notice\n",
+         "sh: 1: x: not found"),
+        ("npm error no y\nnpm notice\nnpm notice To update run: npm install -g npm\nnpm notice\n", "npm error no y"),
+        ("npm notice\n", "npm notice"),
     ],
 )  # fmt: skip
 def test_the_last_words_are_the_line_that_says_something(stderr: str, words: str) -> None:

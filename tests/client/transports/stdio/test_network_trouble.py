@@ -44,6 +44,7 @@ def test_the_log_of_a_server_without_a_network_is_recognized(line: str) -> None:
         "", "usage: server [-h] [--port PORT]", "ModuleNotFoundError: No module named 'server'",
         "KeyError: 'GITHUB_TOKEN'", "error: unrecognized arguments: --stdio", "listening on 8401",
         "Failed to fetch\n" + "ready\n" * LOOKED_AT_LINES,
+        "Error: no context\nFlags:\n      --tls-cert string   The certificate\n  -p, --proxy string   The proxy\n",
     ],
 )  # fmt: skip
 def test_any_other_log_is_not(log: str) -> None:
