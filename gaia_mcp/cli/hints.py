@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
-from gaia_mcp.cli.refusals import NEW_HEADER, after_error, how_to_reach, how_to_set, is_unreached, missing_variables
+from gaia_mcp.cli.refusals import NEW_HEADER, about_variables, after_error, how_to_reach, is_unreached
 from gaia_mcp.cli.shortage import shortage_told
 from gaia_mcp.cli.url_hints import URL_CASES, after_status
 from gaia_mcp.errors import (
@@ -113,8 +113,8 @@ def _install(error: SpawnError) -> str:
 
 
 def _exited(error: ServerExitedError) -> str:
-    if error.stage == "at its start" and (names := missing_variables(error.last_words)):
-        return how_to_set(names, error.server)
+    if error.stage == "at its start" and (hint := about_variables(error.last_words, error.server)):
+        return hint
     if re.search(_NEEDS_FIRST_SDK, error.stderr_tail):
         return "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
     if error.stage == "at its start" and is_unreached(error.last_words):
@@ -251,7 +251,7 @@ def _exists(_: ServerExistsError) -> str:
 
 def _log_in(error: AuthorizationError) -> str:
     if Typed.command in ("add", "edit"):
-        return f"nothing was saved; {again('save it, then log in,', '--no-check')}"
+        return again("save it, then log in,", "--no-check")
     scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
     return f"log in with: {to_type('login', error.server, more=scopes)}"
 
@@ -271,7 +271,7 @@ def _registry_moved(error: RegistryError) -> str:
 
 def _unsaved() -> str:
     if Typed.command in ("add", "edit"):
-        return f"nothing was saved; correct the command, or {again('save it as it is', '--no-check')}"
+        return f"correct the command, or {again('save it as it is', '--no-check')}"
     return ""
 
 

@@ -30,13 +30,14 @@ _SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
 
 class Typed:
     """The running command: the program as typed, the command's name and words, the file of its `--config`, the servers
-    in use that are not saved, and whether it adds several servers.
+    in use, those of them that are not saved, and whether it adds several servers.
     """
 
     program = "gaia mcp"
     command = ""
     words: Sequence[str] = ()
     config: Path | None = None
+    used: ClassVar[list[ServerEntry]] = []
     unsaved: ClassVar[list[ServerEntry]] = []
     has_several = False
 
@@ -48,11 +49,12 @@ class Typed:
     @classmethod
     def begin(cls, command: str, config: Path | None) -> None:
         """Set the command that is being run."""
-        cls.command, cls.config, cls.unsaved, cls.has_several = command, config, [], False
+        cls.command, cls.config, cls.used, cls.unsaved, cls.has_several = command, config, [], [], False
 
     @classmethod
     def uses(cls, entry: ServerEntry) -> None:
         """Record that the command uses this server."""
+        cls.used.append(entry)
         if entry.source is None and entry not in cls.unsaved:
             cls.unsaved.append(entry)
 
@@ -60,6 +62,12 @@ class Typed:
     def is_saved(cls, server: str) -> bool:
         """Whether a server is saved in a file; true for every server that the command has not recorded as unsaved."""
         return all(entry.name != server for entry in cls.unsaved)
+
+    @classmethod
+    def sets(cls, server: str, variable: str) -> bool:
+        """Whether the entry of a server in use sets this environment variable."""
+        targets = [entry.target for entry in cls.used if entry.name == server]
+        return any(variable in getattr(target, "env", ()) for target in targets)
 
 
 def _program() -> str:

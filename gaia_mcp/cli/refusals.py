@@ -20,6 +20,8 @@ from gaia_mcp.server.provider import required_scopes
 from gaia_mcp.toolspec.schema import properties_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from gaia_mcp.errors import PeerError
 
 # The option that sets a token of the user's own.
@@ -52,6 +54,7 @@ _UNREACHED = (
     r"|\bconnection (?:refused|reset|issue)\b|\bconnect call failed\b"
     r"|\bE(?:NOTFOUND|AI_AGAIN|CONN(?:REFUSED|RESET))\b|\bcertificate verif|\bself[- ]signed certificate\b"
 )
+_UNCONNECTED = "the server could not open a network connection"
 
 # A sampling request that this client refused, in our words, or a client without the sampling capability, in the words
 # of servers.
@@ -90,19 +93,39 @@ def missing_variables(text: str) -> list[str]:
     return list(found)[:MAX_VARIABLES]
 
 
-def how_to_set(names: list[str], server: str) -> str:
-    """How to set these variables for `server`."""
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def about_variables(text: str, server: str, *, spared: Container[str] = ()) -> str:
+    """The hint for a server that asks for environment variables in `text`; empty if it asks for none but `spared`."""
+    names = [name for name in missing_variables(text) if name not in spared]
+    unset = [name for name in names if not Typed.sets(server, name)]
+    if unset:
+        reason = f"{_UNCONNECTED}, and mentions" if is_unreached(text) else "the server mentions"
+        return f"{reason} {_listed(unset)}; {_how_to_set(unset, server)}"
+    if names and is_unreached(text):
+        return how_to_reach(server)
+    return f"the server mentions {_listed(names)}, which its entry sets; {_how_to_show(server)}" if names else ""
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _how_to_set(names: list[str], server: str) -> str:
     # A variable that is set in this environment is referred to, so that its value is not printed.
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
     what = "set it" if len(names) == 1 else "set them"
     if Typed.command in ("add", "edit"):
-        how = f"nothing was saved; {again(what, *options, server=server)}"
-    elif Typed.is_saved(server):
-        how = f"{what} with: {to_type('edit', server, more=' '.join(options))}"
-    else:
-        how = f"{what} by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
-    return f"the server mentions {listed}; {how}"
+        return again(what, *options, server=server)
+    if Typed.is_saved(server):
+        return f"{what} with: {to_type('edit', server, more=' '.join(options))}"
+    return f"{what} by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
+
+
+def _how_to_show(server: str) -> str:
+    if Typed.command in ("add", "edit"):
+        return again("save it as it is", "--no-check")
+    if not Typed.is_saved(server):
+        return "check the arguments and variables of its command"
+    return f"show its entry with: {to_type('show', server)}"
 
 
 def after_error(error: PeerError) -> str:
@@ -112,8 +135,8 @@ def after_error(error: PeerError) -> str:
 
         if all(is_site(each["url"]) for each in urls):
             return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
-    if names := missing_variables(error.text):
-        return how_to_set(names, error.server)
+    if hint := about_variables(error.text, error.server):
+        return hint
     if scopes := required_scopes(error.code, error.data):
         # A login would have requested these scopes, so the token comes from the entry.
         token = f"use a token with {' '.join(scopes)}"
@@ -125,17 +148,16 @@ def after_error(error: PeerError) -> str:
         return "it needs a client that supports sampling with tools or context"
     if _may_sample() and (needed is not None or _lacks_sampling(error.text)):
         return _how_to_sample()
-    begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
     if is_unreached(error.text):
-        return f"{begun}{how_to_reach(error.server)}"
+        return how_to_reach(error.server)
     if error.asked in _FOR_ONE and error.code in _NOT_THERE:
         kind = error.asked.partition("/")[0]
         listed = kind if kind in ("prompts", "resources") else "tools"
         return f"list its {listed} with: {to_type(listed, error.server)}"
     if error.is_logged:
-        return f"{begun}its stderr log may show why: {to_type('logs', error.server)}"
-    if begun:
-        return f"{begun}the error comes from the server; {again('save it as it is', '--no-check')}"
+        return f"its stderr log may show why: {to_type('logs', error.server)}"
+    if Typed.command in ("add", "edit"):
+        return f"the error comes from the server; {again('save it as it is', '--no-check')}"
     if error.asked == "tools/call" and error.code == INTERNAL_ERROR:
         return f"check the arguments, or report it to its author; show its parameters: {to_type('tools', error.server)}"
     return "the error comes from the server; report it to its author"
@@ -146,9 +168,8 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, 
     child process of ours, which prints tracebacks with `--debug`.
     """
     parameters = properties_of(schema)
-    named = {name.upper() for name in parameters}
-    if names := [name for name in missing_variables(said) if name not in named]:
-        return how_to_set(names, server)
+    if hint := about_variables(said, server, spared={name.upper() for name in parameters}):
+        return hint
     if (asks := re.search(_ASKS_BEFORE, said[:READ_CHARS])) is not None:
         return _how_to_be_asked(server, asks[1])
     if _may_sample() and _lacks_sampling(said):
@@ -198,9 +219,4 @@ def is_unreached(text: str) -> bool:
 
 def how_to_reach(server: str) -> str:
     """The hint for a server that could not open a network connection."""
-    what = "the server could not open a network connection"
-    if Typed.command in ("add", "edit"):
-        return f"{what}; {again('save it as it is', '--no-check')}"
-    if not Typed.is_saved(server):
-        return f"{what}; check the network, and the arguments and variables of its command"
-    return f"{what}; show its entry with: {to_type('show', server)}"
+    return f"{_UNCONNECTED}; {_how_to_show(server)}"

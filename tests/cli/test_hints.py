@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 PATH = Path("servers.json")
 # What is printed, and not to be typed: the title of a report, the usage of a tool, a text about a file; as are scripts.
 NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp call ", "A file of `gaia mcp record`."}
-UNSAVED = "nothing was saved; correct the command, or save it as it is with --no-check"
+UNSAVED = "correct the command, or save it as it is with --no-check"
 EXPECTED: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is empty"), "correct or move the file; it was not changed"),
     (ServerUnknownError("fs", PATH), "list the servers with: gaia mcp list"),
@@ -414,7 +414,7 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
         AuthorizationError("fs", "names another", case="issuer-changed"),
     ):
         assert hint_for(error) == UNSAVED
-    log_in = "nothing was saved; save it, then log in, with --no-check"
+    log_in = "save it, then log in, with --no-check"
     assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
     assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.refusals import MAX_VARIABLES, READ_CHARS, after_error, after_failure, missing_variables
 from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 OWN = "the error comes from the server; report it to its author"
 SAMPLED = "answer its sampling requests with: gaia mcp call s think --sample PROGRAM"
+PATH = Path("servers.json")
+UNREACHED = "the server could not open a network connection; show its entry with: gaia mcp show fs"
 LOG = "its stderr log may show why: gaia mcp logs fs"
 
 
@@ -85,8 +89,24 @@ def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hint_for(error).endswith("set it by saving the server: gaia mcp add --env ACME_TOKEN=VALUE NAME -- COMMAND")
     Typed.begin("add", None)
     Typed.words = ["mcp", "add", "fs", "--", "fs-server"]
-    assert hint_for(error).endswith(
-        "nothing was saved; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server"
+    assert hint_for(error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
+
+
+def test_a_variable_that_the_entry_sets_is_to_be_corrected() -> None:
+    """Ours: to set it once more would change nothing; the others are named alone."""
+    Typed.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
+    sets = "the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
+    offline = "fetch failed: check that ACME_URL is correct"
+
+    assert after_error(refused("tools/call", text="ACME_URL is wrong")) == sets
+    assert after_failure("fs", "read", "ACME_URL is wrong", {}) == sets
+    assert after_error(refused("tools/call", text=offline)) == UNREACHED
+    assert after_error(refused("tools/call", text="set ACME_URL and ACME_TOKEN")).startswith(
+        "the server mentions ACME_TOKEN; set it with: "
+    )
+    assert after_error(refused("tools/call", text=f"{offline}, and set ACME_PROXY")) == (
+        "the server could not open a network connection, and mentions ACME_PROXY; "
+        "set it with: gaia mcp edit fs --env ACME_PROXY=VALUE"
     )
 
 
@@ -96,8 +116,8 @@ def test_an_error_is_explained_by_the_log_or_is_the_servers_own(asked: str) -> N
     assert after_error(refused(asked)) == OWN
     assert after_error(refused(asked, is_logged=True)) == LOG
     Typed.begin("add", None)
-    assert after_error(refused(asked, is_logged=True)) == f"nothing was saved; {LOG}"
-    own = "nothing was saved; the error comes from the server; save it as it is with --no-check"
+    assert after_error(refused(asked, is_logged=True)) == LOG
+    own = "the error comes from the server; save it as it is with --no-check"
     assert after_error(refused(asked)) == own
 
 
@@ -133,18 +153,17 @@ def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, liste
 )
 def test_a_server_without_a_network_is_shown(said: str) -> None:
     """Ours: its arguments are not at fault, nor is its author; the addresses in its entry may be."""
-    where = "the server could not open a network connection; show its entry with: gaia mcp show fs"
-    assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == where
-    assert after_error(refused("tools/list", text=said, is_logged=True)) == where
+    assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == UNREACHED
+    assert after_error(refused("tools/list", text=said, is_logged=True)) == UNREACHED
 
     late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
-    assert hint_for(late) == where
+    assert hint_for(late) == UNREACHED
     ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
-    assert hint_for(ended) == where
+    assert hint_for(ended) == UNREACHED
 
     Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert after_failure("fs", "read", said, {}).endswith(
-        "; check the network, and the arguments and variables of its command"
+        " a network connection; check the arguments and variables of its command"
     )
     Typed.begin("add", None)
     for error in (refused("tools/list", text=said), late, ended):
@@ -242,7 +261,8 @@ def test_a_server_that_add_refuses_is_explained(gaia: Gaia) -> None:
     assert "no workspace is open" in gaia("logs", "s").stdout
     ran = gaia("add", "t", *words, "the variable ACME_TOKEN is not set")
     assert ran.code == 6
-    assert "set it with: gaia mcp add t --env ACME_TOKEN=VALUE -- " in ran.errors[-1]
+    how = "set it with: gaia mcp add t --env ACME_TOKEN=VALUE -- "
+    assert ran.errors[-1].startswith(f"hint: nothing was saved; the server mentions ACME_TOKEN; {how}")
 
 
 def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.held_back import remark_on_held_back
 from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.launchers import LAUNCHERS, needs_arguments
 from gaia_mcp.cli.lines import Typed, again, to_type
 from gaia_mcp.cli.screen.output import Form, counted, remark, report
@@ -50,11 +51,17 @@ class Tried(NamedTuple):
 UNTRIED = Tried({}, "")
 
 
-def tried(entry: ServerEntry, deadline: Deadline | None) -> Tried:
-    """Connect to a server once. Raises as `connected` does."""
-    with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
-        peer = session.peer
-        found = _tools(session)
+def tried(entry: ServerEntry, deadline: Deadline | None, given: Given | None = None) -> Tried:
+    """Connect to a server once. Raises as `connected` does; the hint then also says that nothing was saved."""
+    Typed.used.append(entry)
+    try:
+        with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
+            peer = session.peer
+            found = _tools(session)
+    except MCPError as error:
+        about_given = _hint_for(given, error) if given is not None else ""
+        error.hint = about_given or f"nothing was saved; {hint_for(error)}"
+        raise
     return _presented(peer, found)
 
 
@@ -67,12 +74,9 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
         if Form.debug:
             remark_on_held_back(entry)
     if len(entries) == 1:
-        try:
-            return [tried(entries[0], deadline)]
-        except MCPError as error:
-            error.hint = _hint_for(servers[0], error) or error.hint
-            raise
+        return [tried(entries[0], deadline, servers[0])]
     Typed.has_several = True
+    Typed.used.extend(entries)
     with SessionView(f"starting {len(entries)} servers") as view:
         results = ask_all(entries, _tools, view, deadline)
     problems = []
