@@ -56,7 +56,7 @@ MAX_PATTERNS = 5
 # The errors with which servers for version 1 of the Python SDK exit when they run with version 2.
 _NEEDS_FIRST_SDK = (
     r"'Server' object has no attribute '(?:list_|call_tool|read_resource|get_prompt|request_context)"
-    r"|No module named 'mcp\.server\.fastmcp'"
+    r"|No module named 'mcp\.server\.fastmcp'|cannot import name '\w+' from 'mcp[.\w]*'"
 )
 # How to install common launchers.
 _INSTALL = {
@@ -116,7 +116,7 @@ def _exited(error: ServerExitedError) -> str:
     if error.stage == "at its start" and (hint := about_variables(error.last_words, error.server)):
         return hint
     if re.search(_NEEDS_FIRST_SDK, error.stderr_tail):
-        return "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
+        return "it needs version 1 of the Python package mcp: install 'mcp<2', as in uvx --with 'mcp<2' PACKAGE"
     if error.stage == "at its start" and is_unreached(error.last_words):
         return how_to_reach(error.server)
     # The commands keep a log of a server's stderr, of which the message quotes the last line.

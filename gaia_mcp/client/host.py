@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gaia_mcp.protocol.connection import EXCERPT_CHARS
 from gaia_mcp.safetext import one_line
 
 # Takes the `params` of `elicitation/create`, returns `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
@@ -114,7 +115,7 @@ class Host:
         kept = self.breaches if is_message else self.strays
         # A server that floods its stdout must not fill our memory too.
         if len(kept) < STRAYS_KEPT:
-            kept.append((not is_message and one_line(excerpt)) or one_line(problem))
+            kept.append((not is_message and one_line(excerpt, EXCERPT_CHARS)) or one_line(problem))
 
     def forget_strays(self) -> None:
         """Forget the strays, since the server is started again and will repeat them."""

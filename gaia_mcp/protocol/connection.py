@@ -21,6 +21,7 @@ from gaia_mcp.protocol.events import (
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 
 # Long enough to recognise a discarded line, short enough not to fill a screen.
+# The length of the excerpt of a discarded record. Who shows it can see by one more character that it was cut.
 EXCERPT_CHARS = 120
 # Responses to abandoned requests are recognised by id; a long-lived client must not remember every one of them.
 ABANDONED_KEPT = 1024
@@ -272,7 +273,8 @@ class Connection:
         )
 
     def _discard(self, problem: str, record: bytes) -> None:
-        self._events.append(Discarded(problem, record[: EXCERPT_CHARS * 4].decode("utf-8", "replace")[:EXCERPT_CHARS]))
+        excerpt = record[: EXCERPT_CHARS * 4 + 1].decode("utf-8", "replace")[: EXCERPT_CHARS + 1]
+        self._events.append(Discarded(problem, excerpt))
 
 
 def _excerpt(value: Any) -> bytes:

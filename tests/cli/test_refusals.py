@@ -231,10 +231,15 @@ def test_a_tool_that_was_refused_may_have_been_given_wrong_arguments() -> None:
 
 def test_a_server_for_the_first_sdk_is_told_how_to_get_it() -> None:
     """Ours: servers that do not name the version of the SDK which they need end so since its second."""
-    for words in ("'Server' object has no attribute 'list_tools'", "No module named 'mcp.server.fastmcp'. See x"):
+    for words in (
+        "'Server' object has no attribute 'list_tools'",
+        "No module named 'mcp.server.fastmcp'. See x",
+        "cannot import name 'McpError' from 'mcp' (mcp/__init__.py)",
+        "cannot import name 'X' from 'mcp.server.session' (session.py)",
+    ):
         ended = ServerExitedError("fs", "at its start", 1, f"a\nAttributeError: {words}", last_words=words)
         assert hint_for(ended) == (
-            "it needs version 1 of the Python package mcp; start it with uvx --with 'mcp<2' PACKAGE"
+            "it needs version 1 of the Python package mcp: install 'mcp<2', as in uvx --with 'mcp<2' PACKAGE"
         )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.host import ASKS_A_PERSON, Host, UndeclaredError, UnsupportedError
+from gaia_mcp.protocol.connection import EXCERPT_CHARS
 
 QUESTION = {"message": "Which city?", "requestedSchema": {"type": "object", "properties": {}}}
 
@@ -147,9 +148,10 @@ def test_stray_output_is_kept_clean_or_described_when_there_is_nothing_to_show()
 
     host.strayed("not JSON", "hello\x1b[31m")
     host.strayed("not JSON", "  ")
+    host.strayed("not JSON", "é" * (EXCERPT_CHARS + 1))
     host.strayed("an error without an id: \x1b[31m", "")
 
-    assert host.strays == ["hello\\x1b[31m", "not JSON"]
+    assert host.strays == ["hello\\x1b[31m", "not JSON", "é" * (EXCERPT_CHARS - 1) + "…"]
     assert host.breaches == ["an error without an id: \\x1b[31m"]
 
 

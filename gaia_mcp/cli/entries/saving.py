@@ -23,6 +23,7 @@ from gaia_mcp.hosts.placeholders import placeholders
 from gaia_mcp.names import did_you_mean, typeable
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.redaction import masked_arguments, masked_url
+from gaia_mcp.safetext import MASK
 from gaia_mcp.session.parallel import ask_all
 from gaia_mcp.session.session import connected, unsupported
 from gaia_mcp.storage.server_cache import ServerCache
@@ -186,8 +187,19 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
             remark(f"{name} is stored as plain text; {instead}")
         else:
             kind = "setting" if kind == "settings" else kind
-            what = f"the {kind} {name}" if name else f"the value of {place!r}"
+            what = f"the {kind} {name}" if name else _masked_part(entry, kind)
             remark(f"{what} is stored as plain text; use a reference such as ${{TOKEN}} instead")
+
+
+def _masked_part(entry: Mapping[str, Any], member: str) -> str:
+    """Which part of a member's value is a secret: its first masked argument, with the option before it."""
+    given = entry[member]
+    if not isinstance(given, list):
+        return f"the value of {member!r}"
+    shown = masked_arguments(given)
+    at = next(at for at, argument in enumerate(shown) if argument != given[at])
+    option = [shown[at - 1]] if at and shown[at] == MASK and shown[at - 1].startswith("-") else []
+    return f"the argument {' '.join([*option, shown[at]])!r}"
 
 
 def warn_of_files(name: str, arguments: list[str]) -> None:

@@ -232,6 +232,22 @@ def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None
 
 
 @pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--read", "--api-key", "hunter2hunter2"], "--api-key ****"),
+        (["--token=hunter2hunter2"], "--token=****"),
+        (["run", "postgres://ada:hunter2hunter2@127.0.0.1/x"], "postgres://****@127.0.0.1/x"),
+    ],
+)
+def test_an_argument_with_a_secret_is_named(gaia: Gaia, arguments: list[str], part: str) -> None:
+    """Ours: by its option, and without the secret: a command may have many arguments."""
+    ran = gaia("add", "x", "--no-check", "--", "srv", *arguments)
+
+    assert f"note: the argument {part!r} is stored as plain text; use a reference" in ran.stderr
+    assert "hunter2" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         ((URL, "docs"), f"gaia mcp add docs {URL}"),
