@@ -31,8 +31,6 @@ URL_REQUIRED = -32042
 
 # Shorter texts take little memory, even when copied several times.
 _LONG_CHARS = 1 << 20
-# The members of content whose length is not limited.
-_TEXTS = ("text", "blob", "data")
 
 _decoder = json.JSONDecoder()
 _write = compact_writer()
@@ -128,8 +126,7 @@ def _has_long_text(result: Any) -> bool:
         return False
     for block in blocks:
         if isinstance(block, dict):
-            for name in _TEXTS:
-                text = block.get(name)
+            for text in block.values():
                 if isinstance(text, str) and len(text) > _LONG_CHARS:
                     return True
     return False

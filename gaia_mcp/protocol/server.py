@@ -52,7 +52,8 @@ class ServerConnection(Connection):
         self._client = RequestContext("", {}, {}, None, None)
         self._log_level = "info"
         self._open: dict[RequestId, tuple[str, RequestContext]] = {}
-        self._batches = Batches()
+        # Created by the first batch.
+        self._batches: Batches | None = None
 
     @property
     def version(self) -> str | None:
@@ -350,6 +351,7 @@ class ServerConnection(Connection):
             for error in self._errors_for_malformed(message, b"")
         ]
         # A request with an id in use gets an error of its own; the earlier request is not part of this batch.
+        self._batches = self._batches or Batches()
         if not self._batches.begin(asked - self._open.keys(), problems) and problems:
             self._outgoing.append(Outgoing(problems))
         for message in messages:
@@ -358,12 +360,12 @@ class ServerConnection(Connection):
 
     def _send_response(self, request_id: RequestId, response: Message) -> None:
         self._progress.pop(request_id, None)
-        if not self._finish_in_batch(request_id, response):
+        if self._batches is None or not self._finish_in_batch(request_id, response):
             self._outgoing.append(Outgoing(response, request_id))
 
     def _finish_in_batch(self, request_id: RequestId, response: Message | None) -> bool:
         """Whether the request is part of a batch, whose responses are sent if this was the last one."""
-        if request_id not in self._batches:
+        if self._batches is None or request_id not in self._batches:
             return False
         if responses := self._batches.finish(request_id, response):
             self._outgoing.append(Outgoing(responses, request_id))

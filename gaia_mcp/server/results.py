@@ -210,9 +210,11 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
 
 def _dump(value: Any) -> str:
     """`value` as JSON, indented by two."""
+    # Most results have at most one level, and `json` encodes without `indent` in C, which is faster.
+    if type(value) in _SCALARS:
+        return _DUMP_FLAT(value)
     parts = value.values() if type(value) is dict else value if type(value) is list else ()
     if parts and _SCALARS.issuperset(map(type, parts)):
-        # Most results have one level, and `json` encodes without `indent` in C, which is faster.
         text = _DUMP_FLAT(value)
         return f"{text[0]}\n  {text[1:-1]}\n{text[-1]}"
     return _DUMP_NESTED(value)

@@ -113,6 +113,25 @@ class Answer:
         return self._has_come.wait(seconds)
 
 
+class _Asking:
+    """What only a call that asks needs: created by its first question."""
+
+    def __init__(self) -> None:
+        # Guards the record: a tool may ask from several threads. Never held during a wait.
+        self.lock = threading.RLock()
+        # Guards `once`. Not `lock`: its function may wait for another thread, which asks.
+        self.once = threading.RLock()
+        # The number of questions in this run, and their names.
+        self.questions = 0
+        self.names: set[str] = set()
+        # The pending answers that threads wait for.
+        self.awaited: list[Answer] = []
+
+
+# Guards the creation of each.
+_CREATING = threading.Lock()
+
+
 class ServedCall(Call):
     """The call of one request. `required` are the questions for its `input_required` result; empty if there are none.
     `task` is set when the call continues as a task. The front sets `transport`.
@@ -127,18 +146,10 @@ class ServedCall(Call):
         self.task: TaskFront | None = None
         self._front = front
         self._record = record
-        # The numbers of questions and log messages in this run, and the names of the questions.
-        self._questions = 0
+        # The number of log messages in this run, and the last progress reported in this run or an earlier one.
         self._logs = 0
-        self._names: set[str] = set()
-        # The last progress reported, in this run or an earlier one.
         self._reported: float | None = None
-        # Guards the record: a tool may ask from several threads. Never held during a wait.
-        self._lock = threading.RLock()
-        # Guards `once`. Not `_lock`: its function may wait for another thread, which asks.
-        self._once = threading.RLock()
-        # The pending answers that threads wait for; no wait may begin after the end.
-        self._awaited: list[Answer] = []
+        self._asking: _Asking | None = None
         self._has_ended = False
 
     @property
@@ -159,9 +170,9 @@ class ServedCall(Call):
     def is_traced(self) -> bool:
         """Whether the request has a trace context, or spans may be recorded."""
         # The keys are those of `tracing`, repeated here because most servers never load that module.
-        meta = self.meta
-        has_trace = "traceparent" in meta or "baggage" in meta or bool(self.transport.trace)
-        return has_trace or "opentelemetry.trace" in sys.modules
+        meta = self.request.params.get("_meta")
+        has_trace = isinstance(meta, dict) and ("traceparent" in meta or "baggage" in meta)
+        return has_trace or bool(self.transport.trace) or "opentelemetry.trace" in sys.modules
 
     @property
     def lacks_task(self) -> bool:  # type: ignore[override]
@@ -249,7 +260,7 @@ class ServedCall(Call):
 
     def continue_as_task(self, *, required: bool = False) -> bool:
         self.raise_if_cancelled()
-        with self._lock:
+        with self._asks.lock:
             if self.required:
                 raise InputRequired  # The result of the request is `input_required` already.
             if (task := self._front.make_task(self, required=required)) is not None:
@@ -263,11 +274,12 @@ class ServedCall(Call):
     def end(self) -> None:
         """End this run (called by the server). The tool's threads that still run can no longer reach the client."""
         self._has_ended = True
-        for answer in list(self._awaited):
+        # No wait begins from here on.
+        for answer in list(self._asking.awaited) if self._asking is not None else ():
             answer.set(None, None)
 
     def once(self, name: str, function: Callable[[], T]) -> T:
-        with self._once:
+        with self._asks.once:
             kept = self.record.once
             if name not in kept:
                 value = function()
@@ -278,14 +290,21 @@ class ServedCall(Call):
             found: T = kept[name]
             return found
 
+    @property
+    def _asks(self) -> _Asking:
+        with _CREATING:
+            asking = self._asking = self._asking or _Asking()
+            return asking
+
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
         self.raise_if_cancelled()
         self._raise_if_ended()
-        with self._lock:
+        lock = self._asks.lock
+        with lock:
             named = self._named(questions)
         read: dict[str, Any] = {}
         while True:
-            with self._lock:
+            with lock:
                 missing = self._missing(named, read)
                 if not missing:
                     return [read[name] for name in named]
@@ -310,12 +329,13 @@ class ServedCall(Call):
 
     def _named(self, questions: Sequence[Asked[Any]]) -> dict[str, Asked[Any]]:
         named: dict[str, Asked[Any]] = {}
+        asking = self._asks
         for one in questions:
-            self._questions += 1
-            name = one.name or str(self._questions)
-            if name in self._names:
+            asking.questions += 1
+            name = one.name or str(asking.questions)
+            if name in asking.names:
                 raise ValueError(f"an earlier question of this call has the same name {name!r}; give each its own")
-            self._names.add(name)
+            asking.names.add(name)
             named[name] = one
         return named
 
@@ -345,7 +365,8 @@ class ServedCall(Call):
                 answer.set(None, None)
 
         forget = self.on_cancel(wake)
-        self._awaited += answers.values()
+        asking = self._asks
+        asking.awaited += answers.values()
         try:
             for name, answer in answers.items():
                 self._raise_if_ended()
@@ -355,10 +376,10 @@ class ServedCall(Call):
                 self._raise_if_ended()
                 if answer.error is not None:
                     raise QuestionError(f"the client refused question {name!r}: {answer.error}")
-                with self._lock:
+                with asking.lock:
                     self.record.take(name, answer.result)
         finally:
             forget()
             for answer in answers.values():
-                self._awaited.remove(answer)
+                asking.awaited.remove(answer)
             self._front.withdraw(list(answers.values()))
