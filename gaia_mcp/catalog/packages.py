@@ -86,7 +86,7 @@ def _package_entry(
     passed = [word for name in names if name not in found.passed for word in ("-e", name)]
     arguments = [*found.arguments, *_words(package.arguments, given)]
     if found.package[0] == "--from" and arguments and arguments[0].startswith("-"):
-        raise DocumentError(f"it gives uvx {arguments[0]!r}, which could have it do anything else")
+        raise DocumentError(f"it gives uvx {arguments[0]!r}, which could make it do anything")
     words = [*runner.words, *found.own, *passed, *found.package]
     entry: dict[str, Any] = {"command": program, "args": [*words, *(runner.between if arguments else ()), *arguments]}
     return {**entry, "env": env} if env else entry

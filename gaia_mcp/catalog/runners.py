@@ -118,7 +118,7 @@ def started(package: Package, program: str, words: Sequence[str], named: Collect
             continue
         same = _named_by(package, word)
         if same is None and (not from_package or word.startswith("-")):
-            raise DocumentError(f"it gives {program} {word!r}, which could have it do anything else")
+            raise DocumentError(f"it gives {program} {word!r}, which could make it do anything")
         arguments = [*remaining] if same is not None else [word, *remaining]
         return Started(own, from_package or [package_word(same or package)], arguments)
     return Started(own, from_package or [package_word(package)], [])

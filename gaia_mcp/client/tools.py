@@ -188,7 +188,8 @@ class ToolsClient(ClientEngine):
     ) -> dict[str, Any]:
         """As `call`, for a caller that validates the structured content itself."""
         deadline = deadline or self.deadline()
-        self._check_used(tool_name)
+        if self.tool_filter is not None:
+            self._check_used(tool_name)
         # A server that declares tools is called at once: that may restart it, and it reports an unknown tool itself.
         if not self._declares_tools:
             self._ready(deadline)

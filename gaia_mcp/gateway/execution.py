@@ -117,7 +117,7 @@ class ExecutingProvider:
             name = own
         # A name that could mean a tool of another server is refused.
         if (known_as := self._name_of(server, name, call)) is None:
-            problem = f"the name {name!r} of {server!r} cannot be told from those of other servers' tools"
+            problem = f"the name {name!r} of {server!r} is ambiguous: other servers have tools with names like it"
             return a2a.failed(a2a.PROXY, str(INVALID_PARAMS), problem)
         asked: Wire = {"name": known_as, "arguments": wanted.arguments}
         result = self._provider.answer("tools/call", {**asked, "_meta": meta} if meta else asked, call)

@@ -13,7 +13,7 @@ class NotInTimeError(Exception):
     """The code was still running, and may continue to run. The message completes "FILE …"."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"is not loaded after {seconds:g} s, and is given up")
+        super().__init__(f"was not loaded within {seconds:g} s")
 
 
 def run_in_time(run: Callable[[], Any], seconds: float | None) -> Any:

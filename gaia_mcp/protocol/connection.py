@@ -92,7 +92,7 @@ class Connection:
         `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
         """
         try:
-            value = jsonrpc.parse(record)
+            value = jsonrpc.parse_text(record.decode())
         except ValueError:
             self._about = about
             self._receive_invalid_json(record)

@@ -142,7 +142,7 @@ def _annotated(schema: dict[str, Any], path: tuple[str, ...] | None) -> Paramete
     # A null argument has no header.
     named = [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind != "null"]
     if not named or not all(isinstance(kind, str) and kind in _PRIMITIVE_TYPES for kind in named):
-        raise AnnotationError(f"{ANNOTATION} {name!r} is at {path[-1]!r}, which is no string, integer or boolean")
+        raise AnnotationError(f"{ANNOTATION} {name!r} is at {path[-1]!r}, which is not a string, integer or boolean")
     return Parameter(PARAMETER_PREFIX + name, path)
 
 

@@ -287,7 +287,7 @@ class Calls:
         with self._lock:
             for answer in answers:
                 if self._asked.pop(answer.request_id, None) is not None:
-                    self._connection.abandon(answer.request_id, "the answer is not needed any more")
+                    self._connection.abandon(answer.request_id, "the answer is no longer needed")
             self._collect()
         self._flush()
 

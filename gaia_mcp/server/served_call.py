@@ -40,7 +40,7 @@ ANSWER_SECONDS = 3600.0
 # The limit of a name in a log line: the client chooses the name.
 _NAME_CHARS = 200
 # The error for a tool's own thread that still asks after the call has returned.
-HAS_ENDED = "the call has ended, and its client can be asked no more"
+HAS_ENDED = "the call has ended; its client can no longer be asked"
 
 
 class InputRequired(BaseException):

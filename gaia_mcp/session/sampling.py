@@ -81,7 +81,7 @@ class Sampler:
         deadline = Deadline(self._seconds)
         with self._lock:
             if self._is_closed:
-                raise _FailedError("is not started any more")
+                raise _FailedError("is no longer started")
             self._running.add(child)
         try:
             child.start()

@@ -209,19 +209,19 @@ def test_a_container_sees_a_folder_that_the_user_names() -> None:
         (package("npm", "b", "1 --call x"), "'1 --call x' is not a version of a package"),
         (
             package("npm", "b", runtimeArguments=_positional("-c", "x")),
-            "it gives npx '-c', which could have it do anything else",
+            "it gives npx '-c', which could make it do anything",
         ),
         (
             package("npm", "b", runtimeArguments=_positional("other")),
-            "it gives npx 'other', which could have it do anything else",
+            "it gives npx 'other', which could make it do anything",
         ),
         (
             package("npm", "b", runtimeArguments=_positional("b[x]")),
-            "it gives npx 'b[x]', which could have it do anything else",
+            "it gives npx 'b[x]', which could make it do anything",
         ),
         (
             package("pypi", "b", runtimeArguments=_positional("serve"), packageArguments=_positional("--mcp")),
-            "it gives uvx 'serve', which could have it do anything else",
+            "it gives uvx 'serve', which could make it do anything",
         ),
         (
             package("oci", "a/b", runtimeArguments=[*_flags("-v"), *_positional("/:/host", "a/b")]),
@@ -244,11 +244,11 @@ def test_a_container_sees_a_folder_that_the_user_names() -> None:
         (
             package("pypi", "b", runtimeArguments=_positional("--from", "b"),
                     packageArguments=_positional("--index-url", "https://x", "b")),
-            "it gives uvx '--index-url', which could have it do anything else",
+            "it gives uvx '--index-url', which could make it do anything",
         ),
         (
             package("oci", "a/b", runtimeArguments=_positional("--privileged")),
-            "it gives docker '--privileged', which could have it do anything else",
+            "it gives docker '--privileged', which could make it do anything",
         ),
         (
             package("oci", "a/b", runtimeArguments=_positional("-v", "/:/host")),

@@ -544,7 +544,7 @@ def test_a_thread_that_outlives_its_call_asks_nothing(era: str) -> None:
     returned.set()
     threads[0].join(PATIENCE_SECONDS)
 
-    assert ends == ["the call has ended, and its client can be asked no more"] * 2
+    assert ends == ["the call has ended; its client can no longer be asked"] * 2
     assert (person.asked, person.logged, person.closed) == ([], [], [])
     job.call.cancel()
 
@@ -587,7 +587,7 @@ def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None
 
     assert text_of(person.call("work")) == "done"
     threads[0].join(PATIENCE_SECONDS)
-    assert ends == ["the call has ended, and its client can be asked no more"]
+    assert ends == ["the call has ended; its client can no longer be asked"]
     assert person.logged == ["notifications/cancelled"]
 
 

@@ -60,7 +60,7 @@ class FilesystemAgent(MCPAgent):
             data = content.encode("utf-8")
             self._tree.write(path, data)
         except UnicodeEncodeError:
-            return _failure(path, "half of a surrogate pair is no text")
+            return _failure(path, "half of a surrogate pair is not text")
         except PathError as problem:
             return _failure(path, problem)
         return f"wrote {len(data)} byte{'s' * (len(data) != 1)} to {path!r}"

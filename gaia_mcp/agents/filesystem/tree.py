@@ -158,7 +158,7 @@ def _below(folder: _Folder, name: str) -> _Folder:
         if _is_link(status):
             raise PathError(f"{name!r} is a link, and links are not followed")
         if not stat.S_ISDIR(status.st_mode):
-            raise PathError(f"{name!r} is no folder")
+            raise PathError(f"{name!r} is not a folder")
         if folder.descriptor is None:
             return _Folder(folder.path / name, None)
         # Fails if a link has replaced the folder in the meantime.

@@ -222,26 +222,22 @@ class Conversation:
             self._result(stage, outcome)
 
     def _call(
-        self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        deadline: Deadline,
+        on_progress: OnProgress | None,
+        *,
+        is_in_trace: bool = False,
     ) -> Result | ErrorResponse:
         # Most programs have no trace, and load nothing for it.
-        if "gaia_mcp.tracing" not in sys.modules and "opentelemetry.trace" not in sys.modules:
-            return self._called(method, params, deadline, on_progress)
-        from gaia_mcp.client.conversation.traced import traced_call
+        if not is_in_trace and ("gaia_mcp.tracing" in sys.modules or "opentelemetry.trace" in sys.modules):
+            from gaia_mcp.client.conversation.traced import traced_call
 
-        def call(params: dict[str, Any] | None) -> Result | ErrorResponse:
-            return self._called(method, params, deadline, on_progress)
+            def call(params: dict[str, Any] | None) -> Result | ErrorResponse:
+                return self._call(method, params, deadline, on_progress, is_in_trace=True)
 
-        return traced_call(call, method, params, self._attributes, self._channel.masker().text)
-
-    def _attributes(self) -> dict[str, str | int]:
-        """The attributes of a span that describe the server."""
-        peer = self.peer
-        return {**self._channel.attributes(), **({"mcp.protocol.version": peer.version} if peer is not None else {})}
-
-    def _called(
-        self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
-    ) -> Result | ErrorResponse:
+            return traced_call(call, method, params, self._attributes, self._channel.masker().text)
         name = params.get("name") if params else None
         tool = str(name) if method == "tools/call" else None
         if not self._channel.listens:
@@ -257,6 +253,11 @@ class Conversation:
         if isinstance(outcome, InvalidResponse):
             raise outcome_unknown(self._invalid(method, outcome), tool)
         return outcome
+
+    def _attributes(self) -> dict[str, str | int]:
+        """The attributes of a span that describe the server."""
+        peer = self.peer
+        return {**self._channel.attributes(), **({"mcp.protocol.version": peer.version} if peer is not None else {})}
 
     def _ask(
         self,

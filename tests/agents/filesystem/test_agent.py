@@ -56,8 +56,8 @@ def test_its_tools_are_those_of_agentvault(client: MCPClient, root: Path) -> Non
         ("readFile", {"path": "../x"}, "'../x': with '..' it could lead out of the root folder"),
         ("readFile", {"path": "bytes"}, "'bytes': it is not text in UTF-8: byte 3 does not fit"),
         ("writeFile", {"path": "no/x", "content": ""}, "'no/x': there is no folder 'no'"),
-        ("writeFile", {"path": "x", "content": "\ud800"}, "'x': half of a surrogate pair is no text"),
-        ("listDirectory", {"path": "a.txt"}, "'a.txt': 'a.txt' is no folder"),
+        ("writeFile", {"path": "x", "content": "\ud800"}, "'x': half of a surrogate pair is not text"),
+        ("listDirectory", {"path": "a.txt"}, "'a.txt': 'a.txt' is not a folder"),
     ],
 )
 def test_what_cannot_be_done_is_a_failure_in_words(root: Path, tool: str, arguments: dict[str, Any], text: str) -> None:

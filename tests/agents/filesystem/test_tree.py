@@ -77,7 +77,7 @@ BAD_PATHS = {
     "\uff0e\uff0e/secret.txt": "no folder",
     "\u2025/secret.txt": "no folder",
     "no/a.txt": "no folder 'no'",
-    "a.txt/b": "'a.txt' is no folder",
+    "a.txt/b": "'a.txt' is not a folder",
     "sub": "folder",
     "": "root folder",
     ".": "root folder",
@@ -112,11 +112,11 @@ def test_nothing_is_written_elsewhere(root: Path, path: str) -> None:
     ("path", "reason"),
     [
         ("out", "link"),
-        ("a.txt", "no folder"),
+        ("a.txt", "not a folder"),
         ("no", "no folder"),
         ("..", "'..'"),
         ("/", "absolute"),
-        ("pipe", "no folder"),
+        ("pipe", "not a folder"),
     ],
 )
 def test_no_other_folder_is_listed(root: Path, path: str, reason: str) -> None:

@@ -177,7 +177,7 @@ def test_a_document_that_cannot_be_used_is_an_error(gaia: Gaia, registry: Served
 
     for name, code, problem in (
         ("a.b/nothing", 3, "'a.b/nothing': cannot be started here: it has only no package and no URL"),
-        ("a.b/evil", 3, "'a.b/evil': it gives npx '--call', which could have it do anything else"),
+        ("a.b/evil", 3, "'a.b/evil': it gives npx '--call', which could make it do anything"),
         ("a.b/leaking", 2, "a.b/leaking: 'K' refers to a variable of the environment, which a document may not"),
         ("a.b/unknown", 3, f"the registry {registry.url} has no server 'a.b/unknown'"),
         ("a.b/old@9", 3, f"the registry {registry.url} has no version '9' of 'a.b/old'"),
