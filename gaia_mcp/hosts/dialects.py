@@ -1,4 +1,4 @@
-"""What distinguishes one host's entries from another's, and what all have in common when they are read.
+"""The dialects of hosts' entries, and the format of ours to which all are converted.
 
 An entry of ours has `command`, `args`, `env`, `cwd`, `inherit`, or `url`, `headers`, `type`; `disabled`; `timeout` in
 seconds; `includeTools` and `excludeTools`.
@@ -24,12 +24,12 @@ OURS = (
     "excludeTools",
 )  # fmt: skip
 
-# Every key of a host that has a counterpart of ours; any other belongs to the host alone.
+# The keys of hosts that have a counterpart in our format; all others are specific to the host.
 MEANT = frozenset(
     (*COMMAND_KEYS, *ARGS_KEYS, *ENV_KEYS, *NAMES_KEYS, *URL_KEYS, *HEADERS_KEYS, *TYPE_KEYS, *OURS, "enabled",
      "env_http_headers", "bearer_token_env_var", "tool_timeout_sec", "name", "source")
 )  # fmt: skip
-# The words for the ways to reach a server, in ours.
+# Hosts' names of transports, and ours.
 TYPES = {
     "stdio": "stdio", "local": "stdio", "http": "http", "streamable-http": "http", "streamable_http": "http",
     "streamableHttp": "http", "streamablehttp": "http", "remote": "http", "sse": "sse", "rpc": "rpc",
@@ -37,13 +37,13 @@ TYPES = {
 
 
 class NotCarriedError(ValueError):
-    """An entry that has no counterpart on the other side; the message says why."""
+    """An entry that cannot be converted; the message is the reason."""
 
 
 class ToolKeys(NamedTuple):
-    """A host's keys for the names of the tools that it uses, and of those that it does not; empty for what it has not.
+    """A host's keys for the names of included and of excluded tools; empty if it has no such key.
 
-    `everything` is the list that means all tools, if it has one. A host that `is_exclusive` takes only one of the two.
+    `everything` is the list that means all tools, if there is one. An `is_exclusive` host accepts only one of the keys.
     """
 
     include: str = ""
@@ -53,7 +53,7 @@ class ToolKeys(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether the host has a choice among tools at all."""
+        """Whether the host can filter tools."""
         return bool(self.include or self.exclude)
 
 

@@ -1,6 +1,6 @@
-"""The servers in a host's text, in any format: all are read, or one is put there.
+"""The servers in a host's text, in any format: reads all of them, or sets one.
 
-Pure: text in, text out. Every text that is made here has been read again, and differs in that one server alone.
+Pure: text in, text out. Every new text is read back, and differs from the old one only in that server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gaia_mcp.textproblems import Repeated, TextProblemError
 
 
 class Layout(NamedTuple):
-    """How a text is written: "json", "toml" or "yaml"; the keys that lead to the servers; whether they are a list."""
+    """Its format ("json", "toml" or "yaml"), the keys that lead to the servers, and whether the servers are a list."""
 
     format: str
     root: tuple[str, ...]
@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 def read_servers(text: str, layout: Layout) -> dict[str, Any]:
-    """The entries in `text`, by name, as the host writes them. Raises `TextProblemError` with line and column."""
+    """The entries in `text`, by name, in the host's format. Raises `TextProblemError` with line and column."""
     try:
         return servers_in(_parsed(text, layout.format), layout)
     except TextProblemError as problem:
@@ -28,15 +28,15 @@ def read_servers(text: str, layout: Layout) -> dict[str, Any]:
 
 
 def with_server(text: str, layout: Layout, name: str, entry: Mapping[str, Any]) -> str:
-    """`text` with the entry `name`, new or in place of the one that is there; all else as it was, to the last byte.
+    """`text` with the entry `name` added or replaced; everything else is unchanged, to the last byte.
 
-    Raises `TextProblemError` where that cannot be done.
+    Raises `TextProblemError` if that is not possible.
     """
     try:
         before = _parsed(text, layout.format)
         servers_in(before, layout)
         new = _spliced(text, layout, name, dict(entry))
-        # A text may have forms that we do not know how to change, so each result is read again.
+        # A text may have a form that we cannot change correctly, so each result is read back.
         try:
             new.encode()
         except UnicodeEncodeError as cause:
@@ -54,7 +54,7 @@ def with_server(text: str, layout: Layout, name: str, entry: Mapping[str, Any]) 
 
 
 def parsed(text: str, kind: str) -> Any:
-    """The whole value of a text; an empty one is an empty object. Raises `TextProblemError` with line and column."""
+    """The value of a text; that of an empty text is an empty object. Raises `TextProblemError` with line and column."""
     try:
         return _parsed(text, kind)
     except TextProblemError as problem:
@@ -128,7 +128,7 @@ def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _expected(document: Any, layout: Layout, name: str, entry: dict[str, Any]) -> Any:
-    """The value that the changed text must have."""
+    """The expected value of the changed text."""
     if not layout.root:
         return {**document, name: entry}
     key, *rest = layout.root

@@ -1,4 +1,4 @@
-"""A host's file: read, and changed in one step, with its mode, links, byte order mark and line ends kept."""
+"""Reads a host's file, and changes it atomically; keeps its mode, symbolic links, byte order mark and line endings."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def read_document(path: Path, kind: str) -> Any:
 
 
 def servers_of(path: Path, layout: Layout, title: str = "") -> dict[str, Any]:
-    """The entries in a host's file, by name, as the host writes them.
+    """The entries in a host's file, by name, in the host's format.
 
-    Raises `ConfigFileError` with the host's `title`, and with line and column where there are any.
+    Raises `ConfigFileError` with the host's `title`, and with line and column if known.
     """
     return _told(path, title, lambda: read_servers(_text(path, title), layout))
 
@@ -36,10 +36,10 @@ def servers_of(path: Path, layout: Layout, title: str = "") -> dict[str, Any]:
 def change_servers(
     path: Path, layout: Layout, title: str, change: Callable[[dict[str, Any]], dict[str, dict[str, Any]]]
 ) -> None:
-    """Put entries into a host's file, which is made if it does not exist. `change` is called with the entries in it,
-    under the lock for writing, and returns those to put.
+    """Set entries in a host's file, which is created if missing. `change` is called with its entries under the write
+    lock, and returns the entries to set.
 
-    Raises `ConfigFileError`, and as `change` does; the file is then as it was.
+    Raises `ConfigFileError`, and as `change` does; the file is unchanged then.
     """
     with locked(path):
         before = snapshot_of(path)
@@ -68,7 +68,7 @@ def _text(path: Path, title: str) -> str:
 
 
 def _decoded(path: Path, title: str, data: bytes) -> tuple[str, bytes]:
-    """The text, and the byte order mark before it."""
+    """The text, and the byte order mark that preceded it."""
     mark = _MARK if data.startswith(_MARK) else b""
     try:
         return data[len(mark) :].decode(), mark

@@ -1,7 +1,7 @@
-"""JSON with comments and trailing commas: read, and changed in one place, every other character kept.
+"""JSON with comments and trailing commas: reads it, and changes one member; keeps every other character.
 
-None of the libraries for it is both in wide use and able to change a text in place, so what is needed of one is here: a
-reader that remembers where the objects on the way to one key stand.
+No library in wide use can change such a text in place. This is a parser that records the positions of the objects on
+the path to one key.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.textproblems import TextProblemError, with_pairs
 
-# Far beyond what any settings hold, and well before Python's own limit.
+# Far deeper than any settings, and well below Python's recursion limit.
 MAX_DEPTH = 200
 
 _DECODER = json.JSONDecoder()
-# A line ends where it does for VS Code: a carriage return alone will do, and what else Unicode has will not.
+# The line endings of VS Code: a lone carriage return is one, other Unicode line separators are not.
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z]+")
 _WORDS = {"true": True, "false": False, "null": None}
-# What stands behind a value on its line, and belongs to it.
+# A comment after a value, on its line, belongs to the value.
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|(?:/\*(?:[^*\r\n]|\*(?!/))*\*/[ \t]*)*)(?=\r?\n)")
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
 
 
 class Member(NamedTuple):
-    """Where one member of an object stands: its key, its value's start and end, and the comma behind it, or -1."""
+    """The position of an object's member: its key, the start and end of its value, and the comma after it, or -1."""
 
     at: int
     start: int
@@ -36,7 +36,7 @@ class Member(NamedTuple):
 
 
 class Braces(NamedTuple):
-    """Where an object stands, from brace to brace, and its members by key."""
+    """The position of an object, from brace to brace, and its members by key."""
 
     start: int
     end: int
@@ -44,18 +44,18 @@ class Braces(NamedTuple):
 
 
 def parse(text: str) -> Any:
-    """The value that `text` holds. Objects that repeat a key come as `Repeated`. Raises `TextProblemError`."""
+    """The value of `text`. An object with a duplicate key becomes a `Repeated`. Raises `TextProblemError`."""
     try:
-        # Ten times as fast, and most files are plain JSON.
+        # Ten times as fast, and sufficient for most files, which are plain JSON.
         return json.loads(text, object_pairs_hook=with_pairs)
     except (ValueError, RecursionError):
         return _Reader(text, ()).document()
 
 
 def with_member(text: str, path: tuple[str, ...], value: Any) -> str:
-    """`text` with `value` at `path`, in place of what is there, else behind what is there.
+    """`text` with `value` at `path`, replacing the existing member, or after the last one.
 
-    Raises `TextProblemError`, also for a value along `path` that is not an object.
+    Raises `TextProblemError`, also if a value along `path` is not an object.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
@@ -94,10 +94,10 @@ def _with_new(text: str, braces: Braces, key: str, value: Any, unit: str, newlin
         new = f"{inside}{newline}{indent}{name}: {_lines(value, unit, indent, newline)}{newline}{outer}"
         return text[: braces.start + 1] + new + text[braces.end - 1 :]
     last = list(braces.members.values())[-1]
-    # A comma behind the last member stays one.
+    # A trailing comma is kept.
     before, end, behind = ("", last.comma + 1, ",") if last.comma >= 0 else (",", last.end, "")
     if "\n" not in text[braces.start : last.at]:
-        # The first member stands on the brace's own line: a compact object stays one.
+        # The first member is on the line of the brace: a compact object stays compact.
         return f"{text[:end]}{before} {name}: {json.dumps(value, ensure_ascii=False)}{behind}{text[end:]}"
     indent = _indent_at(text, last.at)
     rest = _REST_OF_LINE.match(text, end)
@@ -121,7 +121,7 @@ def _indent_at(text: str, at: int) -> str:
 
 
 class _Reader:
-    """Reads a whole text. `found` are the objects on the way along `path`, by the path to each."""
+    """Parses a text. `found` are the objects along `path`, by the path of each."""
 
     def __init__(self, text: str, path: tuple[str, ...]) -> None:
         self.text = text
@@ -199,7 +199,7 @@ class _Reader:
         return with_pairs(pairs), at + 1
 
     def _comma(self, at: int, end: str) -> tuple[int, int]:
-        """Behind a value: where the next thing begins, and where the comma was, or -1."""
+        """After a value: the position of the next token, and that of the comma, or -1."""
         at = self._space(at)
         if self.text[at : at + 1] == ",":
             return self._space(at + 1), at

@@ -1,4 +1,4 @@
-"""The hosts that we know: what each is called, where it keeps its servers, and how it writes them."""
+"""The supported hosts: the name, the files and the entry format of each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _VSCODE_STORAGE = "{config}/Code/User/globalStorage"
 class HostProgram:
     """A program that uses MCP servers, such as an editor.
 
-    `user` and `project` are its files, the usual one first. In them stand `{home}`, `{config}` for the folder of
-    settings of the platform, `{dot}` for `~/.config`, `{local}` for the other folder of Windows, or a variable such as
-    `{CODEX_HOME:.codex}` with its default below the home. A leading `win:`, `mac:` or `linux:` limits a file to that
-    system. Without `user` only projects have a file. A host that `is_desktop` is not started from a shell, and does not
-    have its PATH.
+    `user` and `project` are its files, the default one first. Placeholders in them: `{home}`; `{config}`, the
+    platform's settings folder; `{dot}`, `~/.config`; `{local}`, Windows' local settings folder; or a variable such as
+    `{CODEX_HOME:.codex}`, with a default relative to the home folder. The prefix `win:`, `mac:` or `linux:` limits a
+    file to that system. Without `user` only projects have a file. A host that `is_desktop` is not started from a shell,
+    and does not have its PATH.
     """
 
     key: str
@@ -169,7 +169,7 @@ HOSTS = {
         HostProgram(
             "mcpm", "mcpm", ("{dot}/mcpm/servers.json",), layout=Layout("json", ()), is_desktop=False,
         ),
-        # It has handlers alone, which `config.prototype` reads and writes.
+        # It has only handlers, which `config.prototype` reads and writes.
         HostProgram(
             "prototype", "az prototype", (), "prototype.yaml", Layout("yaml", ("mcp", "servers"), listed=True),
             Dialect(command="", remote=False, names_itself=True), is_desktop=False,
@@ -177,7 +177,7 @@ HOSTS = {
     )
 }  # fmt: skip
 
-# The host whose format a file of an unknown host probably has, by the key that leads to its servers.
+# The host whose format an unknown host's file probably has, by the key that contains its servers.
 BY_KEY = {
     "mcpServers": "claude-code", "servers": "vscode", "mcp_servers": "codex", "context_servers": "zed",
     "extensions": "goose", "mcp": "opencode", "amp.mcpServers": "amp",

@@ -1,4 +1,4 @@
-"""Entries of ours and of other hosts without their secrets, and where in an entry secrets stand."""
+"""Masks the secrets in our entries and in those of other hosts, and finds the places of secrets in an entry."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gaia_mcp.safetext import MASK
 if TYPE_CHECKING:
     import re
 
-# Members whose values are usually secrets, and those whose values are names of variables.
+# Members whose values are usually secrets, and members whose values are names of variables.
 _VALUES = ("env", "envs", "environment", "headers", "http_headers")
 _NAMES = ("env_http_headers",)
 
 
 def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
-    """An entry, ours or a host's, with its secrets masked. `reference` is what a reference to a variable looks like."""
+    """An entry, ours or a host's, with its secrets masked. `reference` matches a host's references to variables."""
 
     def value_of(key: str, value: Any) -> Any:
         if isinstance(value, dict):
@@ -51,15 +51,15 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
 
 
 def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = None) -> list[str]:
-    """Where in an entry, ours or a host's, a secret stands as it is: `env NAME`, `header NAME`, `settings NAME`,
-    or a member."""
+    """The places of plain-text secrets in an entry, ours or a host's: `env NAME`, `header NAME`, `settings NAME`, or a
+    member."""
     found = []
     for key, value in entry.items():
         if key in _VALUES and isinstance(value, dict):
             kind = "header" if "headers" in key else "env"
             for name, held in value.items():
                 text = _with_our_references(held, reference) if isinstance(held, str) else ""
-                # What only may be a secret is hidden, and not worth a remark.
+                # A value that may be a secret is masked, but not reported.
                 if masked_value(name, text) != text and (looks_secret(name) or in_text(text)):
                     found.append(f"{kind} {name}")
         elif key == "settings" and isinstance(value, dict):
@@ -75,7 +75,7 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
 
 
 def _shows_secrets(key: str, value: Any, reference: re.Pattern[str] | None) -> bool:
-    """Whether there is something to be masked in a list of arguments, or a URL."""
+    """Whether a list of arguments, a command or a URL contains a secret."""
     if isinstance(value, list):
         texts = [_with_our_references(part, reference) for part in value if isinstance(part, str)]
         return len(texts) == len(value) and masked_arguments(texts) != texts
@@ -88,7 +88,7 @@ def _shows_secrets(key: str, value: Any, reference: re.Pattern[str] | None) -> b
 
 
 def _with_our_references(text: str, reference: re.Pattern[str] | None) -> str:
-    """`text` with the references of a host in our notation. A reference with a default stays: that may be a secret."""
+    """`text` with a host's references in our notation. One with a default is kept, since that may be a secret."""
     if reference is None:
         return text
     return reference.sub(lambda match: match[0] if match.groupdict().get("default") else "${REFERENCE}", text)

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from gaia_mcp.hosts.places import Place
 
-# The members that decide how a server is reached, which are replaced together.
+# The members that define the connection, which are replaced together.
 _REACHED = ("command", "args", "cwd", "url", "type", "handler", "agent")
 _REACHED_INSIDE = ("env", "headers", "settings")
-# The members that choose among its tools, and those that restrict who may use them.
+# The members that filter tools, and those that restrict who may use them.
 _CHOICE = (INCLUDE, EXCLUDE)
 _SCOPE = ("stages", "agents")
 
 
 class Found(NamedTuple):
-    """An entry of a host, in our format; or, with `reason`, one that has none. `theirs` is its name there."""
+    """A host's entry in our format; with `reason`, one that could not be converted. `theirs` is its name there."""
 
     name: str
     theirs: str
@@ -34,9 +34,9 @@ class Found(NamedTuple):
 
 @dataclass
 class Step:
-    """What becomes of one name: "new", "same", "replaced", "conflict" or "left".
+    """The outcome for one name: "new", "same", "replaced", "conflict" or "left".
 
-    `differs` names what a conflict is about, `against` the file on its other side.
+    `differs` are the members that conflict, `against` is the file that they conflict with.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Step:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the import writes this entry."""
+        """Whether the import writes the entry."""
         return self.outcome in ("new", "replaced")
 
 

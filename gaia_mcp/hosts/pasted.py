@@ -1,7 +1,7 @@
-"""Text that a person pastes: the entries of servers, as READMEs and hosts' files show them. Pure.
+"""Pasted text: server entries from READMEs and hosts' files. Pure.
 
-Accepted are whole files of every host that we know, in JSON with comments, TOML or YAML; one entry, with or without its
-name; a part without its outer braces; and any of these in a Markdown code block.
+Accepts whole files of every supported host, in JSON with comments, TOML or YAML; one entry, with or without its name;
+a part without its outer braces; and any of these in a Markdown code block.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gaia_mcp.hosts.variables import EDITOR
 from gaia_mcp.textproblems import TextProblemError
 
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
-# A table of TOML, as Codex has them, and a mapping of YAML, as Goose and Continue have them.
+# A TOML table, as in Codex's files, and a YAML mapping, as in those of Goose and Continue.
 _TOML = re.compile(r"\[+[A-Za-z_][\w.\"-]*\]+[ \t]*(?:#.*)?$", re.MULTILINE)
 _YAML = re.compile(r"[A-Za-z_]+:[ \t]*(?:#.*)?$", re.MULTILINE)
 _LIST = re.compile(r"\[\s*[\]{\"\d]")
-# The host whose files are most like an entry that stands alone.
+# The host whose format a single entry most likely has.
 _USUAL = HOSTS["claude-code"]
-# Whose references an entry may hold although it looks like ours.
+# Hosts whose references may occur in an entry that otherwise looks like ours.
 _EDITOR = HOSTS["cursor"]
 
 
 class Pasted(NamedTuple):
-    """An entry as it was pasted: its name, if it has one, and the host in whose form it probably is."""
+    """A pasted entry: its name, if it has one, and the host whose format it probably has."""
 
     name: str | None
     raw: Any
@@ -38,22 +38,22 @@ class Pasted(NamedTuple):
 
 
 def looks_pasted(text: str) -> bool:
-    """Whether this is meant to be an entry, rather than a name or a command."""
+    """Whether the text is an entry, rather than a name or a command."""
     start = text.lstrip("\ufeff \t\r\n")
     return start.startswith(("{", '"', "```", "//", "/*")) or _LIST.match(start) is not None or bool(_TOML.match(start))
 
 
 def read_pasted(text: str) -> list[Pasted]:
-    """The entries in `text`, in its order; none from an object that is meant for servers and holds none.
+    """The entries in `text`, in order; none for an empty object of servers.
 
     Raises `TextProblemError` with line and column.
     """
-    # What is copied from a web page may have no-break spaces, which no command means.
+    # Text copied from a web page may contain no-break spaces, which no command uses.
     text = text.removeprefix("\ufeff").replace("\u00a0", " ")
     try:
         document, kind = _document(_without_fences(text).rstrip().removesuffix(","))
         found = _entries(document, kind)
-        # What JSON does not have must not reach our own file: infinities, dates, and nesting beyond its reader's limit.
+        # Values that JSON lacks must not reach our own file: infinities, dates, and nesting beyond the parser's limit.
         raws = json.loads(json.dumps([one.raw for one in found], allow_nan=False, default=str))
     except TextProblemError as problem:
         raise problem.placed(text) from problem.__cause__
@@ -63,8 +63,8 @@ def read_pasted(text: str) -> list[Pasted]:
 
 
 def is_foreign(raw: Any) -> bool:
-    """Whether an entry is in a form that has to be translated: other names of members, other types, other references
-    to variables.
+    """Whether an entry has to be converted: it has other names of members, other types, or other references to
+    variables.
     """
     if not isinstance(raw, dict):
         return False
@@ -84,7 +84,7 @@ def _values(held: Any) -> list[Any]:
 
 
 def _without_fences(text: str) -> str:
-    """What is inside the one code block of `text`, with blanks for all else, so that every place stays the same."""
+    """The content of the only code block of `text`, with everything else blanked, so that positions stay the same."""
     blocks = list(_BLOCK.finditer(text))
     if not blocks:
         return text
@@ -95,7 +95,7 @@ def _without_fences(text: str) -> str:
 
 
 def _document(text: str) -> tuple[Any, str]:
-    """The value of a text, and what it is written in."""
+    """The value of a text, and its format."""
     start = text.lstrip()
     if _TOML.match(start):
         return parsed(text, "toml"), "toml"
@@ -120,7 +120,7 @@ def _entries(document: Any, kind: str) -> list[Pasted]:
         return [Pasted(_name_in(document), document, _host_of(document, _USUAL))]
     host, layout = layout_of(document, kind)
     if layout.root and layout.root[0] not in document:
-        return [Pasted(_name_in(document), document, _USUAL)]  # What it lacks is told where it is read as an entry.
+        return [Pasted(_name_in(document), document, _USUAL)]  # Missing members are reported when it is read.
     host = host if layout.root else _USUAL
     return [Pasted(name, raw, _host_of(raw, host)) for name, raw in servers_in(document, layout).items()]
 
@@ -141,12 +141,12 @@ def _name_in(item: Any) -> str | None:
 
 
 def _host_of(raw: Any, host: HostProgram) -> HostProgram:
-    """The host whose notation an entry is in: many READMEs give editors' references under Claude's key."""
+    """The host whose references an entry contains: many READMEs use editors' references under Claude's key."""
     return _EDITOR if host is _USUAL and is_foreign(raw) else host
 
 
 def _explained(text: str, at: int | None, problem: str) -> str:
-    """What is wrong at this place, for those mistakes that are made most often."""
+    """The problem at this position, for the most frequent mistakes."""
     if at is None or problem.startswith(("is nested", "a comment")):
         return problem
     rest = text[at : at + 12]

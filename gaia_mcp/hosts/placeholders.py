@@ -1,4 +1,4 @@
-"""Values in an entry that stand for a person's own, as READMEs write them. Guesswork, and pure."""
+"""Recognises placeholders in an entry, such as `<your token>`, by heuristics. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHOLE = re.compile(
 
 
 def placeholders(entry: Mapping[str, Any]) -> list[str]:
-    """Where in an entry of ours a placeholder stands: `env NAME`, `header NAME`, `args N` counted from 0, `command` or
+    """The places of placeholders in an entry of ours: `env NAME`, `header NAME`, `args N` counted from 0, `command` or
     `url`.
     """
     found = [f"env {name}" for name, held in _pairs(entry.get("env")) if is_placeholder(held, name)]
@@ -36,7 +36,7 @@ def placeholders(entry: Mapping[str, Any]) -> list[str]:
 
 
 def is_placeholder(value: Any, name: str = "") -> bool:
-    """Whether `value`, of a variable or a header called `name`, only stands for a value. An empty secret does too."""
+    """Whether `value`, of the variable or header `name`, is a placeholder. An empty secret is one too."""
     if not isinstance(value, str):
         return False
     bare = re.sub(r"(?i)^(?:bearer|basic|token)\s+", "", value.strip())

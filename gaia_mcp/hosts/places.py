@@ -1,4 +1,4 @@
-"""Where the hosts' files are on this machine, and to which host a given file belongs."""
+"""Locates the hosts' files on this machine, and identifies the host of a given file."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Place(NamedTuple):
 
 
 def places(host: HostProgram, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
-    """The files in which `host` keeps a person's own servers, the usual one first, whether they exist or not."""
+    """The files with the user's servers in `host`, the default one first, whether they exist or not."""
     paths = (_filled(template, environ, home, platform) for template in host.user)
     return [Place(host, path, host.layout, "user") for path in paths if path is not None]
 
 
 def project_places(host: HostProgram, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:
-    """The files in which `host` keeps the servers of the project in `folder`."""
+    """The files with `host`'s servers of the project in `folder`."""
     found = []
     if host.project is not None:
         found.append(Place(host, folder / host.project, host.layout, "project"))
     if host.key == "claude-code":
-        # What `claude mcp add` writes by default: the project's, but for this person alone.
+        # Where `claude mcp add` writes by default: servers of the project, private to this user.
         (own,) = places(host, environ, home)
         root = ("projects", str(folder), "mcpServers")
         found.append(Place(host, own.path, Layout("json", root), "local"))
@@ -42,7 +42,7 @@ def project_places(host: HostProgram, folder: Path, environ: Mapping[str, str], 
 
 
 def folder_of(place: Place, here: Path | None) -> Path | None:
-    """The folder of the project whose servers are in `place`; `here` is the one that a person's own notes are about."""
+    """The folder of the project whose servers are in `place`; `here` for a local place, None for a user's own file."""
     if place.scope == "local":
         return here
     if place.scope != "project" or place.host.project is None:
@@ -51,7 +51,7 @@ def folder_of(place: Place, here: Path | None) -> Path | None:
 
 
 def chosen_place(candidates: list[Place]) -> Place:
-    """The one to write to: the first that is there, else the usual one."""
+    """The file to write: the first one that exists, else the default."""
     return next((place for place in candidates if is_there(place.path)), candidates[0])
 
 
@@ -79,7 +79,7 @@ def _filled(template: str, environ: Mapping[str, str], home: Path, platform: str
 
 
 def all_places(environ: Mapping[str, str], home: Path, folder: Path | None) -> Iterator[Place]:
-    """Every file of every host that is there: a person's own, and those of the project in `folder`."""
+    """Every existing file of every host: the user's, and those of the project in `folder`."""
     seen: set[tuple[Path, tuple[str, ...]]] = set()
     for host in HOSTS.values():
         candidates = places(host, environ, home)
@@ -92,7 +92,7 @@ def all_places(environ: Mapping[str, str], home: Path, folder: Path | None) -> I
 
 
 def place_of(path: Path, document: Any, environ: Mapping[str, str], home: Path) -> Place:
-    """A file that was named, as one of a host: by where it lies, else by what it is called, else by what is in it."""
+    """The place that a given file is: identified by its path, else by its name, else by its content."""
     whole = path.absolute()
     for host in HOSTS.values():
         for place in places(host, environ, home):
@@ -106,13 +106,13 @@ def place_of(path: Path, document: Any, environ: Mapping[str, str], home: Path) 
 
 
 def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
-    """The host in whose form `document`, which is written in `kind`, probably is, and where the servers are in it."""
+    """The host whose format `document`, parsed from the format `kind`, probably has, and its layout."""
     keys = document if isinstance(document, dict) else {}
     key = next((key for key in BY_KEY if key in keys and not is_entry(keys[key])), None)
     if key is None and any(map(is_entry, keys.values())):
         return HOSTS["mcpm"], HOSTS["mcpm"].layout
     if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), dict):
-        return HOSTS["vscode"], Layout(kind, ("mcp", "servers"))  # Its settings, where it kept them formerly.
+        return HOSTS["vscode"], Layout(kind, ("mcp", "servers"))  # Its settings, their former location.
     if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), list):
         return HOSTS["prototype"], HOSTS["prototype"].layout._replace(format=kind)
     usual = {"toml": "codex", "yaml": "goose"}.get(kind, "claude-code")
@@ -123,10 +123,10 @@ def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a value is the entry of a server, by the names of its members."""
+    """Whether a value is the entry of a server, judging by the names of its members."""
     return isinstance(value, dict) and not value.keys().isdisjoint(COMMAND_KEYS + URL_KEYS)
 
 
 def format_of(path: Path) -> str:
-    """What a file is written in, by its name."""
+    """The format of a file, by its name."""
     return {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}.get(path.suffix.lower(), "json")

@@ -1,4 +1,4 @@
-"""A host's entry in our own format, with a remark for everything that stays behind. Pure."""
+"""Converts a host's entry to our format, with a remark for each member that is lost. Pure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The members that restrict who may use a server.
 SCOPES = ("stages", "agents")
-# Kinds of extension that are no servers, but parts of the host.
+# Types of extensions that are parts of the host and not servers.
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
-# What says nothing about a server, and what says only what is so anyway.
+# Members that do not describe the server, and values that are the default.
 _SILENT = frozenset({"display_name", "description", "bundled", "version", "schema"})
 
 
 def entry_from(raw: Any, dialect: Dialect, *, folder: str | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Our entry for a host's, and the remarks. `folder` is that of the project whose file it is.
+    """Our entry for a host's, and the remarks. `folder` is that of the project to which the file belongs.
 
     Raises `NotCarriedError`.
     """
@@ -68,7 +68,7 @@ class _Reading:
         if seconds is not None:
             entry["timeout"] = seconds
         for key in SCOPES:
-            # Ours alone: no host has them.
+            # Specific to our format.
             if isinstance(names := self.raw.get(key), list) and all(isinstance(each, str) for each in names):
                 entry[key] = names
                 self.read.add(key)

@@ -1,4 +1,4 @@
-"""Servers that a host keeps, but does not use: they are switched off in another place."""
+"""Servers that a host has disabled outside their entries."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def switched_off(place: Place, folder: Path | None, environ: Mapping[str, str], home: Path) -> set[str]:
-    """The names of the servers of `place` that are switched off by another key, or in another file. `folder` is that of
-    the project.
+    """The names of the servers of `place` that are disabled by another key, or in another file. `folder` is that of the
+    project.
     """
     if place.host.key == "gemini":
         return _names(_document(place.path), ("mcp", "excluded"))

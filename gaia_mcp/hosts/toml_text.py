@@ -1,10 +1,9 @@
-"""TOML: read, and changed in one table, every other character kept.
+"""TOML: reads it, and changes one table; keeps every other character.
 
-A table that is written as `[root.NAME]` with its lines below can be replaced; one that is written within another, as
-`NAME = {…}`, is refused.
+A table written as `[root.NAME]` with its lines below can be replaced; an inline table, `NAME = {…}`, is refused.
 
-The library tomlkit edits TOML in place, but it cannot keep every character: with a table that is replaced it drops the
-comments above the next one, it puts a new table between such a comment and its table, and it moves the tables of an
+The library tomlkit edits TOML in place, but does not keep every character: when a table is replaced, it drops the
+comments above the next one; it inserts a new table between such a comment and its table; and it moves the tables of an
 array together.
 """
 
@@ -17,8 +16,8 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.textproblems import TextProblemError
 
-# A string, of which the long ones may end in quotes of their own, a comment, blanks, the end of a line, a bracket, or
-# other text. Every character of a document begins one of them, so that a text is read in one pass.
+# A token: a string (a multi-line one may end in additional quotes), a comment, blanks, a line ending, a bracket, or
+# other text. Every character begins one of them, so that a text is scanned in one pass.
 _TOKEN = re.compile(
     r'''(?P<content>"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'{3}(?:[^\']|\'(?!\'\'))*\'{3,5}'''
     r"""|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[^\s"\'#\[\]]+)"""
@@ -45,8 +44,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
-    """`text` with the table `value` at `path`, in place of what is there, else behind everything. The caller checks
-    the result by reading it again.
+    """`text` with the table `value` at `path`, replacing the existing one, or at the end. The caller checks the
+    result by reading it back.
     """
     import tomli_w
 
@@ -58,7 +57,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
     if not spans:
         gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
         return f"{text}{gap}{lines}{newline}"
-    # Parts of an entry may stand apart, with tables of others between them: the new ones go to the first.
+    # The tables of an entry may be separated by other tables: the new ones replace the first.
     for start, end in reversed(spans[1:]):
         text = text[:start] + text[end:]
     start, end = spans[0]
@@ -66,7 +65,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
 
 
 class _Table(NamedTuple):
-    """A table as it is written: its header, the keys of that, and the end of its last line that is not a comment."""
+    """A table in the text: its header, the keys of the header, and the end of its last line that is not a comment."""
 
     start: int
     keys: tuple[str, ...]
@@ -74,8 +73,8 @@ class _Table(NamedTuple):
 
 
 def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where the tables at and below `path` stand, each from its header to its last line. Blank lines and comments above
-    the next table belong to that one.
+    """The positions of the tables at and below `path`, each from its header to its last line. Blank lines and comments
+    above the next table belong to that one.
     """
     for start, keys, end in _tables(text):
         if keys[: len(path)] == path:
@@ -84,8 +83,8 @@ def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 def _tables(text: str) -> Iterator[_Table]:
     depth = line = content = 0
-    header: tuple[int, int] | None = None  # Where it begins, and where its last bracket is closed.
-    is_bare = True  # Nothing but blanks stands before this on the line.
+    header: tuple[int, int] | None = None  # Its start, and the end of its last bracket.
+    is_bare = True  # Only blanks precede on this line.
     for token in _TOKEN.finditer(text):
         if token["end"] is not None:
             line, is_bare = (token.end(), True) if depth == 0 else (line, is_bare)

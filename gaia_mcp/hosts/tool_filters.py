@@ -1,4 +1,4 @@
-"""The choice among a server's tools, in a host's entry and in ours. Pure."""
+"""Tool filters of hosts' entries, and their conversion to and from ours. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE, ToolFilter, is_match
 
 
 def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
-    """The members of ours for those of a host's entry, which may also have the names of ours.
+    """Our filter members for those of a host's entry, which may also use our names.
 
-    Raises `NotCarriedError`: without its filter a server has more tools than it should.
+    Raises `NotCarriedError`, because without its filter a server would have more tools than intended.
     """
     found = {}
     for ours, theirs in ((INCLUDE, keys.include), (EXCLUDE, keys.exclude)):
@@ -23,18 +23,18 @@ def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
             continue
         if not isinstance(held, list) or not all(isinstance(name, str) and name for name in held):
             raise NotCarriedError(f"its {key} is not a list of tool names")
-        # Gemini takes `tool(arguments)` for the tool.
+        # Gemini reads `tool(arguments)` as the tool's name.
         found[ours] = [name.partition("(")[0] or name for name in held]
     return found
 
 
 def has_patterns(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of ours chooses among its tools by patterns, which most hosts take for names."""
+    """Whether an entry of ours filters tools by patterns, which most hosts would take as names."""
     return any(is_pattern(name) for member in (INCLUDE, EXCLUDE) for name in entry.get(member) or ())
 
 
 def choice_by_names(entry: Mapping[str, Any], tools: Sequence[str]) -> dict[str, list[str]]:
-    """The members of ours that choose among `tools`, which are all of the server, with names in place of patterns."""
+    """Our filter members with names in place of patterns; `tools` are all tools of the server."""
     return {
         member: list(dict.fromkeys(name for pattern in entry[member] for name in _named(pattern, tools)))
         for member in (INCLUDE, EXCLUDE)
@@ -43,7 +43,7 @@ def choice_by_names(entry: Mapping[str, Any], tools: Sequence[str]) -> dict[str,
 
 
 def filter_for(entry: Mapping[str, Any], keys: ToolKeys) -> tuple[dict[str, list[str]], list[str]]:
-    """The members of a host's entry for those of ours, and the remarks. Raises `NotCarriedError`."""
+    """The filter members of a host's entry for ours, and the remarks. Raises `NotCarriedError`."""
     include, exclude = entry.get(INCLUDE), entry.get(EXCLUDE) or []
     patterns = [name for name in (*(include or ()), *exclude) if is_pattern(name)]
     takes_one = keys.is_exclusive or not keys.exclude

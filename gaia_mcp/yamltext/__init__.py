@@ -1,5 +1,5 @@
-"""YAML as text: read with limits, and changed in single values, every other character kept.
+"""YAML as text: reads it with limits, and changes single values; keeps every other character.
 
-`reading` returns plain values, or nodes that know their places; `writing` makes the lines of a new value; `editing`
-changes a text by such lines.
+`reading` returns plain values, or nodes with their positions; `writing` formats a new value as lines; `editing`
+inserts such lines into a text.
 """

@@ -1,7 +1,7 @@
-"""YAML, changed: single values are set or removed, every other line is kept to the last byte.
+"""Sets or removes single values in YAML text; every other line is unchanged, to the last byte.
 
-What is set stays in its form: a value on one line, or lines of their own. Every result has been read again, and holds
-what was to be changed and nothing else; a form in which that fails is refused.
+A value keeps its form: on one line, or on lines of its own. Every result is read back, and must differ only in the
+requested changes; otherwise the change is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gaia_mcp.yamltext.writing import lines_of, on_one_line
 
 
 class _Removed:
-    """The value of what is not there any more."""
+    """The value of a removed item."""
 
     def __repr__(self) -> str:
         return "REMOVED"
@@ -27,8 +27,8 @@ REMOVED: Final = _Removed()
 
 
 class Change(NamedTuple):
-    """The value that is to be at a path, or `REMOVED`. A string in a path is a key of a mapping, and a number the place
-    in a list, where the number behind the last one adds an item.
+    """The new value at a path, or `REMOVED`. In a path, a string is a key of a mapping, a number an index of a list;
+    the index after the last one adds an item.
     """
 
     path: tuple[str | int, ...]
@@ -36,9 +36,9 @@ class Change(NamedTuple):
 
 
 def edited(text: str, changes: Iterable[Change]) -> str:
-    """`text` with these changes, made one after the other. What is missing on the way to a value is made.
+    """`text` with these changes, applied in order. Missing mappings and lists along a path are created.
 
-    Raises `TextProblemError` for a text that cannot be read, or in which only other values could be changed as well.
+    Raises `TextProblemError` for a text that cannot be read, or if a change would affect other values.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     new = before = text
@@ -52,9 +52,9 @@ def edited(text: str, changes: Iterable[Change]) -> str:
             _apply(held, change)
     except TextProblemError as problem:
         if before != text and problem.at is None:
-            raise _refused(made[:-1]) from problem  # It is a text of ours that cannot be read.
+            raise _refused(made[:-1]) from problem  # The text that was made cannot be read.
         raise problem.placed(before) from problem.__cause__
-    # A text may have forms that we do not know how to change, so the result is read again.
+    # A text may have a form that we cannot change correctly, so the result is read back.
     try:
         is_as_expected = (parse(new) or {}) == (held[""] or {})
     except TextProblemError as problem:
@@ -70,14 +70,14 @@ def _refused(paths: list[str]) -> TextProblemError:
 
 
 def plain(value: Any) -> Any:
-    """A value of its own: what aliases let two places of a document share is held twice."""
+    """A deep copy, in which values that are shared by aliases are separate."""
     if isinstance(value, dict):
         return {key: plain(held) for key, held in value.items()}
     return [plain(held) for held in value] if isinstance(value, list) else value
 
 
 class _Slot(NamedTuple):
-    """A node, and where it is: in the node of `holder` at `number`, with the node of its key if that is a mapping."""
+    """A node and its position: at `number` in the node of `holder`, with the node of its key if that is a mapping."""
 
     node: Any
     holder: _Slot | None = None
@@ -129,7 +129,7 @@ def _with_new(text: str, slot: _Slot, path: tuple[str | int, ...], value: Any, n
 
 
 def _with(text: str, slot: _Slot, value: Any, newline: str) -> str:
-    """`text` with another value in the place of the node of `slot`."""
+    """`text` with the node of `slot` replaced by another value."""
     node, holder, key = slot.node, slot.holder, slot.key
     is_block = node.id != "scalar" and not node.flow_style
     begin, end = node.start_mark.index, end_of(text, node)
@@ -178,20 +178,20 @@ def _without(text: str, slot: _Slot, newline: str) -> str:
     start = line_start(text, begin)
     if not text[start:begin].strip(" "):
         return text[:start] + text[line_end(text, end) :]
-    # The first member of an item stands behind its dash, where the next one takes its place.
+    # The first member of an item follows its dash; the next member takes its place.
     if not is_last and not text[line_end(text, end) : begins[slot.number + 1]].strip():
         return text[:begin] + text[begins[slot.number + 1] :]
     return text[:begin].rstrip() + newline + text[line_end(text, end) :]
 
 
 def _refuse_comments(text: str, begin: int, end: int) -> None:
-    """Raise `TextProblemError` if there may be a comment in this part of a value within brackets."""
+    """Raise `TextProblemError` if this part of a flow value may contain a comment."""
     if "\n" in text[begin:end] and "#" in text[begin:end]:
         raise TextProblemError("has comments within its brackets, which would be lost", at=begin)
 
 
 def _dash_of(text: str, begin: int, column: int) -> int:
-    """Where the dash stands that begins an item; `begin` is where its value does."""
+    """The position of the dash of an item whose value begins at `begin`."""
     start = line_start(text, begin)
     while text[start : start + column + 1] != " " * column + "-":
         if start == 0:
@@ -207,7 +207,7 @@ def _nested(path: tuple[str | int, ...], value: Any) -> Any:
 
 
 def _needs_lines(value: Any) -> bool:
-    """Whether a value is not written on one line. A list of plain values is, as in `stages: ["build"]`."""
+    """Whether a value is written on several lines. A list of scalars is written on one, as in `stages: ["build"]`."""
     if isinstance(value, list):
         return any(isinstance(held, (dict, list)) and held for held in value)
     return isinstance(value, dict) and bool(value)
@@ -218,7 +218,7 @@ def _block(value: Any, column: int, newline: str) -> str:
 
 
 def _apply(holder: dict[str, Any], change: Change) -> None:
-    """Make the change in the value of a text, which is the only member of `holder`."""
+    """Apply the change to the value of a text, which is the only member of `holder`."""
     held: Any = holder
     steps: tuple[str | int, ...] = ("", *change.path)
     if isinstance(change.value, _Removed):

@@ -1,4 +1,4 @@
-"""Where in a YAML text the lines of a node begin and end."""
+"""The positions of the lines of a node in YAML text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def is_empty(node: Any) -> bool:
-    """Whether it is a null: written as such, or by nothing."""
+    """Whether the node is null, written or empty."""
     return node.id == "scalar" and not node.style and node.value in ("", "~", "null")
 
 
 def end_of(text: str, node: Any) -> int:
-    """Where a node's own text ends: not the comments and blank lines behind it, which the reader counts in."""
+    """The end of a node's own text, without the comments and blank lines after it, which the parser includes."""
     while node.id != "scalar" and not node.flow_style and node.value:
         if node.id == "mapping":
             key, node = node.value[-1]
@@ -23,29 +23,29 @@ def end_of(text: str, node: Any) -> int:
 
 
 def end_of_pair(text: str, key: Any, value: Any) -> int:
-    """Where a member of a mapping ends. The place of an empty value is wherever the reader got to."""
+    """The end of a member of a mapping. The position of an empty value is wherever the parser stopped."""
     if is_empty(value) and not value.value:
         return text.index(":", key.end_mark.index) + 1
     return end_of(text, value)
 
 
 def line_start(text: str, at: int) -> int:
-    """Where the line of this place begins."""
+    """The start of the line at this position."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Where the next line begins."""
+    """The start of the next line."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 
 
 def indent_of(text: str, node: Any) -> str:
-    """The spaces that the first line of a node begins with."""
+    """The indentation of the first line of a node."""
     line = text[line_start(text, node.start_mark.index) : node.start_mark.index]
     return line[: len(line) - len(line.lstrip(" "))]
 
 
 def with_newline(text: str, newline: str) -> str:
-    """`text`, unless it is empty, with the end of its last line."""
+    """`text` with a line ending at its end, unless it is empty."""
     return text if not text or text.endswith("\n") else text + newline

@@ -1,4 +1,4 @@
-"""YAML, read: as a plain value, or as nodes that know their places. Aliases stand for no more than a limit."""
+"""Reads YAML as a plain value, or as nodes with their positions. The expansion of aliases is limited."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 from gaia_mcp.textproblems import TextProblemError
 
-# A few lines with aliases within aliases can stand for more than any memory holds. Where they are used to write
-# something once, it is a few lines as well.
+# A few lines with nested aliases can expand to more than fits into memory. Aliases that only avoid repetition expand to
+# little.
 MAX_EXPANDED_CHARS = 1_000_000
-# A value in quotation marks with the white space before it; what is in it, if that is a single character or a token.
+# A quoted value with the white space before it; the group is its content if that is a single character or a token.
 _QUOTED = r"""(?<!\s)\s*+(["'])(?:(.|\\.|<[^>"']*+>)|.*?)(?:\1|$)"""
 
 
 def parse(text: str) -> Any:
     """The document, None if there is none. Raises `TextProblemError`."""
     if "*" in text:
-        composed(text)  # Only an alias can make a circle, or a value that is much larger than its text.
+        composed(text)  # Only an alias can create a cycle, or a value that is much larger than its text.
     return _guarded(_reader("safe").load, text)
 
 
 def composed(text: str) -> Any:
-    """The document as nodes that know their places, None if there is none. No node holds itself, and with all aliases
-    replaced by what they stand for it has `MAX_EXPANDED_CHARS` more than it has now at the most.
+    """The document as nodes with their positions, None if there is none. No node contains itself, and the expansion of
+    all aliases adds at most `MAX_EXPANDED_CHARS`.
     """
     document = _guarded(_reader("rt").compose, text)
     circle = _circle(document, frozenset(), set())
@@ -41,7 +41,7 @@ def composed(text: str) -> Any:
 
 
 def _circle(node: Any, above: frozenset[int], known: set[int]) -> Any:
-    """A node that holds itself, None if there is none in `node`."""
+    """A node in `node` that contains itself, None if there is none."""
     if id(node) in above:
         return node
     if node is None or node.id == "scalar" or id(node) in known:
@@ -56,8 +56,8 @@ def _circle(node: Any, above: frozenset[int], known: set[int]) -> Any:
 
 
 def _expanded(node: Any, sizes: dict[int, int]) -> int:
-    """The characters of a node, with its aliases replaced; one for each that is not a scalar. `sizes` are those known
-    already, by the identity of the nodes.
+    """The number of characters of a node with its aliases expanded; a node that is not a scalar adds one. `sizes` are
+    the known numbers, by the identity of the nodes.
     """
     if node is None or node.id == "scalar":
         return 1 + len(node.value) if node is not None else 0
@@ -71,7 +71,7 @@ def _reader(kind: str) -> Any:
     from ruamel.yaml import YAML
 
     reader = YAML(typ=kind, pure=True)
-    # An anchor may be given again, and Python's warning of it would stand among our remarks.
+    # A document may redefine an anchor, and Python's warning would appear among our remarks.
     reader.composer.warn_double_anchors = False
     return reader
 
@@ -92,21 +92,21 @@ def _guarded(read: Any, text: str) -> Any:
         raise TextProblemError("is nested too deeply") from cause
     except ValueError as cause:  # A date that does not exist, a number with more digits than Python reads.
         raise TextProblemError(f"not YAML: {_without_values(str(cause))}") from cause
-    except (ArithmeticError, AttributeError, LookupError, TypeError) as cause:  # What a tag such as !!bool is given.
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as cause:  # Invalid content of a tag like !!bool.
         raise TextProblemError("not YAML: a value is not of the type that its tag tells") from cause
 
 
 def _without_values(problem: str) -> str:
-    """What the reader reports, without the values that it quotes: one of them may be a secret."""
+    """The parser's message without the values that it quotes, since one may be a secret."""
     problem = problem.partition(" with value ")[0]
     if problem.startswith("found duplicate key "):
         return problem
-    # A single character stays, also as `\\t`, and so does the name of a token, as `<block end>`.
+    # A single character is kept, also as `\\t`, and so is the name of a token, such as `<block end>`.
     return re.sub(_QUOTED, lambda match: match[0] if match[2] else "", problem)
 
 
 def offset_of(text: str, path: tuple[str | int, ...]) -> int:
-    """Where the value at a path of a document stands, or as much of the way to it as there is."""
+    """The position of the value at a path of a document, or of the deepest existing value along the path."""
     node = composed(text)
     for step in path:
         if node.id == "mapping":

@@ -1,4 +1,4 @@
-"""The lines of a new value in YAML, in block form; a list in a list is written as JSON."""
+"""Formats a new value as lines of block-style YAML; a list in a list is written as JSON."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-# What every reader of every version of YAML takes for the same text without quotes.
+# Texts that every YAML parser reads as the same string without quotes.
 _PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)
 _NOT_PLAIN = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|@.*|\.+|[.\d_]+(?:e\d*)?)", re.IGNORECASE)
 
 
 def mapping_lines(value: dict[str, Any], indent: str) -> Iterator[str]:
-    """The lines of a mapping in block form, without their ends."""
+    """The lines of a mapping in block style, without line endings."""
     for key, held in value.items():
         if isinstance(held, dict) and held:
             yield f"{indent}{on_one_line(key)}:"
@@ -27,7 +27,7 @@ def mapping_lines(value: dict[str, Any], indent: str) -> Iterator[str]:
 
 
 def list_lines(value: list[Any], indent: str) -> Iterator[str]:
-    """The lines of a list in block form, without their ends."""
+    """The lines of a list in block style, without line endings."""
     for held in value:
         if isinstance(held, dict) and held:
             yield from item_lines(held, indent)
@@ -36,23 +36,23 @@ def list_lines(value: list[Any], indent: str) -> Iterator[str]:
 
 
 def lines_of(value: dict[str, Any] | list[Any], indent: str) -> Iterator[str]:
-    """The lines of a mapping or a list in block form, without their ends."""
+    """The lines of a mapping or a list in block style, without line endings."""
     return mapping_lines(value, indent) if isinstance(value, dict) else list_lines(value, indent)
 
 
 def item_lines(value: dict[str, Any], indent: str) -> Iterator[str]:
-    """The lines of a mapping as an item of a list in block form, without their ends."""
+    """The lines of a mapping as an item of a list in block style, without line endings."""
     for number, line in enumerate(mapping_lines(value, "")):
         yield f"{indent}{'  ' if number else '- '}{line}"
 
 
 def on_one_line(value: Any) -> str:
-    """Any value on one line: as plain text where every reader takes it for that, else as JSON."""
+    """Any value on one line: unquoted if every parser reads it as that string, else as JSON."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value):
         return value
     if isinstance(value, date):
         return value.isoformat()
-    # JSON is YAML too, and an escape never wrong. What JSON has no word for becomes text, which the caller notices.
+    # JSON is valid YAML, and escapes are always correct. A value that JSON lacks becomes text; the caller detects it.
     return "".join(
         character if character.isprintable() else _escaped(character)
         for character in json.dumps(value, ensure_ascii=False, default=str)
