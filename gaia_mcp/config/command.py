@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.config.expansion import expanded
 
-# A description stands on one line of a terminal, beside other columns.
+# A description is one column of a line in a terminal.
 MAX_DESCRIBED_CHARS = 400
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -18,11 +18,11 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 # Tuples rather than dataclasses, which take five times as long to define: every `call` and every TAB loads this module.
 class Command(NamedTuple):
-    """A program to start, and to talk to through its standard streams. Without `args`, `command` is a command line.
+    """A program to start, which communicates through its standard streams. Without `args`, `command` is a command line.
 
-    A value of `env` is a string, or `{"$keyring": …}` until it is resolved. With `inherit` the program also gets every
-    variable of ours, otherwise only some. With `keeps_unset` an argument may refer to a variable that is not set, and
-    is passed on as it is.
+    A value of `env` is a string, or `{"$keyring": …}` until it is resolved. With `inherit` the program inherits our
+    whole environment, otherwise only some variables. With `keeps_unset` a reference to an unset variable in an
+    argument is passed on unchanged.
     """
 
     command: str
@@ -38,10 +38,10 @@ class Command(NamedTuple):
         return "stdio"
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> "Command":
-        """The command with its variables expanded and its secrets fetched from the keyring. A command line is still to
-        be split, by `command_words`.
+        """The command with variables expanded and secrets read from the keyring. A command line must still be split, by
+        `command_words`.
 
-        Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be fetched.
+        Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be read.
         """
 
         def value(text: str, field: str) -> str:
@@ -74,7 +74,7 @@ class Command(NamedTuple):
         return {**shown, "inherit": True} if self.inherit else shown
 
     def summary(self) -> dict[str, Any]:
-        """The members that make the server what it is, for a file that others read: of its variables only the names."""
+        """The members that identify the server, for a file that others read: only the names of its variables."""
         shown = self.masked()
         if self.args is None:
             del shown["args"]
@@ -93,11 +93,11 @@ class Command(NamedTuple):
         return on_one_line(" ".join([shown["command"], *words]))
 
     def identity(self) -> list[Any]:
-        """What distinguishes this server from others, as JSON. Of its variables only the names: a token is renewed.
+        """The identity of the server, as JSON. Contains only the names of its variables, because tokens are renewed.
 
-        The arguments may hold secrets, so this must not be written to a file as it is.
+        The arguments may contain secrets, so this must not be written to a file.
         """
-        # As it was before there was `inherit`, so that what is cached of other servers stays known.
+        # Without `inherit` the same as in versions that lacked it, so that caches stay valid.
         return [self.command, self.args, sorted(self.env), self.cwd, *(["inherit"] if self.inherit else [])]
 
     def _masked_command(self) -> str:
@@ -109,13 +109,13 @@ class Command(NamedTuple):
 
 
 def with_home(text: str) -> str:
-    """`text` with a leading `~` replaced by the person's home."""
-    # Not by `Path`, which would also tidy up the rest of a command line, such as the // of a URL in it.
+    """`text` with a leading `~` replaced by the user's home folder."""
+    # Not with `Path`, which would also normalise the rest of a command line, such as the // of a URL.
     return os.path.expanduser(text)  # noqa: PTH111
 
 
 def on_one_line(text: str) -> str:
-    """A description as it is shown: cleaned, and cut where it is too long."""
+    """A description for display: cleaned, and truncated."""
     from gaia_mcp.safetext import one_line
 
     return one_line(text, MAX_DESCRIBED_CHARS)

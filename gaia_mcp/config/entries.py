@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from gaia_mcp.config.targets import Target
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 else:
-    # Most servers are commands, and need no other kind of target to be loaded; nor have they a filter.
+    # Most servers are commands without a filter, so the modules of other targets and filters are loaded on demand.
     Target = ToolFilter = object
 
-# Claude Desktop's key first; the older one is read, and kept where it is used.
+# Claude Desktop's key first; the older key is read, and kept in files that have it.
 SERVER_KEYS = ("mcpServers", "servers")
 _URL_TYPES = {
     "http": "http",

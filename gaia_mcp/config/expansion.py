@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from gaia_mcp.errors import VariableUnsetError
 from gaia_mcp.names import LITERAL_DOLLAR
 
-# Compiled at the first reference: most entries have none, and their servers start sooner without it. A default is
-# bounded, so that one that is never closed is not looked for to the end of the text.
+# Compiled at the first reference: most entries have none, and start faster without it. The length of a default is
+# limited, so that the end of an unclosed one is not searched for in the whole text.
 _REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\}"
 
 
@@ -25,8 +25,8 @@ def expanded(
     """`text` with its references replaced. With `keeps_unset` a reference to an unset variable without a default stays;
     otherwise it raises `VariableUnsetError`. As in a shell, the default also replaces an empty value.
 
-    With `is_line` it is a command line, whose words are expanded later, as by a shell: `LITERAL_DOLLAR` stands for each
-    `$` of a value, which is not expanded again.
+    With `is_line` it is a command line, whose words are expanded later, as by a shell: each `$` in a value becomes
+    `LITERAL_DOLLAR`, so that it is not expanded again.
     """
 
     def guarded(value: str) -> str:

@@ -11,9 +11,9 @@ SERVICE = "gaia.connections"
 
 
 def secret_from_keyring(server: str, field: str, reference: str) -> str:
-    """The secret behind a reference that stands in `field`.
+    """The secret that the reference in `field` names.
 
-    Raises `EntryError` for another service, without a keyring, and for a secret that the keyring does not hold.
+    Raises `EntryError` for another service, without a keyring, and for a secret that is not in the keyring.
     """
     service, colon, account = reference.partition(":")
     if service != SERVICE or not colon or not account:

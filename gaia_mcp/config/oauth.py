@@ -1,5 +1,5 @@
-"""What an entry says about the authorization of its server: its member `oauth`, as the programs that share the file
-write it, or `auth`, as Cursor does.
+"""The authorization settings of an entry: its member `oauth`, in the format of the programs that share the file, or
+`auth`, in Cursor's.
 
 Secrets are given as references to variables, or to the keyring. Unknown members are ignored.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.config.expansion import expanded
 from gaia_mcp.errors import EntryError
 
-# The members that are texts, each with its other spellings, by the name of the setting.
+# The members that are strings, with their alternative spellings, by the name of the setting.
 _TEXTS = {
     "client_id": ("clientId", "client_id", "CLIENT_ID"),
     "client_secret": ("clientSecret", "client_secret", "CLIENT_SECRET"),
@@ -26,12 +26,12 @@ _TEXTS = {
     "provider_client": ("idpClientId",),
 }
 _SECRETS = ("client_secret", "private_key", "assertion")
-# Of a secret that another program renews: it is read when it is needed.
+# A secret that another program renews: it is read on use.
 _FILES = {"private_key": "privateKeyFile", "assertion": "assertionFile"}
 _SCOPES = ("scopes", "scope")
 _PORT = ("callbackPort", "callback_port")
 _GRANT = ("grantType", "grant")
-# The words for the grants, and what they need.
+# The names of the grants, and the settings that each requires.
 _GRANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "authorization_code": ("", ()),
     "client_credentials": ("client_credentials", ("client_id",)),
@@ -39,12 +39,12 @@ _GRANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "urn:ietf:params:oauth:grant-type:jwt-bearer": ("jwt_bearer", ("assertion",)),
     "enterprise": ("enterprise", ("client_id", "assertion", "provider", "provider_client")),
 }
-# Far more than any key or token.
+# Far larger than any key or token.
 MAX_FILE_BYTES = 1 << 20
 
 
 class OAuthMembers(NamedTuple):
-    """The settings by name, as they stand in the entry: a text, or `{"$keyring": …}`. `files` are those that hold a
+    """The settings by name, as written in the entry: a string, or `{"$keyring": …}`. `files` are files that contain a
     secret. With `is_off` there is no authorization.
     """
 
@@ -53,7 +53,7 @@ class OAuthMembers(NamedTuple):
     is_off: bool = False
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The settings ready for use. Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be had."""
+        """The settings for use. Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be read."""
         found = dict(self.values)
         for name in _TEXTS:
             held = found.get(name)
@@ -68,7 +68,7 @@ class OAuthMembers(NamedTuple):
         return found
 
     def masked(self) -> dict[str, Any]:
-        """The member of the entry for showing, with its secrets masked."""
+        """The member of the entry for display, with its secrets masked."""
         if self.is_off:
             return {"enabled": False}
         from gaia_mcp.redaction import masked_url, masked_value

@@ -1,9 +1,9 @@
 """The Python files that the entries of a project's file would run, and their content.
 
-They are approved with the file that names them. What the code of an entry imports is known only while it runs, and a
-new file may come before a module of another package; so all files are approved that it could import from its folder,
-or from the `PYTHONPATH` of the entry, where these are inside of the project. What is installed, or lies elsewhere, is
-not followed, as little as what a command of the project runs. Annotations are evaluated, for the same reason as in
+They are approved together with the file that names them. The imports of an entry's code are known only while it runs,
+and a new file may shadow a module of another package. So the approval includes all files that the code could import
+from its folder, or from the entry's `PYTHONPATH`, inside the project. Installed packages and files elsewhere are not
+included, nor are the files that a command of the project runs. Annotations are evaluated, for the same reason as in
 `cli/grammar/model`.
 """
 
@@ -20,34 +20,34 @@ from gaia_mcp.errors import ConfigFileError, EntryError
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.storage.json_files import parse_object
 
-# What cannot be read cannot be run. Once it can, it has changed.
+# An unreadable file cannot run. Once it is readable, it counts as changed.
 UNREADABLE = ""
-# Every command that is typed in the folder reads them: so many take a tenth of a second.
+# Every command in the folder reads them: this many take a tenth of a second.
 MAX_FILES = 2000
 MAX_BYTES = 32 << 20
-# Of files and folders of all kinds that are looked at.
+# The limit for files and folders of all kinds that are examined.
 MAX_LOOKED_AT = 20_000
-# What Python imports.
+# The suffixes of files that Python imports.
 _SUFFIXES = (".py", ".pyw", ".pyc", ".so", ".pyd")
-# Packages that were installed are imported from here, if at all, under other names.
+# Installed packages are here. They are imported under other names, if at all.
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
 class TooMuchCodeError(Exception):
-    """The code of a folder cannot be read at every command. The message completes "FILE is not used, since it …"."""
+    """A folder has too much code to be read by every command. The message completes "FILE is not used, since it …"."""
 
 
 def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, str]:
     """The digests of the Python files that the entries in `data`, the content of the file `path`, could run, by the
     paths of the files.
 
-    A file that does not exist, or cannot be read, is `UNREADABLE`. The files of a module are those that it would be
-    imported from if they existed. Raises `TooMuchCodeError`.
+    A file that does not exist, or cannot be read, is `UNREADABLE`. The files of a module are those from which it would
+    be imported if they existed. Raises `TooMuchCodeError`.
     """
     try:
         servers = servers_in(parse_object(data, path), path)
     except ConfigFileError:
-        return {}  # None of them is used.
+        return {}  # No entry is used.
     code = _Code(path.parent)
     for name, raw in servers.items():
         code.add(name, raw, path, environ)
@@ -55,18 +55,18 @@ def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, st
 
 
 class _Code:
-    """The digests of what the entries of the project in `folder` could run."""
+    """The digests of the files that the entries of the project in `folder` could run."""
 
     def __init__(self, folder: Path) -> None:
         self.digests: dict[str, str] = {}
         self._project = os.path.realpath(folder)
         self._bytes = 0
         self._looked_at = 0
-        # Links may lead in a circle.
+        # Symbolic links may form a cycle.
         self._seen: set[tuple[int, int]] = set()
 
     def add(self, name: str, raw: Any, path: Path, environ: Mapping[str, str]) -> None:
-        """Add what an entry could run."""
+        """Add the files that an entry could run."""
         if not isinstance(raw, dict) or not ("handler" in raw or "agent" in raw):
             return
         from gaia_mcp.config.served import Served
@@ -74,7 +74,7 @@ class _Code:
         try:
             target = read_entry(name, raw, path).target
         except EntryError:
-            return  # It cannot be used.
+            return  # The entry is invalid.
         if not isinstance(target, Served):
             return
         files, folders = target.source_files(name, environ, path.parent)
@@ -87,7 +87,7 @@ class _Code:
 
     def _importable(self, beginning: str) -> Iterator[str]:
         """The files in a folder and below it that Python can import. A folder that cannot be read is one of them."""
-        # Not by recursion: a path may have two thousand parts.
+        # Without recursion: a path may have two thousand parts.
         folders = [beginning]
         while folders:
             folder = folders.pop()
@@ -96,14 +96,14 @@ class _Code:
                 yield folder
             for entry in entries or ():
                 if entry.name.endswith(_SUFFIXES) and not _is_folder(entry):
-                    # `x.cpython-311.pyc` is made of a source, and not what is loaded.
+                    # `x.cpython-311.pyc` is compiled from a source file, and is not loaded on its own.
                     if not (entry.name.endswith(".pyc") and "." in entry.name[:-4]):
                         yield entry.path
                 elif "." not in entry.name and entry.name not in _INSTALLED and _is_folder(entry):
                     folders.append(entry.path)
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]] | None:
-        """What lies in a folder, by names; nothing in one that was seen before, None for one that cannot be read."""
+        """The entries of a folder, by name; empty if it was visited before, None if it cannot be read."""
         try:
             status = os.stat(folder)  # noqa: PTH116
             if (status.st_dev, status.st_ino) in self._seen:

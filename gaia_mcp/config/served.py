@@ -20,22 +20,22 @@ from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import split_target
 
-# A program of another kind that is called like ours has not loaded this.
+# Another program with the same name has not loaded this module.
 _COMMAND_LINE = "gaia_mcp.cli.program"
 _SCRIPTS = ("gaia", "gmcp")
 # Linux takes 128 kB for one variable; more settings belong in a file of their own.
 MAX_ORDER_BYTES = 100_000
-# The child ends a call that takes too long, and reports that; only then is the child itself given up.
+# The child ends a call that takes too long, and reports it. The client gives the child itself this much more time.
 MARGIN_SECONDS = 5.0
-# Settings that a person writes are not nested so deeply, and what goes through them has no limit of its own.
+# Deeper than settings written by hand; the code that traverses them has no limit of its own.
 MAX_DEPTH = 50
 # The built-in agent that reads a file of servers itself: it serves the agents that the file describes.
 HUB = "agents"
-# The members of an entry that the code is given.
+# The members of an entry that are passed to the code.
 ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 # Those of them that entries of every kind have.
 SHARED = ("stages", "agents", "timeout")
-# What lies in these folders is no file beside which others lie.
+# Files in these folders, such as pipes, have no sibling files to import.
 PIPES = ("/dev/", "/proc/")
 # A source file of a hundred thousand lines has 4 MB.
 MAX_SOURCE_BYTES = 16 << 20
@@ -45,9 +45,9 @@ class Served(NamedTuple):
     """A handler or an agent. `target` is `path/to/file.py` or `path/to/file.py:Class`, `package.module:Class`, or the
     name of a built-in agent. A path is relative to `folder`, or to the working folder without one.
 
-    `order` are the members of the entry that the code is given, such as its `settings`. A target that `is_typed` was
-    not read from an entry: it holds no variables. `options` are those of the command that serves it. `hub_file` is the
-    file that the hub reads, if not the usual one.
+    `order` are the members of the entry that are passed to the code, such as its `settings`. A target that `is_typed`
+    was not read from an entry and contains no variables. `options` are those of the command that serves it. `hub_file`
+    is the file that the hub reads, if not the default.
     """
 
     transport: str
@@ -62,9 +62,9 @@ class Served(NamedTuple):
     hub_file: str = ""
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
-        """The command of the child, with variables expanded and secrets fetched from the keyring.
+        """The command of the child, with variables expanded and secrets read from the keyring.
 
-        Raises `VariableUnsetError`, and `EntryError` for a file that cannot be loaded, a secret that cannot be fetched,
+        Raises `VariableUnsetError`, and `EntryError` for a file that cannot be loaded, a secret that cannot be read,
         and settings that cannot be passed on.
         """
         program, *words = own_program()
@@ -73,7 +73,7 @@ class Served(NamedTuple):
             return Command(program, [*words, self.anchored()], self.order_variable(server), self.cwd, self.inherit)
         target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
         _check_file(server, self.transport, target)
-        # Only these: what is found in a folder may contain what looks like a variable.
+        # Only these: the path of a folder may contain text that looks like a reference.
         own = Command("", [], self.env, self.cwd).resolved(server, environ)
         order = _resolved_values(server, self.order, environ)
         env = {**own.env, **self._replace(order=order).order_variable(server)}
@@ -81,8 +81,8 @@ class Served(NamedTuple):
         return Command(program, [*words, target], env, cwd, self.inherit)
 
     def in_file(self, file: Path) -> "Served":
-        """This code as it is used with `file` alone: the hub serves the agents of that file, unless its entry names
-        another. A pipe is left out, since it cannot be read twice.
+        """The code when only `file` is used: the hub serves the agents of that file, unless its entry names another.
+        Not for a pipe, which cannot be read twice.
         """
         is_hub = (self.transport, self.target) == ("agent", HUB)
         if not is_hub or "config" in self.order.get("settings", ()) or str(file).startswith(PIPES):
@@ -100,7 +100,7 @@ class Served(NamedTuple):
             target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
             own = Command("", [], {"PYTHONPATH": self.env.get("PYTHONPATH", "")}, self.cwd).resolved(server, environ)
         except (EntryError, VariableUnsetError):
-            return [self.target], []  # It cannot be used; once the variable is set, it is another file.
+            return [self.target], []  # It cannot be used; once the variable is set, it names another file.
         place, colon, _ = split_target(target)
         is_file = os.path.isabs(place)  # noqa: PTH117
         if not (is_file or colon):
@@ -113,9 +113,9 @@ class Served(NamedTuple):
         return files, [folder, *(os.path.join(child, part) for part in parts)]  # noqa: PTH118
 
     def order_variable(self, server: str) -> dict[str, str]:
-        """The variable that tells a child how to serve what was not typed alone, with its value; else none.
+        """The environment variable with the order for the child, if there is one.
 
-        Raises `EntryError` for what is not JSON.
+        Raises `EntryError` for a value that is not JSON.
         """
         order = dict(self.order)
         if self.hub_file:
@@ -125,12 +125,12 @@ class Served(NamedTuple):
         return {ORDER_VARIABLE: _as_json(server, {"kind": self.transport, "name": server, **order})}
 
     def anchored(self) -> str:
-        """The target as it is found from every folder; its variables are not expanded."""
+        """The target as an absolute path or a module; its variables are not expanded."""
         return self._anchored(with_home(self.target))
 
     @property
     def file(self) -> str | None:
-        """The absolute path of the Python file; None for what is not loaded from a file of its own."""
+        """The absolute path of the Python file; None for a module or a built-in agent."""
         place, _, _ = split_target(self.anchored())
         return place if place.endswith(".py") else None
 
@@ -147,8 +147,8 @@ class Served(NamedTuple):
         return shown if self.inherit else {**shown, "inherit": False}
 
     def summary(self) -> dict[str, Any]:
-        """The members that make the server what it is, for a file that others read: a path relative to the working
-        folder, and of its settings and variables only the names.
+        """The members that identify the server, for a file that others read: the path is relative to the working
+        folder, and of settings and variables only the names are included.
         """
         target = self.anchored()
         shown: dict[str, Any] = {self.transport: os.path.relpath(target) if os.path.isabs(target) else target}  # noqa: PTH117
@@ -160,7 +160,7 @@ class Served(NamedTuple):
         return on_one_line(self.target)
 
     def identity(self) -> list[Any]:
-        """What distinguishes this server from others, as JSON. Of its settings and variables only the names."""
+        """The identity of the server, as JSON. Contains only the names of its settings and variables."""
         names = [sorted(self.order.get("settings", ())), sorted(self.env)]
         return [self.transport, self.anchored(), self.cwd, *(names if names != [[], []] else [])]
 
@@ -168,13 +168,13 @@ class Served(NamedTuple):
         place, colon, name = split_target(target)
         if not (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
             return target
-        # Links are kept: what a file imports lies beside the link.
+        # Symbolic links are kept: the modules that a file imports are next to the link.
         return f"{os.path.abspath(os.path.join(self.folder, place))}{colon}{name}"  # noqa: PTH100, PTH118
 
 
 def own_program() -> list[str]:
-    """The words that start this very program, up to the name of a command: its script, if that is what runs, since
-    hints name it.
+    """The words that start this program, up to the name of a command: its script if that was started, because hints
+    name it.
     """
     script = os.path.abspath(sys.argv[0])  # noqa: PTH100 (links lead out of a virtual environment)
     is_ours = _COMMAND_LINE in sys.modules and Path(script).stem in _SCRIPTS
@@ -184,8 +184,8 @@ def own_program() -> list[str]:
 
 
 def own_module() -> list[str]:
-    """The words that start this package, whatever has started this process, up to the name of a command."""
-    # -P: nothing of the working folder, which may be a project, is loaded by accident.
+    """The words that start this package in any process, up to the name of a command."""
+    # -P: no module of the working folder, which may be a project, is imported by accident.
     return [sys.executable, "-P", "-m", "gaia_mcp"]
 
 
@@ -227,7 +227,7 @@ def _check_file(server: str, member: str, target: str) -> None:
 
 
 def _resolved_values(server: str, value: Any, environ: Mapping[str, str], field: str = "") -> Any:
-    """A JSON value with the variables in its texts expanded, and its secrets fetched from the keyring."""
+    """A JSON value with the variables in its strings expanded and its secrets read from the keyring."""
     if isinstance(value, str):
         return expanded(value, environ, server=server, field=field)
     if isinstance(value, list):
@@ -243,7 +243,7 @@ def _resolved_values(server: str, value: Any, environ: Mapping[str, str], field:
 
 
 def _depth(value: Any) -> int:
-    """How deeply a JSON value is nested, as far as it matters."""
+    """The nesting depth of a JSON value, up to the limit."""
     level, depth = [value], 0
     while level and depth <= MAX_DEPTH:
         level = [

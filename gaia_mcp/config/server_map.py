@@ -1,6 +1,6 @@
-"""The servers that AgentVault's proxy is given by variables: `MCP_SERVER_MAP` and `MCP_CALL_TIMEOUT`.
+"""The servers of AgentVault's proxy from environment variables: `MCP_SERVER_MAP` and `MCP_CALL_TIMEOUT`.
 
-The map is a JSON object, from the names of servers to their base URLs. Each answers at `/rpc` below that.
+The map is a JSON object of server names and base URLs. Each server answers at `/rpc` below its URL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gaia_mcp.names import is_server_name
 
 MAP_VARIABLE = "MCP_SERVER_MAP"
 TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
-# That of AgentVault's proxy.
+# The default of AgentVault's proxy.
 CALL_SECONDS = 60.0
 _FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
 
@@ -29,7 +29,7 @@ def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:
     try:
         urls = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        # Its own words hold the text, which may have credentials in it.
+        # Its message contains the text, which may include credentials.
         at = f" at character {problem.pos + 1}" if isinstance(problem, json.JSONDecodeError) else ""
         raise ConfigError(f"{MAP_VARIABLE} is not valid JSON{at}", hint=_FORM) from None
     if not isinstance(urls, dict):
@@ -38,7 +38,7 @@ def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:
 
 
 def call_seconds(environ: Mapping[str, str]) -> float:
-    """How long a call may take where its server's entry does not tell. Raises `ConfigError`."""
+    """The timeout of calls to servers whose entry has none. Raises `ConfigError`."""
     text = environ.get(TIMEOUT_VARIABLE, "").strip()
     try:
         seconds = float(text) if text else CALL_SECONDS

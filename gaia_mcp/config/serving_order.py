@@ -15,5 +15,5 @@ def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
     try:
         order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
     except (ValueError, RecursionError):
-        return {}  # It was not set by us.
+        return {}  # Set by another program.
     return order if isinstance(order, dict) else {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.prototype.files import PrototypeFiles
 
-# Of the names of files that may be those of az prototype.
+# The suffixes of files that may be az prototype's.
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
@@ -129,7 +129,7 @@ class ConfigStore:
         """The members of another object at the top of the files, each with its file; those of an approved project win
         over the user's. Empty where there is none. Raises `ConfigFileError`.
         """
-        # What az prototype calls so has another meaning.
+        # In az prototype's file this key has another meaning.
         documents = [(self._read(), self.path)] if self.prototype() is None else []
         if self.project is not None and self.project.approved:
             documents.append((parse_object(self.project.data, self.project.path), self.project.path))
@@ -142,7 +142,7 @@ class ConfigStore:
         return found
 
     def source_of(self, name: str) -> Path:
-        """The file that an entry of this name is taken from."""
+        """The file with the entry of this name that is used."""
         return self.project.path if self.project is not None and name in self._project_servers() else self.path
 
     def names_by_file(self) -> tuple[list[str], list[str]]:
@@ -226,7 +226,7 @@ class ConfigStore:
         self._update(change, [name])
 
     def prototype(self) -> PrototypeFiles | None:
-        """The files of az prototype, if `path` is one of them; a file in JSON is none, whatever it is called.
+        """The files of az prototype, if `path` is one of them; a JSON file is not, whatever its name.
 
         Raises `ConfigFileError` for a file that cannot be read.
         """
@@ -239,7 +239,7 @@ class ConfigStore:
         return PrototypeFiles(self.path)
 
     def exposed_secrets(self) -> Path | None:
-        """The secrets file of az prototype, if others than its owner may read it."""
+        """The secrets file of az prototype, if users other than its owner may read it."""
         if self.path.suffix.lower() not in YAML_SUFFIXES:
             return None
         from gaia_mcp.config.prototype.files import PrototypeFiles
@@ -248,7 +248,7 @@ class ConfigStore:
         return files.secrets_path if files.secrets_mode() and os.name != "nt" else None
 
     def _own_servers(self) -> dict[str, Any]:
-        """The entries of the file that is written to."""
+        """The entries of the writable file."""
         prototype = self.prototype()
         return prototype.servers() if prototype is not None else servers_in(self._read(), self.path)
 
@@ -275,9 +275,9 @@ class ConfigStore:
                 raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
 
     def _update(self, change: Callable[[dict[str, Any]], None], required: Collection[str] = ()) -> None:
-        """Write the servers of the file as `change` leaves them. Those `required` have to be there."""
+        """Write the servers of the file after `change` modified them. Those in `required` must exist."""
         if not is_there(self.path):
-            self._require(required, {})  # No folder is made for it.
+            self._require(required, {})  # Before a folder would be created.
         if (prototype := self.prototype()) is not None:
 
             def checked_change(servers: dict[str, Any]) -> None:

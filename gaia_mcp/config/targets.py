@@ -16,14 +16,14 @@ from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 
 URL_SCHEMES = ("http://", "https://")
-# The members of an entry that name the files of TLS, as Hermes Agent has them.
+# The members of an entry that name TLS files, as in Hermes Agent's format.
 TLS_FILES = ("ssl_verify", "client_cert", "client_key")
 
 
 class Remote(NamedTuple):
-    """A server behind a URL. `transport` is "http", "sse" or "rpc"; `oauth` is about its authorization. `ca`, `cert`
-    and `key` are files in PEM: of the authorities that are trusted in place of the system's, of the certificate that is
-    shown to the server, and of its key, if that is not in the same file.
+    """A server behind a URL. `transport` is "http", "sse" or "rpc"; `oauth` are its authorization settings. `ca`,
+    `cert` and `key` are PEM files: the certificate authorities that are trusted instead of the system's, the client
+    certificate, and its key, if that is not in the same file.
     """
 
     url: str
@@ -37,7 +37,7 @@ class Remote(NamedTuple):
     def resolved(self, server: str, environ: Mapping[str, str]) -> Remote:
         """The URL and the headers with their variables expanded.
 
-        Raises `VariableUnsetError`, and `EntryError` for a URL that has become another than HTTP.
+        Raises `VariableUnsetError`, and `EntryError` if the expanded URL is not an HTTP URL.
         """
         url = expanded(self.url, environ, server=server, field="url")
         if not url.startswith(URL_SCHEMES):
@@ -64,7 +64,7 @@ class Remote(NamedTuple):
         return shown
 
     def summary(self) -> dict[str, Any]:
-        """The members that make the server what it is, for a file that others read."""
+        """The members that identify the server, for a file that others read."""
         return {"url": self.masked()["url"]}
 
     def described(self) -> str:
@@ -74,7 +74,7 @@ class Remote(NamedTuple):
         return on_one_line(masked_url(self.url))
 
     def identity(self) -> list[Any]:
-        """What distinguishes this server from others, as JSON. Of its headers only the names."""
+        """The identity of the server, as JSON. Contains only the names of its headers."""
         client = self.oauth.values.get("client_id")
         return [self.transport, self.url, sorted(self.headers), *([] if client is None else [client])]
 

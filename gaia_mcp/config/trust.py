@@ -16,7 +16,7 @@ from gaia_mcp.paths import PROJECT_FILES, approvals_file
 from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
-# Every command that is typed in the folder reads it. A thousand servers are a tenth of this.
+# Every command in the folder reads the file. A thousand servers take a tenth of this.
 MAX_PROJECT_BYTES = 4 << 20
 
 
@@ -41,7 +41,7 @@ class ProjectFile(NamedTuple):
 
 
 def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> ProjectFile | None:
-    """The project's file in the working folder: the first that can be read, else one that cannot, None without any.
+    """The project's file in the working folder: the first readable one, else an unreadable one, None without any.
 
     Raises `ConfigFileError` for approvals that cannot be read.
     """
@@ -84,7 +84,7 @@ def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> N
 def revoke(path: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Revoke the approval of a file. Returns whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
-        return False  # Its folder need not be made.
+        return False  # Without creating its folder.
     return _change(os.path.realpath(path), None, {}, environ)
 
 

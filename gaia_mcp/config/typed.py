@@ -1,4 +1,4 @@
-"""The entry of a server that was typed where a name could stand. It is in no file, and nothing saves it.
+"""The entry of a server that was typed in place of a name. It is in no file, and is never saved.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """

@@ -1,6 +1,6 @@
-"""`prototype.yaml` and its secrets file on disk: read together, and changed together.
+"""Reads and changes `prototype.yaml` and its secrets file together.
 
-Both are written in one step each, in an order in which no secret is ever missing, or in the main file.
+Each is written atomically, in an order in which no secret is ever missing, nor in the main file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MARK = codecs.BOM_UTF8
 
 
 class _Text(NamedTuple):
-    """A file as it was read: its bytes, and the text in them without the byte order mark; its servers."""
+    """A file that was read: its bytes, its text without the byte order mark, and its servers."""
 
     data: bytes
     text: str
@@ -33,9 +33,9 @@ class _Text(NamedTuple):
 
 
 class PrototypeFiles:
-    """The servers of the file `path`, with those of its secrets file over them.
+    """The servers of the file `path`, overridden by those of its secrets file.
 
-    Every method raises `ConfigFileError` for a file that cannot be read or is wrong, with line and column.
+    Every method raises `ConfigFileError` for a file that cannot be read or is invalid, with line and column.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,12 +43,12 @@ class PrototypeFiles:
         self.secrets_path = path.with_suffix(f".secrets{path.suffix}")
 
     def servers(self) -> dict[str, Any]:
-        """The entries by name, in our format; those of the main file first. Without the file there are none."""
+        """The entries by name, in our format, those of the main file first; empty without the file."""
         found = self._read(_load(self.path), _load(self.secrets_path))
         return {name: server.raw for name, server in found.items()}
 
     def secrets_mode(self) -> int:
-        """The rights that others than the owner have to the secrets file; 0 without the file."""
+        """The permission bits of group and others on the secrets file; 0 without the file."""
         try:
             return self.secrets_path.stat().st_mode & 0o077
         except OSError:
@@ -61,18 +61,18 @@ class PrototypeFiles:
         return {"name": name, **members}
 
     def default_handler(self, name: str) -> str:
-        """The path below the folder of the main file in which a handler of that name is looked for."""
+        """The path of the handler of that name, relative to the folder of the main file."""
         listing = _load(self.path).listing
         return default_handler(name, listing.folder, self._handler_files(listing))
 
     def update(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Write the entries as `change` leaves them. Only the lines of what has changed are written anew.
+        """Write the entries that `change` returns or modifies. Only the lines of changed values differ.
 
-        Raises `ServerExistsError` for a new name that another server has for az prototype, and as `change` does. If the
-        files cannot be changed without a loss, neither is written.
+        Raises `ServerExistsError` for a new name that az prototype would not distinguish from another server's, and as
+        `change` does. If the files cannot be changed without loss, neither is written.
         """
         with contextlib.ExitStack() as stack:
-            # A lock is one on a folder, and cannot be held twice.
+            # A lock is held on a folder, and cannot be acquired twice.
             for folder in sorted({os.path.realpath(path) for path in self._folders()}):
                 stack.enter_context(locked(Path(folder) / self.path.name))
             main, overlay = _load(self.path), _load(self.secrets_path)
@@ -101,7 +101,7 @@ class PrototypeFiles:
             _write(self.secrets_path, new_overlay, last_overlay, private=True)
 
     def _with_relative_path(self, raw: Any) -> dict[str, Any]:
-        """The entry, with the path of a handler in the project relative to it: others have the project elsewhere."""
+        """The entry, with the path of a handler in the project made relative: other users' projects are elsewhere."""
         entry = dict(raw)
         for key in ("handler", "agent"):
             if isinstance(held := entry.get(key), str):
@@ -119,7 +119,7 @@ class PrototypeFiles:
         try:
             return os.listdir(self.path.parent / listing.folder)  # noqa: PTH208 (the names alone)
         except (OSError, ValueError):
-            return ()  # The entry of a handler that is missing tells where it should be.
+            return ()  # The entry of a missing handler contains its expected path.
 
 
 def _load(path: Path) -> _Text:

@@ -1,4 +1,4 @@
-"""What becomes of the two texts when entries change: as few single values as possible, secrets in the overlay. Pure."""
+"""Plans the changes of both texts for changed entries: as few values as possible, secrets in the overlay. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Path = tuple[str, ...]
 
 @dataclass
 class Plan:
-    """The changes of the main text, and those of the overlay. Of these, some are made before the main text is written,
-    and those that remove something afterwards, so that no secret is missing in between.
+    """The changes of the main text and of the overlay. Those of the overlay are applied before the main text is
+    written, except removals, which follow it, so that no secret is missing in between.
     """
 
     main: list[Change] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Plan:
 def planned(
     before: Mapping[str, Server], after: Mapping[str, Any], main: Listing, overlay: Listing, files: Sequence[str]
 ) -> Plan:
-    """The plan that makes the entries of `before` those of `after`. `files` are those in the folder of handlers."""
+    """The plan for changing the entries `before` to `after`. `files` are the files in the folder of handlers."""
     plan, new_main, new_overlay = Plan(), [], []
     old_names = _old_names(list(before), list(after))
     for name, raw in after.items():
@@ -53,7 +53,7 @@ def planned(
 
 
 def _old_names(before: list[str], after: list[str]) -> dict[str, str]:
-    """The former name of the server that has a new one, by the new one. It has kept its place."""
+    """The former name of a renamed server, by its new one. It keeps its position."""
     if len(before) != len(after):
         return {}
     pairs = zip(before, after, strict=True)
@@ -63,7 +63,7 @@ def _old_names(before: list[str], after: list[str]) -> dict[str, str]:
 def members_of(
     name: str, raw: Mapping[str, Any], old: Mapping[str, Any], folder: str, files: Sequence[str]
 ) -> dict[str, Any]:
-    """An entry of ours as the members of a server whose members were `old`."""
+    """An entry of ours as az prototype's members; `old` are the server's previous members."""
     members = {key: value for key, value in raw.items() if key != "name"}
     targets = [key for key in TARGETS if key in members]
     if targets == ["handler"] and members["handler"] == default_handler(name, folder, files) and "handler" not in old:
@@ -83,8 +83,8 @@ def _rename(plan: Plan, server: Server, name: str) -> None:
 
 
 def _change(plan: Plan, server: Server, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Plan what makes the members `old` of a server those that are `new`. Returns the secrets for which the overlay has
-    no item yet.
+    """Plan the changes of a server's members from `old` to `new`. Returns the secrets for which the overlay has no item
+    yet.
     """
     hidden: dict[str, Any] = {}
     main, overlay = server.main, server.overlay
@@ -104,7 +104,7 @@ def _change(plan: Plan, server: Server, old: Mapping[str, Any], new: Mapping[str
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Each value that is another one, with its path; of what is new, each value in it."""
+    """Each value that differs, with its path; for a new mapping, each value in it."""
     for key in old:
         if key not in new:
             yield (*path, key), REMOVED
@@ -147,6 +147,6 @@ def _additions(listing: Listing, items: list[dict[str, Any]]) -> list[Change]:
 
 
 def _removals(items: Iterable[Item | None]) -> list[Change]:
-    """From the last one on, so that the others keep their places."""
+    """In reverse order, so that the positions of the others stay valid."""
     numbers = [item.number for item in items if item is not None]
     return [Change((*SERVERS, number), REMOVED) for number in sorted(numbers, reverse=True)]

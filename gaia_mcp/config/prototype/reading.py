@@ -1,6 +1,6 @@
-"""The servers of both texts, merged by name, as entries of ours. Pure.
+"""Reads the servers of both texts, merged by name, as our entries. Pure.
 
-A text that is wrong is a `TextProblemError` with its place.
+An invalid text raises `TextProblemError` with a position.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gaia_mcp.yamltext.reading import offset_of, parse
 
 SERVERS = ("mcp", "servers")
 HANDLER_FOLDER = ".prototype/mcp/"
-# What a server is reached by, if it is not a handler that is found by its name.
+# The members that define a connection. Without one, a server is a handler, which is found by its name.
 TARGETS = ("command", "url", "handler", "agent")
-# Of paths, on any system.
+# Path separators of all systems.
 SEPARATORS = frozenset("/\\")
-# What YAML 1.1, which az prototype reads, takes for true and false, and YAML 1.2 for text.
+# Booleans in YAML 1.1, which az prototype reads, and strings in YAML 1.2.
 _WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
 class Item(NamedTuple):
-    """A server in one of the texts: its place in the list, and its members."""
+    """A server in one of the texts: its index in the list, and its members."""
 
     number: int
     members: dict[str, Any]
@@ -46,7 +46,7 @@ class Listing:
 
 
 class Server(NamedTuple):
-    """A server of both texts: as an entry of ours, and as each of them has it, if it has."""
+    """A server of both texts: as our entry, and its item in each text, if any."""
 
     raw: dict[str, Any]
     main: Item | None
@@ -94,7 +94,7 @@ def read_listing(text: str) -> Listing:
 
 
 def merged(main: Listing, overlay: Listing, files: Sequence[str] = ()) -> dict[str, Server]:
-    """The servers of the main text, then those of the `overlay` alone. `files` are the names of those in the folder of
+    """The servers of the main text, then those only in the `overlay`. `files` are the names in the folder of
     handlers.
     """
     overlays = dict(overlay.items)
@@ -109,18 +109,18 @@ def merged(main: Listing, overlay: Listing, files: Sequence[str] = ()) -> dict[s
 
 
 def as_entry(name: str, members: Mapping[str, Any], folder: str, files: Sequence[str] = ()) -> dict[str, Any]:
-    """The members of a server as an entry of ours; the path of a handler is relative to the file."""
+    """The members of a server as our entry; the path of a handler is relative to the file."""
     entry = {key: value for key, value in members.items() if key != "enabled"}
     if members.get("enabled") is False:
         entry["disabled"] = True
-    # A name with a separator in it would be a path that leads elsewhere.
+    # A name with a path separator would lead to another folder.
     if not any(key in entry for key in TARGETS) and SEPARATORS.isdisjoint(name):
         entry = {"handler": default_handler(name, folder, files), **entry}
     return entry
 
 
 def default_handler(name: str, folder: str, files: Sequence[str] = ()) -> str:
-    """The path of the handler of that name, which may not be there."""
+    """The path of the handler of that name, which may not exist."""
     stem = handler_key(name)
     fits = [file for file in sorted(files) if file.endswith(".py") and handler_key(handler_of(file)) == stem]
     exact = [file for file in fits if handler_of(file) == name]
@@ -128,17 +128,17 @@ def default_handler(name: str, folder: str, files: Sequence[str] = ()) -> str:
 
 
 def handler_of(file: str) -> str:
-    """The name of the handler in a file; empty for a file that is left out."""
+    """The name of the handler in a file; empty for a file that is ignored."""
     return "" if file.startswith("_") else handler_name(file.removesuffix(".py"))
 
 
 def same_name(name: str, names: Iterable[str]) -> str | None:
-    """Which of `names` is the same for az prototype, None if none is."""
+    """The one of `names` that az prototype does not distinguish from this name; None if there is none."""
     return next((each for each in names if handler_key(each) == handler_key(name)), None)
 
 
 def overlaid(main: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of one server, with those of the other text over them. A null hides nothing."""
+    """The members of one server, overridden by those of the other text. A null overrides nothing."""
     result = dict(main)
     for key, value in over.items():
         held = main.get(key)
@@ -157,7 +157,7 @@ def _as_boolean(value: Any) -> bool:
 
 
 def _as_json(value: Any, where: str) -> Any:
-    """A value of YAML as one of JSON: a date is its text, and so is a key that is a number."""
+    """A YAML value as JSON: dates, and keys that are numbers, become strings."""
     if isinstance(value, dict):
         return {str(key): _as_json(held, f"{where}.{key}") for key, held in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which values of a server's entry are secrets, and belong into the secrets file. Pure."""
+"""Decides which values of an entry are secrets, and belong in the secrets file. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from gaia_mcp.redaction import looks_secret, masked_arguments, masked_url
 from gaia_mcp.redaction.finding import in_text, in_value
 
-# Names what it refers to, and is none itself.
+# A reference is not itself a secret.
 REFERENCE = "$keyring"
 
 
 def is_secret(path: tuple[str, ...], value: Any) -> bool:
-    """Whether a member that is not a mapping holds a secret, as far as its name or its look tells."""
+    """Whether a member that is not a mapping holds a secret, judging by its name or its value."""
     if path == ("args",):
         words = [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
         return masked_arguments(words) != words
@@ -36,7 +36,7 @@ def _holds_secret(name: str, value: Any) -> bool:
 
 
 def split(members: Mapping[str, Any], path: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The members that may be seen, and those that are secrets, each in its own place."""
+    """The members that are not secret, and those that are, each at its path."""
     seen: dict[str, Any] = {}
     hidden: dict[str, Any] = {}
     for key, value in members.items():
