@@ -1,1 +1,1 @@
-"""Rules about a tool's definition: schemas, arguments, contract, poisoned texts."""
+"""Tool definitions: schemas, arguments, contracts, and signs of tool poisoning."""

@@ -1,7 +1,7 @@
-"""A call's arguments: from the assignments typed in a shell to the values that a tool's schema asks for.
+"""Converts the arguments typed in a shell to the types of a tool's schema.
 
-Text gets the type that the schema gives a parameter, and stays text where the schema gives none. Nothing is guessed:
-text that looks like a number is a number only for a parameter that is one.
+A text is converted to the parameter's type, and stays a string if the schema has none. Types are not guessed: text
+that looks like a number becomes a number only for a numeric parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 # The order of preference if a schema allows several types: text first, and a number before a boolean for "1".
 _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
 
-# A single value is wrapped in nested lists this deep, where a schema asks for them; it may ask without end.
+# The maximum depth of nested lists into which a single value is wrapped; a recursive schema has no limit.
 MAX_NESTED_LISTS = 8
 
 

@@ -1,4 +1,4 @@
-"""A call's arguments as they are typed in a shell: `key=value`, `key:=JSON`, `key=@FILE`. Knows no schema.
+"""Parses the arguments of a call as typed in a shell: `key=value`, `key:=JSON`, `key=@FILE`. Independent of schemas.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -22,16 +22,16 @@ class ArgumentSyntaxError(ValueError):
 
 
 class NotJSONError(ArgumentSyntaxError):
-    """A value that should be JSON, often since the shell took its quotation marks."""
+    """A value that is not JSON, often because the shell removed its quotation marks."""
 
 
 def key_twice(where: str, error: RepeatedKeyError) -> ArgumentSyntaxError:
-    """The error about JSON that came from `where`: of two values one would be lost."""
+    """The error for JSON from `where` with a repeated key, since one of the values would be lost."""
     return ArgumentSyntaxError(f"{where}: the key {error.key!r} appears twice in one object")
 
 
 def is_text(value: str) -> bool:
-    """Whether UTF-8 has every character of `value`. Python reads other bytes as halves of surrogate pairs."""
+    """Whether `value` can be encoded in UTF-8. Python decodes invalid bytes as lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def read_assignment(text: str) -> Assignment:
 
 
 def read_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object in `text`, which came from `where`. Raises `ArgumentSyntaxError`."""
+    """The JSON object in `text`, whose source is `where`. Raises `ArgumentSyntaxError`."""
     value = read_json(text, where)
     if not isinstance(value, dict):
         raise ArgumentSyntaxError(f"{where} holds {kind_of(value)}, not a JSON object")
@@ -57,8 +57,8 @@ def read_object(text: str, where: str) -> dict[str, Any]:
 
 
 def read_json(text: str, where: str) -> Any:
-    """The JSON value of `text`, which came from `where`. No object in it has a key twice, and no text half of a
-    surrogate pair. Raises `ArgumentSyntaxError`.
+    """The JSON value of `text`, whose source is `where`. Raises `ArgumentSyntaxError`, also for a repeated key and a
+    lone surrogate.
     """
     if not is_text(text):
         raise ArgumentSyntaxError(f"{where}: not UTF-8")

@@ -22,11 +22,11 @@ Contract: TypeAlias = dict[str, dict[str, Any]]
 # In the order in which differences are shown.
 PARTS = ("title", "description", "inputSchema", "outputSchema", "annotations")
 TEXTS = ("title", "description")
-# Deeper than people write schemas; below, two values are compared as a whole.
+# Deeper than usual schemas; below this level, two values are compared as a whole.
 MAX_DEPTH = 40
 # Longer texts are compared as a whole too: comparing so many lines would take minutes.
 MAX_TEXT_LINES = 500
-# A value on its own line, and one that is long enough to be compared word for word.
+# The maximum length of a value on its own line, and the minimum of one that is compared word by word.
 SHOWN_CHARS, SHORT_CHARS = 120, 60
 
 
@@ -35,14 +35,14 @@ class Undefinable(ValueError):  # noqa: N818 (it is caught where it is raised fr
 
 
 class PartChange(NamedTuple):
-    """What has changed about one part of a tool, in lines to read."""
+    """The changes of one part of a tool, as lines of text."""
 
     part: str
     lines: tuple[str, ...]
 
 
 class ToolChange(NamedTuple):
-    """How one tool differs between two contracts: `kind` is "added", "removed" or "changed"."""
+    """The difference of one tool between two contracts: `kind` is "added", "removed" or "changed"."""
 
     tool: str
     kind: str
@@ -75,13 +75,13 @@ def fingerprint(tool: Mapping[str, Any]) -> str:
 
 
 def differences(then: Contract, now: Contract) -> list[ToolChange]:
-    """How `now` differs from `then`, by the tools' names."""
+    """The differences of `now` from `then`, by the tools' names."""
     found = (tool_difference(name, then.get(name), now.get(name)) for name in sorted({*then, *now}))
     return [change for change in found if change is not None]
 
 
 def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] | None) -> ToolChange | None:
-    """How one tool differs, None if it does not. A definition is None if there is no such tool."""
+    """The difference of one tool, None if there is none. A missing tool has the definition None."""
     if then is None or now is None:
         return None if then is now else ToolChange(name, "added" if then is None else "removed")
     parts = tuple(
@@ -93,7 +93,7 @@ def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] 
 
 
 def _promised(part: str, tool: Mapping[str, Any]) -> Any:
-    """A part of a canonical definition without members that have no meaning: an input schema's empty properties."""
+    """A part of a canonical definition without meaningless members: an input schema's empty properties."""
     value = tool.get(part)
     if part == "inputSchema" and isinstance(value, dict) and value.get("properties") == {}:
         return {key: item for key, item in value.items() if key != "properties"}
@@ -101,7 +101,7 @@ def _promised(part: str, tool: Mapping[str, Any]) -> Any:
 
 
 def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:
-    """The changes as JSON shows them."""
+    """The changes as JSON objects."""
     return [
         {
             "tool": change.tool,
@@ -113,7 +113,7 @@ def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:
 
 
 def as_lines(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The result of `as_objects` as lines to read, indented below the tool and the part that they are about."""
+    """The result of `as_objects` as lines of text, indented below their tool and part."""
     lines = []
     for change in changes:
         lines.append(f"{change['kind']} {_plain(change['tool'])}")
@@ -131,7 +131,7 @@ def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
-    """The places below `where` at which two values differ, each with the old and the new value."""
+    """The paths below `where` at which two values differ, each with the old and the new value."""
     if is_same(then, now):
         return
     if depth < MAX_DEPTH and isinstance(then, dict) and isinstance(now, dict):

@@ -1,11 +1,11 @@
-"""How much work it is to validate a value against a schema, at most: without a validator, and without doing it.
+"""An upper bound for the work of validating a value against a schema, calculated without validating it.
 
-Small schemas can make endless work. `$ref` writes in a line what applies twice to the same value, 34 such lines make it
-2**34 times; and a schema that refers to itself twice for each item doubles the work with each level of the value. So
-what is counted is how often schemas apply along one way from the whole value to its innermost part, at the most, and
-that is multiplied by the number of parts. Each schema is looked at once for each level.
+A small schema can cause unbounded work. One line with `$ref` can apply a schema twice to the same value, so 34 such
+lines apply it 2**34 times; a schema that refers to itself twice for each item doubles the work at each level of the
+value. The cost is therefore the maximum number of schema applications along one path from the root of the value to a
+leaf, multiplied by the number of parts. Each schema is visited once for each level.
 
-A unit is a tenth of a microsecond of the validator's time at most. What cannot be counted has `UNBOUNDED` units.
+A unit is at most a tenth of a microsecond of the validator's time. A cost that cannot be calculated is `UNBOUNDED`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gaia_mcp.toolspec.patterns import backtracks, states_of
 from gaia_mcp.toolspec.schema import pointed
 
 UNBOUNDED = 10**12
-# What is compiled in a tenth of a second: so many characters, references, which the validator follows more slowly the
-# more there are, and states of regular expressions.
+# The limits for compiling a schema in a tenth of a second: characters, references (each takes longer, the more there
+# are), and states of regular expressions.
 MAX_TEXT_CHARS, MAX_REFERENCES, MAX_STATES = 300_000, 1_000, 300_000
-# Values are a few levels deep; each level costs another look at the schema.
+# Values are a few levels deep; each level traverses the schema once more.
 MAX_HEIGHT = 20
-# A string is looked at in about the time of so many other parts, or states of a regular expression.
+# A string takes about as long as this many other parts, or states of a regular expression.
 _CHARS_PER_UNIT, _STATE_CHARS_PER_UNIT = 500, 10
-# The validator's own limit for going back ends one expression after a tenth of a second, on a short text.
+# The validator's own backtracking limit ends an expression after a tenth of a second, on a short text.
 _BACKTRACKING_UNITS, _BACKTRACKING_CHARS = 1_000_000, 256
-# Looking for what no other schema has evaluated applies these again, and once more for the errors.
+# Finding unevaluated members applies these again, and once more for the errors.
 _UNEVALUATED_FACTOR = 4
 
 # The keywords whose schemas apply to the same value: lists, single ones, and objects of them.
@@ -37,7 +37,7 @@ _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 # References that depend on the way by which they are reached.
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 _DATA = ("enum", "const", "required", "dependentRequired", "dependencies")
-# The values that have parts.
+# The types of values that have parts.
 _WITH_PARTS = (dict, list, tuple)
 
 
@@ -46,7 +46,7 @@ class UncountableError(ValueError):
 
 
 class _Work(NamedTuple):
-    """Units for a value itself, and along one way into it if it is a list, or an object."""
+    """Units for a value itself, and along one path into a list, or an object."""
 
     own: int
     items: int = 0
@@ -67,7 +67,7 @@ class Cost:
         self._schema = json.loads(text)
         self.is_bounded = _is_bounded(text, self._schema)
         self._reads_keys = '"propertyNames"' in text or '"patternProperties"' in text
-        # By height and length of the longest text of the values, in bits.
+        # By the height of the values, and the length of their longest text in bits.
         self._known: dict[tuple[int, int], int] = {}
 
     def units(self, value: Any, limit: int) -> int:
@@ -75,7 +75,7 @@ class Cost:
         if not self.is_bounded:
             return UNBOUNDED
         parts, height, longest = 1, 1, 1
-        # The parts of a level that have parts, or may have; one loop without a function, for every call comes through.
+        # The parts of a level that may have parts. A loop without function calls, because every tool call runs it.
         level = [value] if isinstance(value, _WITH_PARTS) else []
         if isinstance(value, str):
             longest = max(len(value), 1)
@@ -95,7 +95,7 @@ class Cost:
                     elif isinstance(part, _WITH_PARTS):
                         inner.append(part)
             level = inner
-        # Those along one way are remembered for similar values.
+        # The units along a path are cached for similar values.
         key = (height, longest.bit_length())
         along = self._known.get(key)
         if along is None:
@@ -104,7 +104,7 @@ class Cost:
         return units if units < UNBOUNDED else UNBOUNDED
 
     def _along(self, height: int, chars: int) -> int:
-        """The units along one way through a value of this height, whose longest text has fewer than `chars`."""
+        """The units along one path through a value of this height, with texts of fewer than `chars` characters."""
         try:
             return _Counting(self._schema, chars).work(self._schema, height).total
         except (UncountableError, RecursionError):
@@ -112,7 +112,7 @@ class Cost:
 
 
 class _Counting:
-    """Counts the work of one schema for values whose longest text has so many characters."""
+    """Counts the work of one schema for values with texts of up to a number of characters."""
 
     def __init__(self, root: Any, chars: int) -> None:
         self._root = root
@@ -129,7 +129,7 @@ class _Counting:
             self._found[key] = self._work(schema, height)
         found = self._found[key]
         if found is None:
-            raise UncountableError  # It applies to the value to which it already does.
+            raise UncountableError  # It is being applied to this value already.
         return found
 
     def _work(self, schema: dict[str, Any], height: int) -> _Work:
@@ -146,7 +146,7 @@ class _Counting:
 
     def _own(self, schema: dict[str, Any]) -> int:
         units = 1 + self._chars // _CHARS_PER_UNIT
-        # Data is compared, and there may be much of it.
+        # The data is compared, and may be large.
         units += sum(len(str(schema[keyword])) >> 4 for keyword in _DATA if keyword in schema)
         units += len(_object(schema, "properties")) >> 3
         return units + self._matching(schema.get("pattern"))
@@ -169,18 +169,18 @@ class _Counting:
     def _pointed(self, reference: str) -> Any:
         found = pointed(self._root, reference) if "%" not in reference else None
         if found is None:
-            raise UncountableError  # Elsewhere, or by a name; an escape is for the validator to understand.
+            raise UncountableError  # To another document, or to an anchor; escapes are left to the validator.
         return found
 
     def _items(self, schema: dict[str, Any], height: int) -> int:
-        """Units along one way into a list: an item is one of the first, or one of the others."""
+        """Units along one path into a list: an item is one of the first, or one of the others."""
         ordered = [part for keyword in ("prefixItems", "items") for part in _list(schema, keyword)]
         others = [schema[keyword] for keyword in ("items", "additionalItems") if keyword in schema]
         units = max((self.work(part, height).total for part in [*ordered, *others]), default=0)
         return units + self._each(schema, ("contains", "unevaluatedItems"), height)
 
     def _members(self, schema: dict[str, Any], height: int) -> int:
-        """Units along one way into an object: a member is one of those with names, or one of the others."""
+        """Units along one path into an object: a member is a named one, or one of the others."""
         named = [*_object(schema, "properties").values(), schema.get("additionalProperties", True)]
         units = max(self.work(part, height).total for part in named)
         for pattern, part in _object(schema, "patternProperties").items():
@@ -192,16 +192,16 @@ class _Counting:
 
 
 def _is_bounded(text: str, schema: Any) -> bool:
-    """Whether the schema is compiled at once, and its references resolve as written."""
+    """Whether the schema compiles within the limits, and its references resolve as written."""
     is_old = "draft-04" in str(schema.get("$schema")) if isinstance(schema, dict) else False
     ids = text.count('"id"' if is_old else '"$id"')
     return (
         len(text) <= MAX_TEXT_CHARS
         and (references := text.count('"$ref"')) <= MAX_REFERENCES
-        # Below the root, it would be what local references start at.
+        # Below the root, it would become the base of local references.
         and ids <= (isinstance(schema, dict) and "$id" in schema)
         and not any(f'"{keyword}"' in text for keyword in _DYNAMIC)
-        # Together they are expanded when they are compiled.
+        # Repetitions are expanded when they are compiled.
         and not (references and any(f'"{keyword}"' in text for keyword in _UNEVALUATED))
         and ('"pattern' not in text or _states(schema) <= MAX_STATES)
     )

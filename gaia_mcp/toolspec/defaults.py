@@ -12,7 +12,7 @@ from typing import Any
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.schema import MAX_STEPS, NO_DEFAULT, choices_of, default_of, resolved, types_of
 
-# Values are a few levels deep, and have few members; a default may contain itself, and that more than once.
+# Values are a few levels deep, and have few members; a recursive default has no limit.
 MAX_DEPTH, MAX_ADDED = 20, 1000
 
 
@@ -44,7 +44,7 @@ class _Filling:
         return {name: self.filled(member, known.get(name), depth - 1) for name, member in whole.items()}
 
     def _applied(self, value: Any, schema: Any, steps: Iterator[int]) -> list[dict[str, Any]]:
-        """The parts of `schema` that apply to `value`; of a union, the first one that it can be meant for."""
+        """The parts of `schema` that apply to `value`; of a union, the first one that may describe it."""
         part = resolved(schema, self._root, steps)
         found = [part]
         for inner in _list(part, "allOf"):

@@ -1,4 +1,4 @@
-"""An example of a value for a field of a form, as a person types it after `key=`."""
+"""Example values for the fields of a form, as typed after `key=`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gaia_mcp.toolspec.schema import choices_of, default_of, parts_of, resolved,
 
 # The placeholder for a text that only the user knows.
 ANY_TEXT = "VALUE"
-# Lists in lists; a list may contain itself.
+# The depth of nested lists; a list may contain itself.
 MAX_NESTED = 8
 _FORMATS = {
     "date": "2026-01-31",
@@ -19,7 +19,7 @@ _FORMATS = {
 
 
 def example_of(field: Any, root: Any) -> str:
-    """A value that `field`, part of the schema `root`, allows; `VALUE` where that is not known."""
+    """A value that `field`, part of the schema `root`, allows; `VALUE` if none is known."""
     part = resolved(field, root)
     for _ in range(MAX_NESTED):
         if "array" in types_of(part):

@@ -1,4 +1,4 @@
-"""A JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool."""
+"""Formats a JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from gaia_mcp.toolspec.schema import (
     types_of,
 )
 
-# What a text may be that a person knows how to write, instead of `string`.
+# Formats that are shown instead of `string`.
 FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid")
 
 
 def type_in_words(schema: Any, root: Any) -> str:
     """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`.
 
-    `any` for a type that repeats itself. What belongs together is in brackets: `(array of string) | null`. The end of
-    what is long or deep is left out.
+    `any` for a recursive type. Nested types are in brackets: `(array of string) | null`. Long or deep types are
+    truncated.
     """
     return _in_words(schema, root, iter(range(MAX_STEPS)))
 
 
-# Of a union or a list of choices so many are shown, and lists so deep: there a person stops reading.
+# The number of alternatives or choices, and the depth of lists, that are shown: more would not be read.
 SHOWN_PARTS, SHOWN_DEPTH = 8, 3
 
 
@@ -49,7 +49,7 @@ def _in_words(schema: Any, root: Any, steps: Iterator[int], depth: int = 0) -> s
         return _joined([_list_in_words(schema, root, steps, depth) if kind == "array" else kind for kind in kinds])
     for union in ("anyOf", "oneOf"):
         if isinstance(parts := schema.get(union), list) and parts:
-            # A part that is a union itself belongs to this one.
+            # A nested union is merged into this one.
             return _joined([_in_words(part, root, steps, depth) for part in parts[:MAX_PARTS]], len(parts))
     return "object" if "properties" in schema else "any"
 
@@ -62,7 +62,7 @@ def _list_in_words(schema: dict[str, Any], root: Any, steps: Iterator[int], dept
 
 
 def _joined(parts: list[str], count: int = 0) -> str:
-    """The parts of a union, of which there are `count`, each once; one that is a list of something in brackets."""
+    """The distinct types of a union with `count` members; a list type is in brackets."""
     different = list(dict.fromkeys(parts))
     if len(different) == 1 and count <= len(parts):
         return different[0]
@@ -85,14 +85,14 @@ def members_in_words(schema: Any, root: Any) -> str:
     return ""
 
 
-# Of a signature without room for all, the longest that a parameter may be.
+# The maximum length of a parameter in a signature that has to be shortened.
 PARAMETER_CHARS = 40
 
 
 def signature(name: str, schema: Any, room: int | None = None) -> str:
     """`name(path: string, [limit: integer = 10])`: the parameters that a call needs first, the others in brackets.
 
-    If that has more than `room` characters, long types are left out, and `…` stands for the last parameters.
+    If that has more than `room` characters, long types are omitted, and `…` replaces the last parameters.
     """
     needed, required = dict.fromkeys(needed_of(schema)), required_of(schema)
     known = properties_of(schema)
@@ -100,7 +100,7 @@ def signature(name: str, schema: Any, room: int | None = None) -> str:
     for key, described in known.items():
         if key not in needed:
             default = default_of(described, schema, NO_DEFAULT)
-            # Generators write null for what may be left out; of what is required, it is what is sent.
+            # Generators write null as the default of optional parameters; a required parameter's null is sent.
             is_shown = default is not NO_DEFAULT and (default is not None or key in required)
             shown = f" = {json.dumps(default, ensure_ascii=False)}" if is_shown else ""
             parts.append(f"[{key}: {type_in_words(described, schema)}{shown}]")

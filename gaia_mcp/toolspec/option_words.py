@@ -1,7 +1,7 @@
 """Arguments typed like options: `--key value`, `--key=value`, and `--key` alone for a boolean. Pure.
 
-Which keys there are, and which take no value, is in the tool's schema. Dashes, underscores and capitals need not be
-typed as they are there: `--dry-run` is `dryRun`, if no other key is like it.
+The keys, and which of them take no value, are defined by the tool's schema. Dashes, underscores and capitals are
+equivalent: `--dry-run` is `dryRun`, if no other key matches.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -13,7 +13,7 @@ from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_
 from gaia_mcp.toolspec.schema import parts_of, properties_of, types_of
 
 DASHES = "--"
-# What may follow the option of a boolean as its value.
+# Words that may follow the option of a boolean as its value.
 _TRUTHS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
 
 
@@ -30,8 +30,8 @@ class OptionUnknownError(ArgumentSyntaxError):
 
 
 class Argument(NamedTuple):
-    """An argument as typed, in one word or two. `option` is its name behind dashes, empty if it was typed without them;
-    `value` is that of an option, None where it is missing.
+    """An argument as typed, in one or two words. `option` is its name after the dashes, empty if it was typed without
+    them; `value` is the option's value, None if missing.
     """
 
     word: str
@@ -40,16 +40,16 @@ class Argument(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The arguments of a call as typed; `base` is the JSON object among them, which the others lie over."""
+    """The arguments of a call as typed; `base` is the JSON object among them, which the others override."""
 
     assignments: list[Assignment]
     base: dict[str, Any] | None
 
 
 def read_arguments(words: Sequence[str], schema: Any = None) -> Given:
-    """The arguments that `words` are: assignments, options, and a JSON object.
+    """The arguments in `words`: assignments, options, and a JSON object.
 
-    Without the schema, every option whose value may follow takes it. Raises `ArgumentSyntaxError`.
+    Without the schema, every option takes the following word as its value, if possible. Raises `ArgumentSyntaxError`.
     """
     assignments: list[Assignment] = []
     base: dict[str, Any] | None = None
@@ -98,7 +98,7 @@ def split_arguments(words: Sequence[str], schema: Any) -> Iterator[Argument]:
 
 
 def key_of(option: str, known: dict[str, Any]) -> str | None:
-    """The key that an option without its dashes stands for; None if there is none, or more than one."""
+    """The key of an option without its dashes; None if no key matches, or several do."""
     if option in known:
         return option
     alike = [key for key in known if _folded(key) == _folded(option)]
@@ -106,7 +106,7 @@ def key_of(option: str, known: dict[str, Any]) -> str | None:
 
 
 def given_keys(words: Sequence[str], schema: Any) -> list[str]:
-    """The keys that are given in `words`, whatever else is wrong with these."""
+    """The keys that occur in `words`, even if these are invalid."""
     known = properties_of(schema)
     return [
         key_of(option, known) or option if option else _key(word)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 # Both are compiled when they are used: few schemas have an expression.
-# What only an engine that backtracks understands: looking around, references to groups, possessive repetition.
+# Features that require a backtracking engine: lookaround, backreferences, possessive quantifiers.
 _BACKTRACKS = r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+"
 _PIECE = r"(?s)\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|."
-# A class of Unicode, such as `\p{L}`, stands for many ranges.
+# A Unicode class, such as `\p{L}`, consists of many ranges.
 _UNICODE_CLASS_STATES = 500
-# More than any engine compiles, and short enough to calculate with.
+# More than any engine compiles, and small enough to calculate with.
 MAX_STATES = 10**9
 
 

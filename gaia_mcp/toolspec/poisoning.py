@@ -23,13 +23,13 @@ ORDERS, FAR, CONTROL, DIRECTION, HIDDEN, LONG = (
 )
 # As many empty lines as a screen has, or blanks in a row as no layout has.
 FAR_LINES, FAR_CHARS = 25, 200
-# How much text is shown around a finding, and of one finding.
+# The lengths of the text shown around a finding, and of the finding.
 CONTEXT_CHARS, SHOWN_CHARS = 20, 100
 # Definitions are a few levels deep; below this level they are not read.
 MAX_DEPTH = 64
-# No description is longer, and no definition; reading more would keep a person waiting.
+# Longer than usual descriptions and definitions; reading more would take noticeable time.
 MAX_TEXT_CHARS, MAX_DEFINITION_CHARS = 100_000, 300_000
-# Of a key as part of a place.
+# The length of a key in a path.
 KEY_CHARS = 40
 
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -94,7 +94,7 @@ _ORDERS = tuple(
 _BLANKS = re.compile(rf"\s{{{FAR_LINES},}}")
 
 _DIRECTION = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Marks without a direction of their own, which are used in text from right to left.
+# Marks without visible form that are used in right-to-left text.
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u061c")
 _INVISIBLE = frozenset(
     "\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200d\u2028\u2029\u2060\u2061\u2062\u2063\u2064\u2065"
@@ -107,12 +107,12 @@ UNUSUAL = re.compile(
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-# Scripts that have letters which look like Latin ones.
+# Scripts with letters that look like Latin ones.
 _ALIKE = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"})
 
 
 class Suspicion(NamedTuple):
-    """A finding: where (`inputSchema.properties.city.description`), what, and the text, made visible."""
+    """A finding: its path (`inputSchema.properties.city.description`), its type, and the text, made visible."""
 
     where: str
     what: str
@@ -123,7 +123,7 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(definition: dict[str, Any]) -> list[Suspicion]:
-    """Everything suspicious in a tool's definition, one of a kind for each text."""
+    """The findings in a tool's definition, one of each type for each text."""
     found: list[Suspicion] = []
     left = MAX_DEFINITION_CHARS
     texts = (text for part in _PARTS if part in definition for text in _texts(definition[part], part, 0))
@@ -139,7 +139,7 @@ def suspicions(definition: dict[str, Any]) -> list[Suspicion]:
 
 
 def looks_like_another(name: str) -> bool:
-    """Whether a name has letters that look like others: of two scripts, or in a styled form."""
+    """Whether a name has lookalike letters: of two scripts, or in a styled form."""
     composed = unicodedata.normalize("NFC", name)
     if unicodedata.normalize("NFKC", name) != composed:
         return True
@@ -148,7 +148,7 @@ def looks_like_another(name: str) -> bool:
 
 
 def folded_name(name: str) -> str:
-    """A name as it looks at a glance: the same for `Read-File` and `read_file`."""
+    """A name reduced to what it looks like: the same for `Read-File` and `read_file`."""
     return re.sub(r"[-_.\s]", "", unicodedata.normalize("NFKC", name).casefold())
 
 
@@ -177,7 +177,7 @@ def _leads_away(blanks: str) -> bool:
 
 
 def _texts(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Every text in a value, also the keys of objects, with the place where it stands."""
+    """Every string in a value, including keys of objects, with its path."""
     if isinstance(value, str):
         yield where, value
     elif depth < MAX_DEPTH and isinstance(value, list):
@@ -185,14 +185,14 @@ def _texts(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{where}[{number}]", depth + 1)
     elif depth < MAX_DEPTH and isinstance(value, dict):
         for key, item in value.items():
-            # The key is shown as part of the place, so it is made visible and short.
+            # The key is part of the displayed path, so it is made visible and truncated.
             inner = f"{where}.{cut(visible(key[: KEY_CHARS + 1]), KEY_CHARS)}"
             yield f"{inner} (a key)", key
             yield from _texts(item, inner, depth + 1)
 
 
 def _hidden(text: str) -> Iterator[tuple[int, str]]:
-    """The hidden characters that nothing around them explains: their places, and what they are."""
+    """The hidden characters without a legitimate context: their positions and names."""
     if not UNUSUAL.search(text):
         return
     tagged = _flags(text)
@@ -215,7 +215,7 @@ def _hidden(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _flags(text: str) -> set[int]:
-    """The places of the tags that are part of a flag, as of Scotland."""
+    """The positions of the tag characters that are part of a flag, such as Scotland's."""
     found: set[int] = set()
     for match in re.finditer(f"{_FLAG}[\U000e0030-\U000e0039\U000e0061-\U000e007a]{{1,6}}{_TAG_END}", text):
         found.update(range(match.start() + 1, match.end()))
@@ -223,7 +223,7 @@ def _flags(text: str) -> set[int]:
 
 
 def _joins(text: str, at: int) -> bool:
-    """Whether a joiner stands between letters of a script that is written with it, or between two emoji."""
+    """Whether a joiner is between letters of a script that uses it, or between two emoji."""
     before, behind = text[at - 1 : at], text[at + 1 : at + 2]
     if not before or not behind:
         return False
@@ -248,7 +248,7 @@ def _is_variation(letter: str) -> bool:
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """The text from `start` to `end` on one line, made visible, with a little of the text around it."""
+    """The text from `start` to `end` on one line, made visible, with some context."""
     begin, stop = max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS
     hidden = {at - begin for at, _ in _hidden(text)}
     shown = cut(" ".join(_escaped(text[begin:stop], hidden).split()), SHOWN_CHARS)

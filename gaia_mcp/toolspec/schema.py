@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-# References that lead to references are followed this deep; a schema may refer to itself.
+# The maximum length of a chain of references; a schema may refer to itself.
 MAX_REFERENCES = 32
-# So many parts of a union are read; it may contain itself. Together with the references that lead to them they are so
-# many steps: each of many properties may refer to the same union.
+# The maximum number of a union's parts, which may contain the union, and of steps including references: many properties
+# may refer to the same union.
 MAX_PARTS, MAX_STEPS = 100, 200
 # The keywords whose schemas apply to the same value.
 UNIONS = ("anyOf", "oneOf", "allOf")
-# Stands for the default that a schema does not have: null is one.
+# Marks a missing default, because null is a valid one.
 NO_DEFAULT = object()
 
 
@@ -38,7 +38,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def needed_of(schema: Any) -> list[str]:
-    """The names of the properties that a value cannot be without: they are required, and have no default."""
+    """The names of the properties that a value must have: those required without a default."""
     return _without_default(required_of(schema), properties_of(schema), schema)
 
 
@@ -54,20 +54,20 @@ def _without_default(names: list[str], known: dict[str, Any], root: Any) -> list
 
 
 def types_of(part: dict[str, Any]) -> list[str]:
-    """The JSON types that one part of a schema names."""
+    """The JSON types in one part of a schema."""
     types = part.get("type")
     return [kind for kind in (types if isinstance(types, list) else [types]) if isinstance(kind, str)]
 
 
 def choices_of(part: dict[str, Any]) -> list[Any]:
-    """The only values that one part of a schema allows, by `const` or `enum`; none where it does not list them."""
+    """The values that one part of a schema allows by `const` or `enum`; empty without these keywords."""
     choices = [part["const"]] if "const" in part else part.get("enum")
     return choices if isinstance(choices, list) else []
 
 
 def titled_choices_of(part: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """The choices of one part of a schema that have titles, with these: by `oneOf`, by the `anyOf` of its items, or by
-    `enumNames`, as in older revisions of MCP.
+    """The titles of one part's choices: from `oneOf`, from the `anyOf` of its items, or from `enumNames`, as in older
+    revisions of MCP.
     """
     items = part.get("items")
     titled = part.get("oneOf") or (items.get("anyOf") if isinstance(items, dict) else None)
@@ -89,7 +89,7 @@ def description_of(schema: Any, root: Any) -> str:
 
 
 def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[dict[str, Any]]:
-    """`schema` and what it consists of by the keywords `unions`, in the order in which it is written, all resolved."""
+    """`schema` and its subschemas in the keywords `unions`, in order of appearance, with references resolved."""
     found: list[dict[str, Any]] = []
     waiting = [schema]
     steps = iter(range(MAX_STEPS))
@@ -102,8 +102,8 @@ def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[d
 
 
 def resolved(schema: Any, root: Any, steps: Iterator[int] | None = None) -> dict[str, Any]:
-    """`schema` with its local `$ref` followed; an empty schema for what is not an object. `steps` limits how many
-    schemas are looked at, over several calls.
+    """`schema` with its local `$ref` resolved; an empty schema for a value that is not an object. `steps` limits the
+    number of schemas that are visited, over several calls.
     """
     steps = iter(range(MAX_STEPS)) if steps is None else steps
     for _ in range(MAX_REFERENCES):
@@ -120,7 +120,7 @@ def resolved(schema: Any, root: Any, steps: Iterator[int] | None = None) -> dict
 
 
 def pointed(root: Any, reference: str) -> Any:
-    """What a local reference such as `#/$defs/Point` points to, None if there is nothing."""
+    """The target of a local reference such as `#/$defs/Point`, None if it does not exist."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     if "%" in reference:

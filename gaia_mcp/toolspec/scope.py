@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-# Among `stages`, stands for every stage. An agent may be named so.
+# In `stages`, means every stage. It is also a valid name of an agent.
 EVERY_STAGE = "all"
 
 
@@ -30,7 +30,7 @@ def can_meet(
     other_stages: Collection[str] | None,
     other_agents: Collection[str] | None,
 ) -> bool:
-    """Whether an agent at a stage may use both what is restricted to the first two and what is to the others."""
+    """Whether an agent at a stage may satisfy both restrictions: `stages` and `agents`, and the other two."""
 
     def meet(ours: Collection[str] | None, theirs: Collection[str] | None) -> bool:
         if ours is None or theirs is None:

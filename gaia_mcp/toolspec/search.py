@@ -14,9 +14,9 @@ _WHOLE_WORD, _PART_OF_WORD = 3, 2
 
 
 class SearchWord(NamedTuple):
-    """A word in lower case, and the pattern that finds it where no letter or digit stands before or after it.
+    """A word in lower case, and the pattern that matches it as a whole word.
 
-    Of a glob the pattern is that of the whole name.
+    The pattern of a glob matches the whole name.
     """
 
     text: str

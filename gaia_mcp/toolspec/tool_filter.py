@@ -29,7 +29,7 @@ class ToolFilter(NamedTuple):
         return "" if self.include is None or any(is_match(tool, pattern) for pattern in self.include) else INCLUDE
 
     def patterns(self, member: str) -> Sequence[str]:
-        """What the member of the entry with this name holds."""
+        """The patterns in the member of the entry with this name."""
         return self.exclude if member == EXCLUDE else self.include or ()
 
     def without_match(self, tools: Iterable[str]) -> list[str]:
@@ -49,5 +49,5 @@ def is_match(tool: str, pattern: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether this matches more than the tool of just this name."""
+    """Whether this is a pattern, rather than the name of one tool."""
     return any(special in text for special in "*?[")

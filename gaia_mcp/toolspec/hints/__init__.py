@@ -1,12 +1,12 @@
-"""Type hints as JSON Schemas, and JSON values as what the hints ask for.
+"""Converts type hints to JSON Schemas, and JSON values to the types of the hints.
 
-A hint is read once into a tree of kinds (`reading`). A kind writes its schema, and converts a JSON value: an object
-becomes a dataclass, a text a date, a list a set (`kinds`; `texts` for what JSON carries as text, `records` for what
-has named members). `definitions` holds the schemas that a schema refers to. `docstrings` reads descriptions.
+A hint is read once into a tree of kinds (`reading`). A kind creates its schema, and converts a JSON value: an object
+becomes a dataclass, a string a date, a list a set (`kinds`; `texts` for types that JSON represents as strings,
+`records` for types with named members). `definitions` collects referenced schemas. `docstrings` reads descriptions.
 
-The schemas mean what pydantic's mean for the same hints, so that a tool moves here from the official SDK unchanged, but
-for three: bytes are base64, a parameter with the default None accepts null, and unknown arguments are refused.
+The schemas are equivalent to pydantic's for the same hints, so that a tool can be moved here from the official SDK
+unchanged, with three exceptions: bytes are base64, a parameter with the default None accepts null, and unknown
+arguments are rejected.
 
-pydantic itself is never imported. Its models and types are read with it where a hint contains one, for then it is
-loaded.
+pydantic itself is never imported. If a hint contains one of its models or types, it is loaded already, and is used.
 """

@@ -1,4 +1,4 @@
-"""The schemas that other schemas refer to by `$ref`: of types that are used twice, or contain themselves."""
+"""Schemas referenced by `$ref`: of types that are used twice, or contain themselves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 Wire = dict[str, Any]
 
 LEAD = "#/$defs/"
-# They hold values, not schemas.
+# Keywords whose content is values, not schemas.
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 
 
 class Definitions:
-    """The named schemas of one schema. `for_output`: of what a tool returns, not of its arguments."""
+    """The named schemas of one schema. `for_output`: of a tool's results, not of its arguments."""
 
     def __init__(self, *, for_output: bool = False) -> None:
         self.for_output = for_output
@@ -21,7 +21,7 @@ class Definitions:
         self._schemas: dict[str, Wire] = {}
 
     def reference(self, key: object, name: str, write: Callable[[], Wire]) -> Wire:
-        """A reference to the schema of `key`, which `write` makes when it is first referred to."""
+        """A reference to the schema of `key`, which `write` creates on first use."""
         if key not in self._names:
             self._names[key] = unique = self._free(name)
             self._schemas[unique] = {}
@@ -29,11 +29,11 @@ class Definitions:
         return {"$ref": LEAD + self._names[key]}
 
     def adopt(self, make: Callable[[str], Wire]) -> Wire:
-        """A schema that comes with definitions of its own. `make` is given the template of their references."""
+        """A schema with definitions of its own. `make` receives the template of their references."""
         schema = make(LEAD + "{model}")
         suffix = 1
         while any(self._schemas.get(name, own) != own for name, own in schema.get("$defs", {}).items()):
-            # Another type of the same name.
+            # Another type has the same name.
             suffix += 1
             schema = make(f"{LEAD}{{model}}{suffix}")
             named = {f"{name}{suffix}": own for name, own in schema.get("$defs", {}).items()}
@@ -42,7 +42,7 @@ class Definitions:
         return schema
 
     def complete(self, schema: Wire) -> Wire:
-        """`schema` with the definitions that it needs. What is referred to once stands where it is used."""
+        """`schema` with the definitions that it needs. A schema that is referenced once is inlined."""
         uses: dict[str, int] = {}
         for part in (schema, *self._schemas.values()):
             for inner in _parts(part):
@@ -79,12 +79,12 @@ def _name_of(schema: Wire) -> str | None:
 
 
 def _parts(schema: Any) -> Iterator[Wire]:
-    """A schema and all that it contains."""
+    """A schema and all schemas in it."""
     if isinstance(schema, dict):
         yield schema
         for key, inner in list(schema.items()):
             if key == "properties" and isinstance(inner, dict):
-                # Its keys are names, of which one may be "enum".
+                # Its keys are names, one of which may be "enum".
                 for property_schema in list(inner.values()):
                     yield from _parts(property_schema)
             elif key not in _VALUES:

@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters, in the styles of Google, NumPy and Sphinx."""
+"""Reads the descriptions of a function and its parameters from a docstring in Google, NumPy or Sphinx style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from inspect import cleandoc
 from typing import NamedTuple
 
 _PARAMETERS = ("args", "arguments", "parameters", "params", "keyword args", "other parameters", "attributes")
-# They describe what a model need not know, or what the schema of the result tells.
+# Sections that a model does not need, or that the result's schema describes.
 _DROPPED = ("returns", "return", "yields", "yield", "raises", "warns")
 _HEADING = re.compile(r"([A-Za-z][A-Za-z ]*):\s*$")
 _UNDERLINE = re.compile(r"-{3,}\s*$")
@@ -29,7 +29,7 @@ class Docstring(NamedTuple):
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """What a docstring says, as it stands in the source."""
+    """Parses a docstring as written in the source."""
     return _Reader(cleandoc(text or "").split("\n")).read()
 
 
@@ -61,7 +61,7 @@ class _Reader:
                 if self._section and line and not line.startswith(" ") and not self._is_numpy:
                     self._section = ""  # A section ends with its indentation.
                 elif self._is_numpy and _UNDERLINE.match(after):
-                    self._section, self._is_numpy = "", False  # A heading that stays, such as Notes.
+                    self._section, self._is_numpy = "", False  # A heading that is kept, such as Notes.
                 self._take(line)
         texts = {name: " ".join(lines).strip() for name, lines in self._found.items()}
         kept = re.sub(r"\n{3,}", "\n\n", "\n".join(self._kept)).strip()
@@ -71,7 +71,7 @@ class _Reader:
         self._section, self._is_numpy, self._names = section, is_numpy, []
 
     def _begin_field(self, field: str, argument: str, text: str) -> None:
-        """A field of Sphinx: `:param name: text`, `:param type name: text`, `:returns: text`."""
+        """A Sphinx field: `:param name: text`, `:param type name: text`, `:returns: text`."""
         self._begin("field", is_numpy=False)
         if field in ("param", "parameter", "arg", "argument", "key", "keyword") and argument.split():
             self._names = [argument.split()[-1].lstrip("*")]

@@ -1,7 +1,7 @@
-"""Kinds of values: what JSON itself has, lists, maps, choices and unions.
+"""Kinds of values: JSON's own types, lists, maps, choices and unions.
 
-A kind writes the schema of its values, and converts a JSON value into one. Converting validates as far as the types go;
-limits such as `minimum` are for who validates against the schema.
+A kind creates the schema of its values, and converts a JSON value. The conversion validates types only; limits such
+as `minimum` are validated with the schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPE_NAMES: dict[type, str] = {str: "string", int: "integer", float: "number", b
 
 
 class ConversionError(ValueError):
-    """A JSON value that its hint does not allow. `where` is its place (`a.b[0]`)."""
+    """A JSON value that its hint does not allow. `where` is its path (`a.b[0]`)."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
@@ -34,15 +34,15 @@ class Kind:
     """Any JSON value, unchanged."""
 
     def schema(self, definitions: Definitions) -> Wire:  # noqa: ARG002 (others need them)
-        """Its JSON Schema, new each time."""
+        """Its JSON Schema, as a new dict."""
         return {}
 
     def convert(self, value: Any, where: str) -> Any:  # noqa: ARG002
-        """The value that the JSON value at the place `where` stands for. Raises `ConversionError`."""
+        """The Python value of the JSON value at the path `where`. Raises `ConversionError`."""
         return value
 
     def distance(self, value: Any) -> int:  # noqa: ARG002
-        """How much is lost when `value` is converted: of the parts of a union the nearest one is chosen."""
+        """A measure of the loss when `value` is converted: of a union, the kind with the smallest is chosen."""
         return 0
 
 
@@ -59,7 +59,7 @@ class Scalar(Kind):
         if type(value) is self.of:
             return value
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # JSON has one type for both: 2.0 is an integer, and 2 a number.
+        # JSON Schema does not distinguish them: 2.0 is an integer, and 2 a number.
         if is_number and (self.of is float or (self.of is int and float(value).is_integer())):
             try:
                 return self.of(value)
@@ -72,7 +72,7 @@ class Scalar(Kind):
 
 
 class Choice(Kind):
-    """One of some values, of an enumeration or a `Literal`. `name` is that of the enumeration."""
+    """One of several values, of an enumeration or a `Literal`. `name` is the enumeration's."""
 
     def __init__(self, values: Sequence[Any], name: str = "", description: str = "") -> None:
         self._choices = [(as_json_value(value), value) for value in values]
@@ -102,7 +102,7 @@ class Choice(Kind):
 
 
 class Items(Kind):
-    """A list of any length; `make` turns it into a list, set, frozenset or tuple."""
+    """A list of any length; `make` converts it to a list, set, frozenset or tuple."""
 
     def __init__(self, item: Kind, make: Callable[[Any], Any]) -> None:
         self._item = item
@@ -118,7 +118,7 @@ class Items(Kind):
         items = [self._item.convert(item, at(where, number)) for number, item in enumerate(a_list(value, where))]
         try:
             return self._make(items)
-        except TypeError as cause:  # An item that cannot be in a set.
+        except TypeError as cause:  # An unhashable item.
             raise ConversionError(where, str(cause)) from cause
 
     def distance(self, value: Any) -> int:
@@ -126,8 +126,8 @@ class Items(Kind):
 
 
 class Row(Kind):
-    """A list with an item of its own kind at each place: a tuple, or a named tuple with `names` of which the last
-    `optional` have defaults. `make` is called with the items.
+    """A list with a kind for each item: a tuple, or a named tuple with `names`, the last `optional` of which have
+    defaults. `make` is called with the items.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Row(Kind):
 
 
 class Map(Kind):
-    """An object whose members are all of one kind, as are their names."""
+    """An object whose values are all of one kind, and so are its keys."""
 
     def __init__(self, key: Kind, value: Kind) -> None:
         self._key = key
@@ -183,14 +183,14 @@ class Map(Kind):
 
 
 class Union(Kind):
-    """One of several kinds: the nearest that the value can be converted to, of equally near ones the first."""
+    """One of several kinds: the nearest to which the value can be converted; the first of equally near ones."""
 
     def __init__(self, members: Sequence[Kind]) -> None:
         self._members = members
 
     def schema(self, definitions: Definitions) -> Wire:
         schemas = [member.schema(definitions) for member in self._members]
-        if {"type": "number"} in schemas:  # Which every integer is, too.
+        if {"type": "number"} in schemas:  # Every integer is a number.
             schemas = [schema for schema in schemas if schema != {"type": "integer"}]
         return {"anyOf": schemas} if len(schemas) > 1 else schemas[0]
 
@@ -201,20 +201,20 @@ class Union(Kind):
                 return member.convert(value, where)
             except ConversionError as problem:
                 problems.append(problem)
-        # The one that got farthest knows best what is wrong.
+        # The error of the conversion that got furthest is the most relevant.
         raise max(problems, key=lambda problem: len(problem.where))
 
     def distance(self, value: Any) -> int:
         return min(member.distance(value) for member in self._members)
 
 
-# What the keywords `min…` and `max…` count, in values that are not strings.
+# The suffixes of the keywords `min…` and `max…` for values that are not strings.
 _UNITS: dict[Any, str] = {"array": "Items", "object": "Properties"}
 
 
 class Described(Kind):
-    """Another kind whose schema has more members: a description, limits, a default. The limits `min_length` and
-    `max_length` are written as its type demands.
+    """A kind with additional members in its schema: a description, limits, a default. The limits `min_length` and
+    `max_length` become the keywords of its type.
     """
 
     def __init__(self, kind: Kind, more: Wire) -> None:
@@ -248,6 +248,6 @@ def an_object(value: Any, where: str) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """`value` as it stands in a message, shortened."""
+    """`value` for a message, truncated."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,4 +1,4 @@
-"""What the metadata of `Annotated` adds to a schema: a description, limits, other members."""
+"""Converts the metadata of `Annotated` to members of a schema: a description, limits, others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 
 Wire = dict[str, Any]
 
-# The attributes by which `annotated_types` and pydantic state limits, and what JSON Schema calls them.
+# The attributes of limits in `annotated_types` and pydantic, and their JSON Schema keywords.
 _LIMITS = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
@@ -26,8 +26,8 @@ _LENGTHS = ("min_length", "max_length")
 def members_of(metadata: Iterable[Any]) -> Wire:
     """The members that these metadata add to a schema.
 
-    A text is the description, and a dict is added as it is. Objects of `annotated_types`, `typing_extensions.Doc` and
-    pydantic's `Field` are known by their attributes; what is not known adds nothing.
+    A string is the description, and a dict is added unchanged. Objects of `annotated_types`, `typing_extensions.Doc`
+    and pydantic's `Field` are recognised by their attributes; unknown objects are ignored.
     """
     found: Wire = {}
     for item in metadata:
@@ -46,7 +46,7 @@ def is_described(hint: Any) -> bool:
 
 
 def is_field(value: Any) -> bool:
-    """Whether `value` is what pydantic's `Field()` returns."""
+    """Whether `value` is a result of pydantic's `Field()`."""
     kind = type(value)
     return kind.__name__ == "FieldInfo" and kind.__module__.startswith("pydantic")
 
@@ -70,8 +70,8 @@ def _members_of_object(item: Any) -> Wire:
             try:
                 found[keyword] = as_json_value(getattr(limit, "pattern", limit))
             except NotJSONError:
-                continue  # A limit of values that JSON does not compare.
+                continue  # A limit for values that JSON Schema cannot compare.
     for name in _LENGTHS:
         if isinstance(length := getattr(item, name, None), int):
-            found[name] = length  # `Described` knows the keyword.
+            found[name] = length  # `Described` chooses the keyword.
     return found

@@ -1,4 +1,4 @@
-"""Reading a type hint: the kind of values that it stands for."""
+"""Reads a type hint as the kind of its values."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _LISTS: dict[Any, Any] = {
 }
 _MAPS = (dict, abc.Mapping, abc.MutableMapping)
 _UNIONS = (typing.Union, types.UnionType)
-# They say something about a member of a class, not about its values.
+# Qualifiers of a class member, which do not affect its values.
 _QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
 class HintError(TypeError):
-    """A type hint that no JSON Schema stands for; the message names it."""
+    """A type hint without a JSON Schema; the message names it."""
 
 
 class Reader:
-    """Reads hints; the hints of one tool by one reader, so that a type that is used twice is read once."""
+    """Reads hints. All hints of a tool are read by one reader, so that a type that is used twice is read once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Kind] = {}
@@ -150,20 +150,20 @@ class Reader:
     def _read_pydantic(self, hint: Any) -> Kind:
         try:
             kind = PydanticKind(hint)
-            # Some types can be validated, and have no schema.
+            # Some types can be validated but have no schema.
             kind.schema(Definitions())
             return kind
-        except Exception as cause:  # of pydantic, which has many, about the model's own code
+        except Exception as cause:  # one of many of pydantic's, or of the model's own code
             raise HintError(f"{name_of(hint)}: {cause}") from cause
 
 
 def name_of(hint: Any) -> str:
-    """A hint as it stands in a message."""
+    """A hint as text for a message."""
     return hint.__qualname__ if isinstance(hint, type) and typing.get_origin(hint) is None else str(hint)
 
 
 def _members(kind: Any, hints: Mapping[str, Any]) -> list[tuple[str, Any, Any, dict[str, Any]]]:
-    """The members of a dataclass or typed dictionary: name, hint, default, more for the schema."""
+    """The members of a dataclass or typed dictionary: name, hint, default, additional members of the schema."""
     if _is_typed_dict(kind):
         return [
             (name, hint, REQUIRED if _is_required(kind, name, hint) else ABSENT, {}) for name, hint in hints.items()
@@ -178,22 +178,22 @@ def _members(kind: Any, hints: Mapping[str, Any]) -> list[tuple[str, Any, Any, d
 
 
 def _is_typed_dict(kind: type) -> bool:
-    """Whether it is one of `typing` or of `typing_extensions`."""
+    """Whether it is one of `typing` or `typing_extensions`."""
     return issubclass(kind, dict) and hasattr(kind, "__required_keys__")
 
 
 def _is_required(kind: Any, name: str, hint: Any) -> bool:
-    """Python 3.11 does not see the qualifiers of `typing_extensions`, nor those in hints that are text."""
+    """Python 3.11 does not recognise the qualifiers of `typing_extensions`, nor those in string hints."""
     outer = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
     qualifier = getattr(typing.get_origin(outer), "_name", None)
     return qualifier == "Required" or (name in kind.__required_keys__ and qualifier != "NotRequired")
 
 
 def _hints_of(hint: Any, kind: Any) -> dict[str, Any]:
-    """The hints of a class; `hint` names it, perhaps with what stands for its type variables, as in `Page[int]`."""
+    """The hints of the class `hint`, which may have type arguments, as in `Page[int]`."""
     try:
         hints = typing.get_type_hints(kind, include_extras=True)
-    except Exception as cause:  # annotations are other people's code
+    except Exception as cause:  # annotations are the author's code
         raise HintError(f"{kind.__name__}: {cause}") from cause
     variables = _arguments_of(hint, getattr(kind, "__parameters__", ()))
     return {name: _bound(inner, variables) for name, inner in hints.items()}
@@ -204,7 +204,7 @@ def _arguments_of(hint: Any, names: tuple[Any, ...]) -> dict[Any, Any]:
 
 
 def _bound(hint: Any, variables: Mapping[Any, Any]) -> Any:
-    """A hint with what stands for its type variables."""
+    """A hint with its type variables replaced."""
     if isinstance(hint, TypeVar):
         return variables.get(hint, hint)
     names = getattr(hint, "__parameters__", ()) if typing.get_args(hint) and variables else ()
@@ -219,7 +219,7 @@ def _choice(hint: Any, values: tuple[Any, ...], name: str = "", description: str
 
 
 def _doc_of(kind: Any) -> str:
-    """The docstring that was written for a class, not one that Python made or that it inherits."""
+    """The class's own docstring, not a generated or an inherited one."""
     text = vars(kind).get("__doc__") or ""
     made = text.startswith(f"{kind.__name__}(") or text == "An enumeration."
     return "" if made else text

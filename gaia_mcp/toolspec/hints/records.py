@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-# The default of what is required, and of what may be missing and has no value then.
+# The default of required members, and of optional members without a default.
 REQUIRED: Any = dataclasses.MISSING
 ABSENT: Any = object()
 
@@ -29,9 +29,9 @@ class Member(NamedTuple):
 
 
 class Record(Kind):
-    """An object with these members, from which `make` makes a value; unknown members are ignored.
+    """An object with these members, which `make` converts; unknown members are ignored.
 
-    `members` may be filled in later, since a record may contain itself.
+    `members` may be set later, since a record may contain itself.
     """
 
     def __init__(self, name: str, description: str, make: Callable[..., Any]) -> None:
@@ -47,7 +47,7 @@ class Record(Kind):
         converted = converted_members(self.members, an_object(value, where), where)
         try:
             return self._make(**converted)
-        except (TypeError, ValueError) as cause:  # Of its own code, such as `__post_init__`.
+        except (TypeError, ValueError) as cause:  # Raised by the class's own code, such as `__post_init__`.
             raise ConversionError(where, str(cause)) from cause
 
     def distance(self, value: Any) -> int:
@@ -59,7 +59,7 @@ class Record(Kind):
 
 
 class Alias(Kind):
-    """Another kind, under a name: `kind`, which is filled in later, since it may contain the alias."""
+    """A named alias of `kind`, which is set later, since it may contain the alias."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -76,10 +76,10 @@ class Alias(Kind):
 
 
 class PydanticKind(Kind):
-    """What only pydantic understands: one of its models or types."""
+    """A model or type of pydantic's."""
 
     def __init__(self, hint: Any) -> None:
-        # Loaded, since the hint is its.
+        # Loaded already, since the hint is one of its types.
         self._pydantic = sys.modules["pydantic"]
         self._adapter = self._pydantic.TypeAdapter(hint)
 
@@ -105,7 +105,7 @@ def object_schema(members: Mapping[str, Member], definitions: Definitions) -> Wi
 
 
 def converted_members(members: Mapping[str, Member], value: dict[str, Any], where: str) -> dict[str, Any]:
-    """The members that `value` has, converted. Raises `ConversionError`, also if a required one is missing."""
+    """The members of `value`, converted. Raises `ConversionError`, also if a required one is missing."""
     for name, member in members.items():
         if member.is_required and name not in value:
             raise ConversionError(where, f"{name!r} is missing")
@@ -115,12 +115,12 @@ def converted_members(members: Mapping[str, Member], value: dict[str, Any], wher
 
 
 def member(kind: Kind, default: Any, more: Mapping[str, Any]) -> Member:
-    """A member of this kind; `more` is added to its schema. With the default None it may be null."""
+    """A member of this kind; `more` is added to its schema. With the default None it accepts null."""
     if default is REQUIRED:
         return Member(Described(kind, dict(more)) if more else kind, is_required=True)
     if default is None and not _takes_null(kind):
         kind = Union([kind, Scalar(type(None))])
-    # One that cannot be shown is used all the same.
+    # A default that cannot be expressed as JSON is used nevertheless.
     with suppress(NotJSONError, RecursionError):
         more = {**more, "default": as_json_value(default)} if default is not ABSENT else more
     return Member(Described(kind, dict(more)) if more else kind, is_required=False)

@@ -1,6 +1,6 @@
-"""Kinds of values that JSON carries as text: times, durations, decimals, UUIDs, paths and bytes.
+"""Kinds of values that JSON represents as strings: times, durations, decimals, UUIDs, paths and bytes.
 
-Their types are known by name: a hint that names one has loaded it, and no other agent has to.
+The types are recognised by name, so that an agent loads only those that its hints use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DECIMAL = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 
 
 class Text(Kind):
-    """A value that `make` reads from text; `noun` names it in messages."""
+    """A value that `make` parses from a string; `noun` names it in messages."""
 
     def __init__(self, noun: str, schema: Wire, make: Callable[[str], Any]) -> None:
         self._noun = noun
@@ -46,7 +46,7 @@ class Text(Kind):
 
 
 class DecimalText(Text):
-    """A decimal number: as text with all its digits, or as a number."""
+    """A decimal number: a string with all its digits, or a number."""
 
     def __init__(self, make: Callable[[str], Any]) -> None:
         super().__init__("a decimal number", {"pattern": _DECIMAL}, make)
@@ -56,12 +56,12 @@ class DecimalText(Text):
 
     def convert(self, value: Any, where: str) -> Any:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # By its text, which has the digits that were sent.
+        # From its text, which has the digits that were sent.
         return super().convert(str(value) if is_number else value, where)
 
 
 def duration(text: str) -> timedelta:
-    """The duration that an ISO 8601 text such as `P1DT2H3M4.5S` stands for. Raises `ValueError`, `OverflowError`."""
+    """The duration of an ISO 8601 string such as `P1DT2H3M4.5S`. Raises `ValueError`, `OverflowError`."""
     from datetime import timedelta
 
     matched = _DURATION.fullmatch(text)
@@ -72,7 +72,7 @@ def duration(text: str) -> timedelta:
     return timedelta(**numbers) * (-1 if matched[1] == "-" else 1)
 
 
-# By the full names of types, with what makes the kind of one.
+# By the full name of the type: the function that creates its kind.
 _TEXTS: dict[str, Callable[[Any], Kind]] = {
     "datetime.datetime": lambda kind: Text("a date and time", {"format": "date-time"}, kind.fromisoformat),
     "datetime.date": lambda kind: Text("a date", {"format": "date"}, kind.fromisoformat),
@@ -85,8 +85,8 @@ _TEXTS: dict[str, Callable[[Any], Kind]] = {
 
 
 def text_kind(hint: type) -> Kind | None:
-    """The kind of a type whose values are text, None for any other type."""
-    # Some versions of Python define the paths in a module within `pathlib`.
+    """The kind of a type whose values are strings, None for any other type."""
+    # Some Python versions define the paths in a submodule of `pathlib`.
     module = hint.__module__.partition(".")[0]
     if module == "pathlib" and hasattr(hint, "__fspath__"):
         return Text("a path", {"format": "path"}, hint)
