@@ -134,6 +134,17 @@ def test_a_slow_expression_is_noticed(pattern: str) -> None:
     assert next(slowness(Expression("", pattern, re.compile(pattern), frozenset({"search"}))))
 
 
+def test_a_bound_is_not_quadratic_time() -> None:
+    """Ours: a text within the bound takes quadratic time, which says nothing of longer ones."""
+
+    def work(size: int) -> None:
+        for at in range(size):
+            for _ in range(min(size - at, 1000)):
+                pass
+
+    assert grows_too_fast(work) == ""
+
+
 @pytest.mark.parametrize("stars", [1, 5, 40])
 def test_a_glob_is_matched_in_one_pass(stars: int) -> None:
     """Ours: of a search, and of an entry's tools. The name of a tool is its server's."""

@@ -88,12 +88,12 @@ def test_an_error_about_the_network_names_what_was_not_passed_on(gaia: Gaia) -> 
         edited = gaia("edit", "calc", "--env", "UV_INDEX_URL", **shell)
         listed = gaia("tools", "calc", **shell)
 
-    what = "hint: set here, but not passed to the server: UV_INDEX_URL;"
+    what = "set here, but not passed to the server: UV_INDEX_URL;"
     assert refused.code == 4
     line = shlex.join(["gaia", "mcp", "add", "calc", "--env", "UV_INDEX_URL", "--", *command("needs_index")])
-    assert refused.errors[-1] == f"{what} pass it with: {line}"
+    assert refused.errors[-1] == f"hint: nothing was saved; {what} pass it with: {line}"
     assert as_json.json["error"]["not_passed_on"] == ["UV_INDEX_URL"]
-    assert called.errors[-1] == f"{what} pass it with: gaia mcp edit calc --env UV_INDEX_URL"
+    assert called.errors[-1] == f"hint: {what} pass it with: gaia mcp edit calc --env UV_INDEX_URL"
     assert (edited.code, listed.code) == (0, 0), edited.stderr
     assert "swordfish" not in refused.stderr + edited.stdout + edited.stderr
 

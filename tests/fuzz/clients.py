@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol.connection import ABANDONED_KEPT
+from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS
 from gaia_mcp.protocol.events import (
     Cancelled,
     Discarded,
@@ -236,7 +236,7 @@ class ClientSession:
             self._check_cancelled(event.id)
         elif isinstance(event, SubscriptionEnded):
             self._subscribed.remove(event.uri)
-        elif isinstance(event, Discarded) and len(event.excerpt) > 120:
+        elif isinstance(event, Discarded) and len(event.excerpt) > EXCERPT_CHARS + 1:
             raise Fault("a long excerpt")
 
     def _check_outcome(self, event: Result | ErrorResponse | InvalidResponse, lines: list[bytes]) -> None:

@@ -130,7 +130,7 @@ def test_a_server_that_was_not_saved_has_a_log_too(gaia: Gaia) -> None:
     """Ours: that is when it is needed most."""
     ran = gaia("add", "bad", "--", "sh", "-c", "echo first >&2; echo last >&2; exit 3")
     assert ran.code == 4
-    assert ran.errors[1] == "hint: show its whole stderr log with: gaia mcp logs bad"
+    assert ran.errors[1] == "hint: nothing was saved; show its whole stderr log with: gaia mcp logs bad"
 
     log = gaia("logs", "bad")
 
