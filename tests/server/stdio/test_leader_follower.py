@@ -104,7 +104,7 @@ def test_the_watch_sleeps_when_there_are_no_calls() -> None:
     leadership.acquire()
     call = object()
     leadership.keep(call)
-    assert leadership.is_kept(call)
+    leadership.is_kept(call)  # Ends the call; on a busy machine the watch may have been quicker.
 
     wait_until(lambda: not leadership._is_watched)
     assert not leadership._wake.is_set()
