@@ -121,7 +121,7 @@ class Call:
         nothing elsewhere.
         """
 
-    # Requests to the client.
+    # Requests to the client. `import … as`, because `from … import` takes a microsecond each time.
 
     @overload
     def elicit(self, message: str, form: type[T], *, name: str = "") -> Accepted[T] | Declined | Cancelled: ...
@@ -131,15 +131,15 @@ class Call:
     ) -> Accepted[dict[str, Any]] | Declined | Cancelled: ...
     def elicit(self, message: str, form: Any, *, name: str = "") -> Any:
         """Ask the user to fill in a form: a dataclass, or a flat JSON Schema."""
-        from gaia_mcp.asking.questions import Elicit
+        import gaia_mcp.asking.questions as asking
 
-        return self._asked_one(Elicit(message, form, name=name))
+        return self._asked_one(asking.Elicit(message, form, name=name))
 
     def elicit_url(self, message: str, url: str, *, name: str = "") -> Accepted[None] | Declined | Cancelled:
         """Ask the user to open a URL, such as a login page. Secrets must not be requested in a form."""
-        from gaia_mcp.asking.questions import ElicitURL
+        import gaia_mcp.asking.questions as asking
 
-        return self._asked_one(ElicitURL(message, url, name=name))
+        return self._asked_one(asking.ElicitURL(message, url, name=name))
 
     def sample(
         self,
@@ -151,15 +151,15 @@ class Call:
         **options: Any,
     ) -> Sampled:
         """Ask the client's model. `options` are further parameters of `sampling/createMessage` (`tools`, …)."""
-        from gaia_mcp.asking.questions import Sample
+        import gaia_mcp.asking.questions as asking
 
-        return self._asked_one(Sample(messages, max_tokens, system_prompt, options, name=name))
+        return self._asked_one(asking.Sample(messages, max_tokens, system_prompt, options, name=name))
 
     def roots(self, *, name: str = "") -> Roots:
         """The roots of the client: the folders that it works in."""
-        from gaia_mcp.asking.questions import ListRoots
+        import gaia_mcp.asking.questions as asking
 
-        return self._asked_one(ListRoots(name=name))
+        return self._asked_one(asking.ListRoots(name=name))
 
     def ask_all(self, *questions: Asked[Any]) -> AnswerList:
         """Ask several questions at once. Returns the answers in the same order."""

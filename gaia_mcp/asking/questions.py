@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 # Enough for an answer of one page, and more than the specification's examples request.
 MAX_TOKENS = 1000
+_ROOTS = Question(LIST_ROOTS, {})
 
 
 class _Answer:
@@ -183,7 +184,7 @@ class ListRoots(Asked[Roots]):
 
     @property
     def question(self) -> Question:
-        return Question(LIST_ROOTS, {})
+        return _ROOTS
 
     def _read(self, answer: Wire) -> Roots:
         return Roots(Root(root["uri"], str(root.get("name") or "")) for root in answer["roots"])

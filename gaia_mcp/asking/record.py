@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.internals import compact_writer
@@ -20,8 +19,10 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
+_parse = json.JSONDecoder().decode
 _write = compact_writer()
 _write_sorted = compact_writer(sort_keys=True)
+_DIGEST_CHARS = 32
 _CHANGES = "it is another question each time that the tool runs"
 _UNANSWERED = "the client sends no answer to it"
 _NULL = "the answer is null"
@@ -33,31 +34,28 @@ class Record:
     question of its name.
     """
 
-    def __init__(self, unasked: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self._unasked = dict(unasked)
-        self.rounds = 0
-        self.once: Wire = {}
-        self.logs = 0
-        self.progress: float | None = None
+    def __init__(self, unasked: Wire | None = None, kept: Sequence[Any] = ()) -> None:
+        self._unasked = dict(unasked) if unasked else {}
+        self.rounds: int
+        self.once: Wire
+        self.logs: int
+        self.progress: float | None
         # By name: the digest of the question, and its answer.
-        self._answers: dict[str, tuple[str, Any]] = {}
-        self._open: dict[str, str] = {}
-        self._rejected: dict[str, str] = {}
+        self._answers: dict[str, Sequence[Any]]
+        self._open: dict[str, str]
+        self._rejected: dict[str, str]
+        (
+            self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected
+        ) = kept or (0, {}, 0, None, {}, {}, {})  # fmt: skip
 
     @classmethod
     def loaded(cls, text: str) -> Record:
         """The record from the JSON of `dumped`."""
-        record = cls()
-        members = json.loads(text)
-        record.rounds, record.once, record.logs, record.progress = members[:4]
-        record._answers = {name: (digest, answer) for name, (digest, answer) in members[4].items()}
-        record._open, record._rejected = members[5:]
-        return record
+        return cls(kept=_parse(text))
 
     def dumped(self) -> str:
         """The record as JSON."""
-        members = (self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected)
-        return _write(members)
+        return _write((self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected))
 
     def answer(self, name: str, question: Question) -> Any:
         """The answer to exactly this question, or None."""
@@ -106,5 +104,6 @@ class Record:
 
 
 def digest_of(question: Question) -> str:
-    """A digest that identifies the question."""
-    return hashlib.sha256(_write_sorted(question).encode("ascii")).hexdigest()[:32]
+    """A digest that identifies the question; a text no longer than a digest is its own."""
+    text = _write_sorted(question)
+    return text if len(text) <= _DIGEST_CHARS else hashlib.sha256(text.encode("ascii")).hexdigest()[:_DIGEST_CHARS]

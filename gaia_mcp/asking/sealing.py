@@ -6,7 +6,7 @@ pass `now` and keys.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import os
 import struct
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.internals import compact_writer
+from gaia_mcp.protocol.input_required import RETRY_MEMBERS
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -26,6 +27,8 @@ _NONCE_BYTES = 12
 _KEY_ID_BYTES = 4
 _write_sorted = compact_writer(sort_keys=True)
 _EXPIRY = struct.Struct(">Q")
+# The members of a request that differ by round.
+_BY_ROUND = frozenset({"_meta", *RETRY_MEMBERS})
 
 
 class SealError(ValueError):
@@ -62,12 +65,12 @@ class Sealer:
         nonce = os.urandom(_NONCE_BYTES)
         expiry = _EXPIRY.pack(int(now) + VALID_SECONDS)
         sealed = cipher.encrypt(nonce, text.encode("utf-8"), expiry + about)
-        return base64.urlsafe_b64encode(key_id + nonce + expiry + sealed).decode("ascii")
+        return binascii.b2a_base64(key_id + nonce + expiry + sealed, newline=False).decode("ascii")
 
     def open(self, sealed: str, about: bytes, now: float) -> str:
         """Decrypt a sealed text. Raises `SealError`."""
         try:
-            raw = base64.b64decode(sealed, altchars=b"-_", validate=True)
+            raw = binascii.a2b_base64(sealed, strict_mode=True)
         except ValueError as problem:
             raise SealError("it is not base64") from problem
         head = _KEY_ID_BYTES + _NONCE_BYTES + _EXPIRY.size
@@ -76,12 +79,14 @@ class Sealer:
         cipher = self._ciphers.get(raw[:_KEY_ID_BYTES])
         if cipher is None:
             raise SealError("it was sealed with another key")
-        from cryptography.exceptions import InvalidTag
-
         nonce, expiry = raw[_KEY_ID_BYTES : head - _EXPIRY.size], raw[head - _EXPIRY.size : head]
         try:
             text = cipher.decrypt(nonce, raw[head:], expiry + about)
-        except InvalidTag as problem:
+        except Exception as problem:
+            from cryptography.exceptions import InvalidTag
+
+            if not isinstance(problem, InvalidTag):
+                raise
             raise SealError("it was changed, or belongs to another request") from problem
         if _EXPIRY.unpack(expiry)[0] < now:
             raise SealError("it has expired")
@@ -89,8 +94,6 @@ class Sealer:
 
 
 def subject_of(principal: str, method: str, params: dict[str, Any]) -> bytes:
-    """The digest that a state is bound to: of the caller, and of the request without members that differ by round."""
-    import hashlib
-
-    same = {key: value for key, value in params.items() if key not in ("_meta", "inputResponses", "requestState")}
-    return hashlib.sha256(_write_sorted([principal, method, same]).encode("ascii")).digest()
+    """What a state is bound to: the caller, and the request without the members that differ by round."""
+    same = {key: value for key, value in params.items() if key not in _BY_ROUND}
+    return _write_sorted([principal, method, same]).encode("ascii")

@@ -348,9 +348,9 @@ class ClientEngine:
             )
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
-        from gaia_mcp.client.questions import answers  # Few servers ask.
+        import gaia_mcp.client.questions as asking  # Few servers ask.
 
-        return answers(self.name, self.host, questions, deadline)
+        return asking.answers(self.name, self.host, questions, deadline)
 
     def _have_opened(self, error: PeerError, deadline: Deadline) -> bool:
         from gaia_mcp.client.questions import are_opened

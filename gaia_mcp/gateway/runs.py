@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.served_call import ANSWER_SECONDS
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:

@@ -163,10 +163,17 @@ class ServerConnection(Connection):
         return ids
 
     def require_input(self, request_id: RequestId, questions: Mapping[str, Question], state: str) -> None:
-        """Respond to a stateless request that input is required. The client retries it with the answers and `state`."""
+        """Respond to a stateless request that input is required. The client retries it with the answers and `state`.
+
+        `ask` has checked the questions. Nothing is sent for a cancelled request.
+        """
+        if (opened := self._open.pop(request_id, None)) is None:
+            return
+        method, context = opened
         requests = {name: question.as_input_request() for name, question in questions.items()}
         result = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
-        self.respond(request_id, result)
+        shaped = result_for(context.version, method, result, self._signature())
+        self._send_response(request_id, jsonrpc.result(request_id, shaped))
 
     def respond_missing(self, request_id: RequestId, problem: MissingCapabilityError) -> None:
         """Respond that the client lacks a capability that the request needs."""

@@ -95,12 +95,12 @@ class Calls:
 
     @property
     def _sealer(self) -> Sealer:
-        from gaia_mcp.asking.sealing import Sealer
+        if self._own_sealer is None:
+            from gaia_mcp.asking.sealing import Sealer
 
-        with self._lock:
-            if self._own_sealer is None:
-                self._own_sealer = Sealer()
-            return self._own_sealer
+            with self._lock:
+                self._own_sealer = self._own_sealer or Sealer()
+        return self._own_sealer
 
     @property
     def _tasks(self) -> Tasks:
@@ -275,9 +275,10 @@ class Calls:
             call.raise_if_cancelled()
             if self._running.get(call.request.id) is not call:
                 raise QuestionError(HAS_ENDED)
-            ids = self._connection.ask(call.request.id, questions)
-            answers = None if ids is None else {name: Answer(request_id) for name, request_id in ids.items()}
-            self._asked.update({answer.request_id: answer for answer in (answers or {}).values()})
+            if (ids := self._connection.ask(call.request.id, questions)) is None:
+                return None
+            answers = {name: Answer(request_id) for name, request_id in ids.items()}
+            self._asked.update({answer.request_id: answer for answer in answers.values()})
             self._collect()
         self._flush()
         return answers

@@ -87,7 +87,7 @@ def checked_result(value: Wire, validate: Validator | None = None) -> Wire:
 
 
 def _content_result(value: Any) -> Wire | None:
-    if isinstance(value, (dict, int, float)):
+    if value is None or isinstance(value, (str, dict, int, float)):
         return None
     from gaia_mcp.content import content_blocks
 

@@ -1,44 +1,34 @@
 """A running call on the server side. Sends the tool's progress, logs and server requests to the client of the request.
 
-A question is a server request: elicitation, sampling or roots. Knows no revision: the connection either sends a
-question, and the thread waits here for the answer, or puts it into an `input_required` result, and this run ends until
-the client retries the call.
+Knows no revision: the connection either sends a server request of the call, and the call's thread waits for the answer,
+or puts it into an `input_required` result, and this run ends until the client retries the call.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from gaia_mcp.jsonvalues import NotJSONError, as_json_value
-from gaia_mcp.protocol.input_required import retry_of
-from gaia_mcp.protocol.questions import QuestionError, is_asked_by_result, missing_for
+from gaia_mcp.protocol.questions import is_asked_by_result, missing_for
 from gaia_mcp.protocol.revisions import lacks_task
-from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from gaia_mcp.asking.questions import Asked
-    from gaia_mcp.asking.record import Record
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.events import RequestReceived
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.server.call_questions import CallQuestions
     from gaia_mcp.server.provider import ResultError
 
 T = TypeVar("T")
 
-# Long enough for a person to answer; after an hour we assume that they have left.
-ANSWER_SECONDS = 3600.0
-# The limit of a name in a log line: the client chooses the name.
-_NAME_CHARS = 200
 # The error for a tool's own thread that still asks after the call has returned.
 HAS_ENDED = "the call has ended; its client can no longer be asked"
 
@@ -113,44 +103,29 @@ class Answer:
         return self._has_come.wait(seconds)
 
 
-class _Asking:
-    """What only a call that asks needs: created by its first question."""
-
-    def __init__(self) -> None:
-        # Guards the record: a tool may ask from several threads. Never held during a wait.
-        self.lock = threading.RLock()
-        # Guards `once`. Not `lock`: its function may wait for another thread, which asks.
-        self.once = threading.RLock()
-        # The number of questions in this run, and their names.
-        self.questions = 0
-        self.names: set[str] = set()
-        # The pending answers that threads wait for.
-        self.awaited: list[Answer] = []
-
-
-# Guards the creation of each.
+# Guards the creation of each call's questions.
 _CREATING = threading.Lock()
 
 
 class ServedCall(Call):
     """The call of one request. `required` are the questions for its `input_required` result; empty if there are none.
-    `task` is set when the call continues as a task. The front sets `transport`.
+    `task` is set when the call continues as a task. The front sets `transport`. `has_ended`: this run has returned.
     """
 
     transport = Transport()
 
-    def __init__(self, front: Front, request: RequestReceived, record: Record | None = None) -> None:
+    def __init__(self, front: Front, request: RequestReceived) -> None:
         super().__init__()
         self.request = request
         self.required: Mapping[str, Question] = {}
         self.task: TaskFront | None = None
-        self._front = front
-        self._record = record
+        self.has_ended = False
+        self.front = front
         # The number of log messages in this run, and the last progress reported in this run or an earlier one.
         self._logs = 0
         self._reported: float | None = None
-        self._asking: _Asking | None = None
-        self._has_ended = False
+        # Created by the first question of this run, or with the record of earlier runs.
+        self._questions: CallQuestions | None = None
 
     @property
     def client(self) -> CallingClient:  # type: ignore[override]
@@ -190,64 +165,38 @@ class ServedCall(Call):
         return self.request.context.log_level
 
     @property
-    def record(self) -> Record:
-        """The record of what the call has asked so far."""
-        if self._record is None:
-            from gaia_mcp.asking.record import Record
+    def questions(self) -> CallQuestions:
+        """What the call has asked so far."""
+        if self._questions is None:
+            import gaia_mcp.server.call_questions as asking
 
-            self._record = Record()
-        return self._record
+            with _CREATING:
+                self._questions = self._questions or asking.CallQuestions()
+        return self._questions
 
     def resume(self, sealer: Sealer) -> None:
-        """Restore the record of earlier runs from the `requestState` and responses that the client sent.
+        """Restore what earlier runs have asked. Raises `RequestError` for an invalid `requestState`."""
+        import gaia_mcp.server.call_questions as asking
 
-        Raises `RequestError` for an invalid state; the reason is only logged.
-        """
-        from gaia_mcp.asking.record import Record
-        from gaia_mcp.asking.sealing import SealError, subject_of
-
-        try:
-            retry = retry_of(self.request)
-            if retry is None:
-                return
-            if retry.state is None:
-                self._record = Record(unasked=retry.responses)
-                return
-            about = subject_of(self.principal or "", self.request.method, self.request.params)
-            record = Record.loaded(sealer.open(retry.state, about, time.time()))
-        except SealError as problem:
-            name = str(self.request.params.get("name", self.request.method))[:_NAME_CHARS]
-            print(f"note: the requestState of a call of {name!r} was refused: {problem}", file=sys.stderr)  # noqa: T201
-            raise RequestError("invalid requestState") from problem
-        except ValueError as problem:
-            raise RequestError(str(problem)) from problem
-        for name, answer in retry.responses.items():
-            record.take(name, answer)
-        self._record = record
+        self._questions = asking.resumed(self, sealer)
 
     def sealed_record(self, sealer: Sealer) -> str:
         """The `requestState` that the client must return with the responses."""
-        from gaia_mcp.asking.sealing import subject_of
-
-        record = self.record
-        record.logs = max(record.logs, self._logs)
-        record.progress = self._reported
-        about = subject_of(self.principal or "", self.request.method, self.request.params)
-        return sealer.seal(record.dumped(), about, time.time())
+        return self.questions.sealed(self, sealer, self._logs, self._reported)
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         self.raise_if_cancelled()
-        if self._record is not None and self._reported is None:
-            self._reported = self._record.progress
+        if self._questions is not None and self._reported is None:
+            self._reported = self._questions.record.progress
         if self._reported is not None and done <= self._reported:
             return  # An earlier run has reported it.
         self._reported = done
-        self._front.report_progress(self, done, total, text)
+        self.front.report_progress(self, done, total, text)
 
     def log(self, level: str, data: Any, logger: str = "") -> None:
         self._logs += 1
-        if self._record is None or self._logs > self._record.logs:
-            self._front.log(self, level, data, logger)
+        if self._questions is None or self._logs > self._questions.record.logs:
+            self.front.log(self, level, data, logger)
 
     @property
     def ends_with_question(self) -> bool:  # type: ignore[override]
@@ -260,126 +209,26 @@ class ServedCall(Call):
 
     def continue_as_task(self, *, required: bool = False) -> bool:
         self.raise_if_cancelled()
-        with self._asks.lock:
+        with self.questions.lock:
             if self.required:
                 raise InputRequired  # The result of the request is `input_required` already.
-            if (task := self._front.make_task(self, required=required)) is not None:
-                self._front = task
+            if (task := self.front.make_task(self, required=required)) is not None:
+                self.front = task
             return task is not None
 
     def close_stream(self) -> None:
-        if not self._has_ended:  # Another request may have the same id by now.
-            self._front.close_stream(self)
+        if not self.has_ended:  # Another request may have the same id by now.
+            self.front.close_stream(self)
 
     def end(self) -> None:
         """End this run (called by the server). The tool's threads that still run can no longer reach the client."""
-        self._has_ended = True
-        # No wait begins from here on.
-        for answer in list(self._asking.awaited) if self._asking is not None else ():
-            answer.set(None, None)
+        self.has_ended = True
+        if self._questions is not None:
+            self._questions.end_waits()
 
     def once(self, name: str, function: Callable[[], T]) -> T:
-        with self._asks.once:
-            kept = self.record.once
-            if name not in kept:
-                value = function()
-                try:
-                    kept[name] = as_json_value(value)
-                except NotJSONError as problem:
-                    raise TypeError(f"once {name!r}: the value is not JSON: {problem}") from problem
-            found: T = kept[name]
-            return found
-
-    @property
-    def _asks(self) -> _Asking:
-        with _CREATING:
-            asking = self._asking = self._asking or _Asking()
-            return asking
+        return self.questions.once(name, function)
 
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
         self.raise_if_cancelled()
-        self._raise_if_ended()
-        lock = self._asks.lock
-        with lock:
-            named = self._named(questions)
-        read: dict[str, Any] = {}
-        while True:
-            with lock:
-                missing = self._missing(named, read)
-                if not missing:
-                    return [read[name] for name in named]
-                self.record.ask(missing)
-            with nullcontext() if self.asks_by_result else self._front.waiting(self):
-                answers = self._front.ask(self, self._in_trace(missing))
-                if answers is None:
-                    self.required = {**self.required, **missing}
-                    raise InputRequired
-                self._await(answers)
-
-    def _in_trace(self, questions: Mapping[str, Question]) -> Mapping[str, Question]:
-        if not self.is_traced:
-            return questions
-        from gaia_mcp.tracing import with_trace
-
-        return {name: one._replace(params=with_trace(one.params)) for name, one in questions.items()}
-
-    def _raise_if_ended(self) -> None:
-        if self._has_ended:
-            raise QuestionError(HAS_ENDED)
-
-    def _named(self, questions: Sequence[Asked[Any]]) -> dict[str, Asked[Any]]:
-        named: dict[str, Asked[Any]] = {}
-        asking = self._asks
-        for one in questions:
-            asking.questions += 1
-            name = one.name or str(asking.questions)
-            if name in asking.names:
-                raise ValueError(f"an earlier question of this call has the same name {name!r}; give each its own")
-            asking.names.add(name)
-            named[name] = one
-        return named
-
-    def _missing(self, named: Mapping[str, Asked[Any]], read: dict[str, Any]) -> dict[str, Question]:
-        """The questions without a valid answer. Adds the values of the others to `read`."""
-        from gaia_mcp.asking.forms import AnswerError
-
-        missing = {}
-        for name, one in named.items():
-            if name in read:
-                continue
-            if (answer := self.record.answer(name, one.question)) is None:
-                missing[name] = one.question
-                continue
-            try:
-                read[name] = one.read(answer)
-            except AnswerError as problem:
-                self.record.reject(name, str(problem))
-                missing[name] = one.question
-        return missing
-
-    def _await(self, answers: Mapping[str, Answer]) -> None:
-        """Wait for the answers, and add them to the record."""
-
-        def wake() -> None:
-            for answer in answers.values():
-                answer.set(None, None)
-
-        forget = self.on_cancel(wake)
-        asking = self._asks
-        asking.awaited += answers.values()
-        try:
-            for name, answer in answers.items():
-                self._raise_if_ended()
-                if not answer.wait(ANSWER_SECONDS):
-                    raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
-                self.raise_if_cancelled()
-                self._raise_if_ended()
-                if answer.error is not None:
-                    raise QuestionError(f"the client refused question {name!r}: {answer.error}")
-                with asking.lock:
-                    self.record.take(name, answer.result)
-        finally:
-            forget()
-            for answer in answers.values():
-                asking.awaited.remove(answer)
-            self._front.withdraw(list(answers.values()))
+        return self.questions.ask(self, questions)

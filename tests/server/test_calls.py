@@ -16,7 +16,7 @@ from gaia_mcp.asking.questions import ListRoots
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
-from gaia_mcp.server import served_call
+from gaia_mcp.server import call_questions
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
@@ -674,7 +674,7 @@ def test_a_client_may_answer_while_it_is_asked() -> None:
 
 def test_a_question_without_an_answer_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """B-8: and cancelled, so that nobody answers what is not needed any more."""
-    monkeypatch.setattr(served_call, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
     client = Client(Functions(work=where))
     for opening in able():
         client.ask(opening)

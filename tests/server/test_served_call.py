@@ -17,7 +17,7 @@ from gaia_mcp.asking.questions import Declined, Elicit, ElicitURL, ListRoots, Sa
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.server import served_call
+from gaia_mcp.server import call_questions, served_call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.http.workers import Workers
@@ -701,7 +701,7 @@ def test_a_client_that_goes_leaves_no_thread_waiting() -> None:
 
 def test_a_question_without_an_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """B-8: every request has a timeout."""
-    monkeypatch.setattr(served_call, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
     person = Person("handshake", Tools(ask=lambda call: call.roots()), **{"roots/list": None})
 
     assert "was not answered within" in text_of(person.call("ask"))
@@ -789,7 +789,7 @@ def test_a_call_that_asks_nothing_has_no_record() -> None:
 
     person.calls.run(job)
 
-    assert job.call._record is None
+    assert job.call._questions is None
     assert job.call.meta["progressToken"] == 1
 
 

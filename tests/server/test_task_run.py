@@ -14,7 +14,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS
-from gaia_mcp.server import served_call
+from gaia_mcp.server import call_questions
 from gaia_mcp.server import task_run as module
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
@@ -248,7 +248,7 @@ def test_a_cancellation_ends_a_question() -> None:
 
 def test_a_question_without_an_answer_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a person who has left does not come back; and what was asked is closed."""
-    monkeypatch.setattr(served_call, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
     gate = Gate()
 
     def ask(call: Call) -> str:

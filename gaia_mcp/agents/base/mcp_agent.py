@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.agents.base.method_features import MethodFeatures
+    from gaia_mcp.agents.base.method_tools import MethodTools
     from gaia_mcp.server.provider import Listener
 
     def _required(method: Method) -> Method:
@@ -162,10 +163,8 @@ class MCPAgent(Agent, ABC):
         """The problems of the marked methods, mostly invalid type hints, each with class, method and parameter. A tool,
         prompt or resource with an invalid hint is left out of the definitions.
         """
-        from gaia_mcp.agents.base.method_tools import tools_of
-
         features = self.get_mcp_features()
-        return [*tools_of(type(self)).problems, *(features.problems if features is not None else ())]
+        return [*_tools_of(self).problems, *(features.problems if features is not None else ())]
 
     def get_mcp_tool_scopes(self) -> Mapping[str, Sequence[str]]:
         """The scopes that the caller's access token needs for each tool, by tool name.
@@ -235,18 +234,25 @@ def _copy(definition: dict[str, Any]) -> dict[str, Any]:
     return deepcopy(definition)
 
 
-def get_mcp_tool_definitions(agent: MCPAgent) -> list[dict[str, Any]]:
-    """The definitions of the marked methods, as copies."""
+def _tools_of(agent: MCPAgent) -> MethodTools:
+    """The marked methods of the agent's class. The module that reads them is loaded once."""
+    return read_once(type(agent), "_marked_tools", _read_tools)
+
+
+def _read_tools(kind: type) -> MethodTools:
     from gaia_mcp.agents.base.method_tools import tools_of
 
-    return [_copy(tool.definition) for tool in tools_of(type(agent)).tools.values()]
+    return tools_of(kind)
+
+
+def get_mcp_tool_definitions(agent: MCPAgent) -> list[dict[str, Any]]:
+    """The definitions of the marked methods, as copies."""
+    return [_copy(tool.definition) for tool in _tools_of(agent).tools.values()]
 
 
 def execute_mcp_tool(agent: MCPAgent, tool_name: str, arguments: dict[str, Any]) -> Any:
     """Call a marked method. Raises `ValueError` for an unknown tool."""
-    from gaia_mcp.agents.base.method_tools import tools_of
-
-    tool = tools_of(type(agent)).tools.get(tool_name)
+    tool = _tools_of(agent).tools.get(tool_name)
     if tool is None:
         raise ValueError(f"Unknown tool: {tool_name}")
     return tool.call(agent, arguments)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
-from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, marked, read_once
+from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, marked
 from gaia_mcp.agents.base.methods import Method, MethodReader
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.schema import choices_of, description_of, parts_of, types_of
@@ -84,11 +84,7 @@ class MethodFeatures(NamedTuple):
 
 
 def features_of(kind: type) -> MethodFeatures:
-    """The features of a class, cached."""
-    return read_once(kind, "_marked_features", _read)
-
-
-def _read(kind: type) -> MethodFeatures:
+    """Read the features of a class."""
     found = MethodFeatures({}, {}, {}, [])
     for method, mark in marked(kind, PromptMark).items():
         reader = _Reader(kind, method, mark.complete)

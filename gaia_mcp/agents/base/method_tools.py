@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from gaia_mcp.agents.base.marks import read_once
 from gaia_mcp.agents.base.methods import Method, MethodReader
 from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.content import Image
@@ -48,11 +47,7 @@ class MethodTool(NamedTuple):
 
 
 def tools_of(kind: type) -> MethodTools:
-    """The tools of a class, cached."""
-    return read_once(kind, "_marked_tools", _read)
-
-
-def _read(kind: type) -> MethodTools:
+    """Read the tools of a class."""
     found = MethodTools({}, [])
     for method, mark in marks_of(kind).items():
         name = mark.name or method

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 0.05
 # A small response often arrives before a sleeping thread would be awake again; polling first made such calls about an
 # eighth faster in our measurements. Longer calls lose only this time.
-LOOK_SECONDS = 0.0002
+LOOK_SECONDS = 0.0003
 # After an unsuccessful poll this many responses are awaited without polling: such a server takes longer, or shares our
 # processor and would be slowed down.
 ANSWERS_WITHOUT_LOOK = 15

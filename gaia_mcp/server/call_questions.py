@@ -1,0 +1,194 @@
+"""The questions of one call: asked in this run, or answered in an earlier one. Most calls never load this module.
+
+A question is a server request: elicitation, sampling or roots. Knows no revision: the call's front either sends a
+question, and the thread waits here for the answer, or leaves it to the `input_required` result of this run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gaia_mcp.asking.forms import AnswerError
+from gaia_mcp.asking.record import Record
+from gaia_mcp.asking.sealing import SealError, subject_of
+from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.protocol.input_required import retry_of
+from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.served_call import HAS_ENDED, InputRequired
+
+if TYPE_CHECKING:
+    from gaia_mcp.asking.questions import Asked
+    from gaia_mcp.asking.sealing import Sealer
+    from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.server.served_call import Answer, ServedCall
+
+T = TypeVar("T")
+
+# Long enough for a person to answer; after an hour we assume that they have left.
+ANSWER_SECONDS = 3600.0
+# The limit of a name in a log line: the client chooses the name.
+_NAME_CHARS = 200
+
+
+class CallQuestions:
+    """The questions of one call; `record` has their answers over all runs.
+
+    Does not refer to the call, which its methods take: most calls are freed as soon as they end, without the collector.
+    """
+
+    def __init__(self, record: Record | None = None) -> None:
+        self.record = Record() if record is None else record
+        # Guards the record: a tool may ask from several threads. Never held during a wait.
+        self.lock = threading.RLock()
+        # Guards `once`. Not `lock`: its function may wait for another thread, which asks.
+        self._once = threading.RLock()
+        # The number of questions in this run, and their names.
+        self._count = 0
+        self._names: set[str] = set()
+        # The pending answers that threads wait for.
+        self._awaited: list[Answer] = []
+
+    def sealed(self, call: ServedCall, sealer: Sealer, logs: int, progress: float | None) -> str:
+        """The record as the `requestState` that the client returns. `logs` is the number of log messages in this run,
+        `progress` the last progress reported.
+        """
+        self.record.logs = max(self.record.logs, logs)
+        self.record.progress = progress
+        return sealer.seal(self.record.dumped(), _subject(call), time.time())
+
+    def once(self, name: str, function: Callable[[], T]) -> T:
+        """The result of `function`, called in the first run only."""
+        with self._once:
+            kept = self.record.once
+            if name not in kept:
+                value = function()
+                try:
+                    kept[name] = as_json_value(value)
+                except NotJSONError as problem:
+                    raise TypeError(f"once {name!r}: the value is not JSON: {problem}") from problem
+            found: T = kept[name]
+            return found
+
+    def ask(self, call: ServedCall, questions: Sequence[Asked[Any]]) -> list[Any]:
+        """The answers to these questions. Raises `InputRequired` if they go into the result of this run."""
+        _raise_if_ended(call)
+        with self.lock:
+            named = self._named(questions)
+        read: dict[str, Any] = {}
+        while True:
+            with self.lock:
+                missing = self._missing(named, read)
+                if not missing:
+                    return [read[name] for name in named]
+                self.record.ask(missing)
+            with nullcontext() if call.asks_by_result else call.front.waiting(call):
+                answers = call.front.ask(call, _in_trace(call, missing))
+                if answers is None:
+                    call.required = {**call.required, **missing}
+                    raise InputRequired
+                self._await(call, answers)
+
+    def end_waits(self) -> None:
+        """Wake the threads that wait for an answer: the call has ended, and no wait begins from here on."""
+        for answer in list(self._awaited):
+            answer.set(None, None)
+
+    def _named(self, questions: Sequence[Asked[Any]]) -> dict[str, Asked[Any]]:
+        named: dict[str, Asked[Any]] = {}
+        for one in questions:
+            self._count += 1
+            name = one.name or str(self._count)
+            if name in self._names:
+                raise ValueError(f"an earlier question of this call has the same name {name!r}; give each its own")
+            self._names.add(name)
+            named[name] = one
+        return named
+
+    def _missing(self, named: Mapping[str, Asked[Any]], read: dict[str, Any]) -> dict[str, Question]:
+        """The questions without a valid answer. Adds the values of the others to `read`."""
+        missing = {}
+        for name, one in named.items():
+            if name in read:
+                continue
+            if (answer := self.record.answer(name, one.question)) is None:
+                missing[name] = one.question
+                continue
+            try:
+                read[name] = one.read(answer)
+            except AnswerError as problem:
+                self.record.reject(name, str(problem))
+                missing[name] = one.question
+        return missing
+
+    def _await(self, call: ServedCall, answers: Mapping[str, Answer]) -> None:
+        """Wait for the answers, and add them to the record."""
+
+        def wake() -> None:
+            for answer in answers.values():
+                answer.set(None, None)
+
+        forget = call.on_cancel(wake)
+        self._awaited += answers.values()
+        try:
+            for name, answer in answers.items():
+                _raise_if_ended(call)
+                if not answer.wait(ANSWER_SECONDS):
+                    raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
+                call.raise_if_cancelled()
+                _raise_if_ended(call)
+                if answer.error is not None:
+                    raise QuestionError(f"the client refused question {name!r}: {answer.error}")
+                with self.lock:
+                    self.record.take(name, answer.result)
+        finally:
+            forget()
+            for answer in answers.values():
+                self._awaited.remove(answer)
+            call.front.withdraw(list(answers.values()))
+
+
+def resumed(call: ServedCall, sealer: Sealer) -> CallQuestions:
+    """The questions of a call that the client repeats with a `requestState` and responses.
+
+    Raises `RequestError` for an invalid state; the reason is only logged.
+    """
+    request = call.request
+    try:
+        if (retry := retry_of(request)) is None:
+            return CallQuestions()
+        if retry.state is None:
+            return CallQuestions(Record(unasked=retry.responses))
+        record = Record.loaded(sealer.open(retry.state, _subject(call), time.time()))
+    except SealError as problem:
+        name = str(request.params.get("name", request.method))[:_NAME_CHARS]
+        print(f"note: the requestState of a call of {name!r} was refused: {problem}", file=sys.stderr)  # noqa: T201
+        raise RequestError("invalid requestState") from problem
+    except ValueError as problem:
+        raise RequestError(str(problem)) from problem
+    for name, answer in retry.responses.items():
+        record.take(name, answer)
+    return CallQuestions(record)
+
+
+def _subject(call: ServedCall) -> bytes:
+    request = call.request
+    return subject_of(call.principal or "", request.method, request.params)
+
+
+def _in_trace(call: ServedCall, questions: Mapping[str, Question]) -> Mapping[str, Question]:
+    if not call.is_traced:
+        return questions
+    from gaia_mcp.tracing import with_trace
+
+    return {name: one._replace(params=with_trace(one.params)) for name, one in questions.items()}
+
+
+def _raise_if_ended(call: ServedCall) -> None:
+    if call.has_ended:
+        raise QuestionError(HAS_ENDED)
