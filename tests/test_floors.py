@@ -125,7 +125,10 @@ EXCEPTIONS = {
     ("importing.files", "os._exit"): "the child of a file that forks while it is imported must not run this program",
     ("server.failures", "print"): "one line for the server's log, about an exception of an agent's code",
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
-    ("server.served_call", "print"): "one line for the log of whoever started the server: the client learns no reason",
+    (
+        "server.call_questions",
+        "print",
+    ): "one line for the server's log: the client learns no reason",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }
 # How a file may be opened, or read by its name.

@@ -19,14 +19,15 @@ from gaia_mcp.asking.sealing import SealError, subject_of
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.front import HAS_ENDED, InputRequired
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.served_call import HAS_ENDED, InputRequired
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.questions import Question
-    from gaia_mcp.server.served_call import Answer, ServedCall
+    from gaia_mcp.server.front import Answer
+    from gaia_mcp.server.served_call import ServedCall
 
 T = TypeVar("T")
 

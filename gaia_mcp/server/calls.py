@@ -20,9 +20,10 @@ from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.encoding import as_json
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
+from gaia_mcp.server.front import HAS_ENDED, Answer
 from gaia_mcp.server.outcomes import Job, invalid, outcome_of
 from gaia_mcp.server.provider import Change, Provider, ResultError
-from gaia_mcp.server.served_call import HAS_ENDED, Answer, ServedCall
+from gaia_mcp.server.served_call import ServedCall
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:

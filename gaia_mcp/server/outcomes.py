@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.server.failures import raised
+from gaia_mcp.server.front import InputRequired
 from gaia_mcp.server.provider import RequestError, ResultError
-from gaia_mcp.server.served_call import InputRequired, ServedCall
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
+    from gaia_mcp.server.served_call import ServedCall
 
 Wire = dict[str, Any]
 # A JSON-RPC error: code, message, data.
