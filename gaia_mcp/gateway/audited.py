@@ -16,8 +16,8 @@ from gaia_mcp.gateway.wrapping import WrappingProvider
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.redaction.finding import hidden, in_text
 from gaia_mcp.safetext import one_line
-from gaia_mcp.server.front import InputRequired
 from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:

@@ -19,15 +19,14 @@ from gaia_mcp.asking.sealing import SealError, subject_of
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
-from gaia_mcp.server.front import HAS_ENDED, InputRequired
 from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.running_call import HAS_ENDED, InputRequired
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.questions import Question
-    from gaia_mcp.server.front import Answer
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import Answer, RunningCall
 
 T = TypeVar("T")
 
@@ -55,7 +54,7 @@ class CallQuestions:
         # The pending answers that threads wait for.
         self._awaited: list[Answer] = []
 
-    def sealed(self, call: ServedCall, sealer: Sealer, logs: int, progress: float | None) -> str:
+    def sealed(self, call: RunningCall, sealer: Sealer, logs: int, progress: float | None) -> str:
         """The record as the `requestState` that the client returns. `logs` is the number of log messages in this run,
         `progress` the last progress reported.
         """
@@ -76,7 +75,7 @@ class CallQuestions:
             found: T = kept[name]
             return found
 
-    def ask(self, call: ServedCall, questions: Sequence[Asked[Any]]) -> list[Any]:
+    def ask(self, call: RunningCall, questions: Sequence[Asked[Any]]) -> list[Any]:
         """The answers to these questions. Raises `InputRequired` if they go into the result of this run."""
         _raise_if_ended(call)
         with self.lock:
@@ -127,7 +126,7 @@ class CallQuestions:
                 missing[name] = one.question
         return missing
 
-    def _await(self, call: ServedCall, answers: Mapping[str, Answer]) -> None:
+    def _await(self, call: RunningCall, answers: Mapping[str, Answer]) -> None:
         """Wait for the answers, and add them to the record."""
 
         def wake() -> None:
@@ -154,7 +153,7 @@ class CallQuestions:
             call.front.withdraw(list(answers.values()))
 
 
-def resumed(call: ServedCall, sealer: Sealer) -> CallQuestions:
+def resumed(call: RunningCall, sealer: Sealer) -> CallQuestions:
     """The questions of a call that the client repeats with a `requestState` and responses.
 
     Raises `RequestError` for an invalid state; the reason is only logged.
@@ -177,12 +176,12 @@ def resumed(call: ServedCall, sealer: Sealer) -> CallQuestions:
     return CallQuestions(record)
 
 
-def _subject(call: ServedCall) -> bytes:
+def _subject(call: RunningCall) -> bytes:
     request = call.request
     return subject_of(call.principal or "", request.method, request.params)
 
 
-def _in_trace(call: ServedCall, questions: Mapping[str, Question]) -> Mapping[str, Question]:
+def _in_trace(call: RunningCall, questions: Mapping[str, Question]) -> Mapping[str, Question]:
     if not call.is_traced:
         return questions
     from gaia_mcp.tracing import with_trace
@@ -190,6 +189,6 @@ def _in_trace(call: ServedCall, questions: Mapping[str, Question]) -> Mapping[st
     return {name: one._replace(params=with_trace(one.params)) for name, one in questions.items()}
 
 
-def _raise_if_ended(call: ServedCall) -> None:
+def _raise_if_ended(call: RunningCall) -> None:
     if call.has_ended:
         raise QuestionError(HAS_ENDED)

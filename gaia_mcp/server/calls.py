@@ -20,9 +20,9 @@ from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.encoding import as_json
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
-from gaia_mcp.server.front import HAS_ENDED, Answer
 from gaia_mcp.server.outcomes import Job, invalid, outcome_of
 from gaia_mcp.server.provider import Change, Provider, ResultError
+from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
 from gaia_mcp.server.served_call import ServedCall
 from gaia_mcp.toolcall import CallCancelledError
 
@@ -39,13 +39,12 @@ if TYPE_CHECKING:
 class Calls:
     """The calls of one client. Safe to use from several threads.
 
-    `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
-    that `connection` describes. `on_failure` is called for each exception that becomes an internal error. `sealer`
-    seals the `requestState` that the client returns when it retries a call. The thread of a call enters `waiting` while
-    it waits for the client. `pace` is called in the call's thread after each progress or log message, and may block
-    until the client has read it. `close_stream` closes the stream on which the client waits for a call, if the client
-    can resume it. `tasks` are the server's; without them this client has its own tasks, which end when it disconnects.
-    With `follows` false, the client is not notified of changes.
+    `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `connection`
+    describes `provider`. `on_failure` is called for each exception that becomes an internal error. `sealer` seals the
+    `requestState` that the client returns when it retries a call. A call's thread enters `waiting` while it waits for
+    the client. `pace` is called in that thread after each progress or log message, and may block until the client has
+    read it. `close_stream` closes the stream on which the client waits for a call, if the client can resume it. `tasks`
+    are the server's; the default are this client's own, which end with it. If not `follows`, changes are not announced.
     """
 
     def __init__(
@@ -55,9 +54,9 @@ class Calls:
         send: Callable[[Outgoing], None],
         on_failure: OnFailure = note_failure,
         sealer: Sealer | None = None,
-        waiting: Callable[[ServedCall], AbstractContextManager[None]] = lambda _: nullcontext(),
-        pace: Callable[[ServedCall], None] = lambda _: None,
-        close_stream: Callable[[ServedCall], None] = lambda _: None,
+        waiting: Callable[[RunningCall], AbstractContextManager[None]] = lambda _: nullcontext(),
+        pace: Callable[[RunningCall], None] = lambda _: None,
+        close_stream: Callable[[RunningCall], None] = lambda _: None,
         tasks: Tasks | None = None,
         *,
         follows: bool = True,
@@ -75,7 +74,8 @@ class Calls:
         self._on_failure = on_failure
         # Guards the connection, the running calls, and additions to the outbox.
         self._lock = threading.Lock()
-        self._idle = threading.Condition(self._lock)
+        # Created by the first wait: most clients' calls are not waited for.
+        self._idle: threading.Condition | None = None
         self._running: dict[RequestId, ServedCall] = {}
         # The calls that a thread is running, including tasks and cancelled calls that have not returned.
         self._at_work: set[ServedCall] = set()
@@ -165,10 +165,9 @@ class Calls:
             # Logged before the response is sent: on reading it, the client may kill this process.
             self._on_failure(error[1], failure)
         self._flush()
-        self._at_work.discard(call)
-        if self._is_closed:
-            with self._idle:
-                self._idle.notify_all()
+        with self._lock:
+            self._at_work.discard(call)
+            self._notify_idle()
 
     def _answer(self, job: Job) -> dict[str, Any] | None:
         """The result of a request; None for a subscription to tasks, which `_listen` answers."""
@@ -200,15 +199,11 @@ class Calls:
 
     def wait_until_idle(self, seconds: float) -> bool:
         """Wait up to `seconds` for every call to end; whether all have."""
-        with self._idle:
-            return self._idle.wait_for(lambda: not self._running, seconds)
+        return self._wait_for(lambda: not self._running, seconds)
 
     def wait_until_over(self, seconds: float) -> bool:
-        """After `close`, wait up to `seconds` for every thread to leave its call, so that cancelled calls can clean up;
-        whether all have.
-        """
-        with self._idle:
-            return self._idle.wait_for(lambda: not self._at_work, seconds)
+        """After `close`, wait up to `seconds` for every thread to leave its call; whether all have."""
+        return self._wait_for(lambda: not self._at_work, seconds)
 
     def close(self) -> None:
         """Cancel the running calls without sending anything more about them, and end the subscriptions."""
@@ -222,7 +217,7 @@ class Calls:
             for call in self._running.values():
                 call.cancel()
             self._running.clear()
-            self._idle.notify_all()
+            self._notify_idle()
             self._connection.close()
             self._collect()
         self._flush()
@@ -243,34 +238,30 @@ class Calls:
                 jobs.append(Job(event, call))
             elif isinstance(event, Cancelled) and (call_of := self._running.pop(event.id, None)) is not None:
                 call_of.cancel()
-                if not self._running:
-                    self._idle.notify_all()
+                self._notify_idle()
+            # The answer is always pending: the connection drops the response to a withdrawn request.
             elif isinstance(event, Result):
-                self._answered(event.id, event.result, None)
+                self._asked.pop(event.id).set(event.result, None)
             elif isinstance(event, ErrorResponse):
-                self._answered(event.id, None, event.text)
+                self._asked.pop(event.id).set(None, event.text)
             elif isinstance(event, InvalidResponse):
-                self._answered(event.id, None, event.problem)
+                self._asked.pop(event.id).set(None, event.problem)
         self._collect()
         return jobs
 
-    def _answered(self, request_id: RequestId, result: dict[str, Any] | None, error: str | None) -> None:
-        # Always present: the connection drops the response to a withdrawn request.
-        self._asked.pop(request_id).set(result, error)
-
     # `Front`, for the running calls.
 
-    def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:
+    def report_progress(self, call: RunningCall, progress: float, total: float | None, text: str) -> None:
         """Send progress of a call."""
         self._notify(call, lambda: self._connection.report_progress(call.request.id, progress, total, text))
 
-    def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
+    def log(self, call: RunningCall, level: str, data: Any, logger: str = "") -> None:
         """Send a log message of a call. The default `logger` is the name of its tool or prompt, else its method."""
         request, data = call.request, as_json(data)
         logger = logger or str(request.params.get("name", request.method))
         self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
 
-    def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
+    def ask(self, call: RunningCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
         """Send server requests of a call, and return their pending answers; None if they must go into its result."""
         with self._lock:
             call.raise_if_cancelled()
@@ -293,7 +284,7 @@ class Calls:
             self._collect()
         self._flush()
 
-    def make_task(self, call: ServedCall, *, required: bool) -> TaskRun | None:
+    def make_task(self, call: RunningCall, *, required: bool) -> TaskRun | None:
         """Answer the request of a call with a task; None if that is not possible."""
         from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 
@@ -303,8 +294,7 @@ class Calls:
         if (task := self._tasks.begin(call, self.waiting(call), required=required)) is None:
             return None
         with self._lock:
-            has_begun = not call.is_cancelled and self._running.get(request.id) is call
-            if has_begun:
+            if has_begun := not call.is_cancelled and self._running.get(request.id) is call:
                 self._connection.respond(request.id, task.created, TASK_RESULT_TYPES)
                 self._end(request.id)
                 call.task = task
@@ -314,7 +304,7 @@ class Calls:
         self._flush()
         return task
 
-    def _listen(self, call: ServedCall) -> None:
+    def _listen(self, call: RunningCall) -> None:
         """Start a subscription to tasks, which are looked up in the store."""
         from gaia_mcp.server.task_watch import TaskWatch
 
@@ -336,7 +326,7 @@ class Calls:
         self._flush()
         return is_wanted
 
-    def _notify(self, call: ServedCall, notify: Callable[[], None]) -> None:
+    def _notify(self, call: RunningCall, notify: Callable[[], None]) -> None:
         with self._lock:
             # Not if the call has ended: its code may still run while another request has the same id.
             if self._running.get(call.request.id) is call:
@@ -359,7 +349,15 @@ class Calls:
         """Remove a request after its response."""
         self._collect()
         del self._running[request_id]
-        if not self._running:
+        self._notify_idle()
+
+    def _wait_for(self, is_over: Callable[[], bool], seconds: float) -> bool:
+        with self._lock:
+            self._idle = self._idle or threading.Condition(self._lock)
+            return self._idle.wait_for(is_over, seconds)
+
+    def _notify_idle(self) -> None:
+        if self._idle is not None:
             self._idle.notify_all()
 
     def announce(self, change: Change) -> None:

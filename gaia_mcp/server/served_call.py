@@ -1,4 +1,4 @@
-"""A running call on the server side. Sends the tool's progress, logs and server requests to the client of the request.
+"""A running call that reports and asks: sends progress, logs and server requests to the client of its request.
 
 Knows no revision: the connection either sends a server request of the call, and the call's thread waits for the answer,
 or puts it into an `input_required` result, and this run ends until the client retries the call.
@@ -6,97 +6,35 @@ or puts it into an `input_required` result, and this run ends until the client r
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gaia_mcp.protocol.questions import is_asked_by_result, missing_for
-from gaia_mcp.protocol.revisions import lacks_task
-from gaia_mcp.server.front import InputRequired
-from gaia_mcp.toolcall import Call, CallingClient
+from gaia_mcp.server.running_call import InputRequired, RunningCall
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.events import RequestReceived
-    from gaia_mcp.protocol.questions import Question
     from gaia_mcp.server.call_questions import CallQuestions
-    from gaia_mcp.server.front import Front, TaskFront
+    from gaia_mcp.server.running_call import Front
 
 T = TypeVar("T")
-
-
-class Transport(NamedTuple):
-    """The transport of a request: the trace context of its headers, and its OpenTelemetry attributes."""
-
-    trace: Mapping[str, str] = MappingProxyType({})
-    attributes: Mapping[str, str] = MappingProxyType({})
-
-
-PIPE = Transport(attributes={"network.transport": "pipe"})
 
 # Guards the creation of each call's questions.
 _CREATING = threading.Lock()
 
 
-class ServedCall(Call):
-    """The call of one request. `required` are the questions for its `input_required` result; empty if there are none.
-    `task` is set when the call continues as a task. The front sets `transport`. `has_ended`: this run has returned.
-    """
-
-    transport = Transport()
+class ServedCall(RunningCall):
+    """The call of one request."""
 
     def __init__(self, front: Front, request: RequestReceived) -> None:
-        super().__init__()
-        self.request = request
-        self.required: Mapping[str, Question] = {}
-        self.task: TaskFront | None = None
-        self.has_ended = False
-        self.front = front
+        super().__init__(front, request)
         # The number of log messages in this run, and the last progress reported in this run or an earlier one.
         self._logs = 0
         self._reported: float | None = None
         # Created by the first question of this run, or with the record of earlier runs.
         self._questions: CallQuestions | None = None
-
-    @property
-    def client(self) -> CallingClient:  # type: ignore[override]
-        """The client's name, version and capabilities, as it declared them."""
-        context = self.request.context
-        return CallingClient(
-            str(context.info.get("name", "")), str(context.info.get("version", "")), context.capabilities
-        )
-
-    @property
-    def meta(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The `_meta` of the request."""
-        meta = self.request.params.get("_meta")
-        return meta if isinstance(meta, dict) else {}
-
-    @property
-    def is_traced(self) -> bool:
-        """Whether the request has a trace context, or spans may be recorded."""
-        # The keys are those of `tracing`, repeated here because most servers never load that module.
-        meta = self.request.params.get("_meta")
-        has_trace = isinstance(meta, dict) and ("traceparent" in meta or "baggage" in meta)
-        return has_trace or bool(self.transport.trace) or "opentelemetry.trace" in sys.modules
-
-    @property
-    def lacks_task(self) -> bool:  # type: ignore[override]
-        """Whether the client could have requested a task but did not."""
-        return lacks_task(self.request.context.version, self.request.params)
-
-    @property
-    def asks_by_result(self) -> bool:  # type: ignore[override]
-        """Whether a question ends this run with an `input_required` result. Not in a task."""
-        return self.task is None and is_asked_by_result(self.request.context.version)
-
-    @property
-    def log_level(self) -> str | None:  # type: ignore[override]
-        """The minimum level of log messages for the client; None if it wants none."""
-        return self.request.context.log_level
 
     @property
     def questions(self) -> CallQuestions:
@@ -136,10 +74,6 @@ class ServedCall(Call):
     def ends_with_question(self) -> bool:  # type: ignore[override]
         """Whether the result will be `input_required`, however this run ends."""
         return bool(self.required)
-
-    def can_ask(self, question: Asked[Any]) -> bool:
-        context = self.request.context
-        return not missing_for(question.question, context.version, context.capabilities)
 
     def continue_as_task(self, *, required: bool = False) -> bool:
         self.raise_if_cancelled()

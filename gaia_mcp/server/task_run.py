@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol.questions import QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
 from gaia_mcp.server.failures import raised
-from gaia_mcp.server.front import Answer
 from gaia_mcp.server.outcomes import Error, invalid
 from gaia_mcp.server.provider import ResultError
+from gaia_mcp.server.running_call import Answer
 from gaia_mcp.server.task_states import BY_TOOL
 from gaia_mcp.store import StoreError, StoreFullError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.questions import Question
     from gaia_mcp.protocol.task_states import TaskState
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.server.task_states import Change, TaskStates
 
 Wire = dict[str, Any]
@@ -38,7 +38,7 @@ class TaskRun:
         self,
         states: TaskStates,
         begun: TaskState,
-        call: ServedCall,
+        call: RunningCall,
         place: AbstractContextManager[None],
         on_end: Callable[[TaskRun], None],
     ) -> None:
@@ -116,19 +116,19 @@ class TaskRun:
 
     # `Front`.
 
-    def make_task(self, call: ServedCall, *, required: bool) -> TaskRun:  # noqa: ARG002
+    def make_task(self, call: RunningCall, *, required: bool) -> TaskRun:  # noqa: ARG002
         """The call runs as this task already."""
         return self
 
-    def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:  # noqa: ARG002
+    def report_progress(self, call: RunningCall, progress: float, total: float | None, text: str) -> None:  # noqa: ARG002
         """Progress becomes the task's status message."""
         message = text or (f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
         self._change_if_possible(lambda state, now: state.reported(message, now))
 
-    def log(self, call: ServedCall, level: str, data: Any, logger: str = "") -> None:
+    def log(self, call: RunningCall, level: str, data: Any, logger: str = "") -> None:
         """Does nothing: the tasks extension has no log messages."""
 
-    def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer]:
+    def ask(self, call: RunningCall, questions: Mapping[str, Question]) -> dict[str, Answer]:
         """Add the questions to the task's state, where the client reads them."""
         call.raise_if_cancelled()
         context = call.request.context
@@ -150,10 +150,10 @@ class TaskRun:
         if keys:
             self._change_if_possible(lambda state, now: state.withdrawn(keys, now))
 
-    def close_stream(self, call: ServedCall) -> None:
+    def close_stream(self, call: RunningCall) -> None:
         """Does nothing: the request has been answered."""
 
-    def waiting(self, call: ServedCall) -> AbstractContextManager[None]:  # noqa: ARG002
+    def waiting(self, call: RunningCall) -> AbstractContextManager[None]:  # noqa: ARG002
         """Does nothing: the thread of a task does not count as a running call."""
         return nullcontext()
 

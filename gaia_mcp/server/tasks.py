@@ -27,7 +27,7 @@ from gaia_mcp.store import StoreError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.store import Store
 
 Wire = dict[str, Any]
@@ -58,7 +58,7 @@ class Tasks:
         """The number of tasks that run in this process."""
         return len(self._running)
 
-    def begin(self, call: ServedCall, place: AbstractContextManager[None], *, required: bool) -> TaskRun | None:
+    def begin(self, call: RunningCall, place: AbstractContextManager[None], *, required: bool) -> TaskRun | None:
         """Create a task for a call and store it; None if the client does not support tasks, or too many run. `place` is
         entered now, and exited when the call ends: meanwhile its thread does not count as a running call.
 
@@ -74,7 +74,7 @@ class Tasks:
             raise RequestError("too many tasks are running; repeat this call later", INTERNAL_ERROR)
         return run
 
-    def _begun(self, call: ServedCall, place: AbstractContextManager[None]) -> TaskRun | None:
+    def _begun(self, call: RunningCall, place: AbstractContextManager[None]) -> TaskRun | None:
         task_id, now = secrets.token_urlsafe(_ID_BYTES), self._states.clock()
         state = TaskState.begun(task_id, call.principal or "", now, self._leases.worker)
         run = TaskRun(self._states, state, call, place, self._forget)
@@ -90,7 +90,7 @@ class Tasks:
             return None
         return run
 
-    def answer(self, method: str, params: Wire, call: ServedCall) -> Wire:
+    def answer(self, method: str, params: Wire, call: RunningCall) -> Wire:
         """The result of `tasks/get`, `tasks/update` or `tasks/cancel`.
 
         Raises `RequestError`, with the same message for every task that the caller does not own, and if the store
@@ -102,7 +102,7 @@ class Tasks:
         except StoreError as problem:
             raise _store_failed() from problem
 
-    def _answer(self, method: str, params: Wire, call: ServedCall) -> Wire:
+    def _answer(self, method: str, params: Wire, call: RunningCall) -> Wire:
         task_id, owner = params.get("taskId"), call.principal or ""
         if not isinstance(task_id, str):
             raise RequestError(f"{method} needs params.taskId, a string")
@@ -131,7 +131,7 @@ class Tasks:
         """Cancel a task unless it has ended. Returns its new state. Raises as `state_of` does."""
         return self._change(task_id, owner, lambda state, now: state.cancelled("cancelled by the client", now))
 
-    def subscribed(self, call: ServedCall) -> list[str]:
+    def subscribed(self, call: RunningCall) -> list[str]:
         """The tasks named in a subscription request that its client owns. Raises as `answer` does."""
         _check_declared(call)
         try:
@@ -186,7 +186,7 @@ def _store_failed() -> RequestError:
     return RequestError("the store of tasks does not answer; repeat this later", INTERNAL_ERROR)
 
 
-def _check_declared(call: ServedCall) -> None:
+def _check_declared(call: RunningCall) -> None:
     if not declares_tasks(call.request.context):
         raise MissingCapabilityError({"extensions": dict(EXTENSIONS)}, needed_by="this request")
 

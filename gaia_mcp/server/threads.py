@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from gaia_mcp.server.front import InputRequired
+from gaia_mcp.server.running_call import InputRequired
 
 
 def report_no_ended_runs() -> None:

@@ -12,7 +12,7 @@ from gaia_mcp.server.outcomes import CANCELLED, Job, Outcome, outcome_of
 from gaia_mcp.tracing import carrying, has_spans, trace_in
 
 if TYPE_CHECKING:
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
 
 
 def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -> Outcome:
@@ -38,7 +38,7 @@ def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -
     return outcome
 
 
-def _traces_of(call: ServedCall) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def _traces_of(call: RunningCall) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The trace of a request, and that of its transport if both have one."""
     received, of_transport = trace_in(call.meta), trace_in(call.transport.trace)
     return (received, of_transport) if received else (of_transport, {})

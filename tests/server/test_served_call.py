@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.outcomes import Job
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
@@ -85,7 +85,7 @@ class Person:
         self._answered = threading.Event()
         provider = AgentProvider(agent)
         # The calls whose streams were to be closed.
-        self.closed: list[ServedCall] = []
+        self.closed: list[RunningCall] = []
         connection = ServerConnection(provider.describe())
         self.calls = Calls(connection, provider, self._take, close_stream=self.closed.append)
         if era != "stateless":

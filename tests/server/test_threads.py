@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from gaia_mcp.server.front import InputRequired
+from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.server.threads import report_no_ended_runs
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from gaia_mcp.protocol.revisions import FEATURES
-from gaia_mcp.server.front import InputRequired
 from gaia_mcp.server.http.received import Received
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.http.responses import send_refusal
 from gaia_mcp.server.http.security import admit
 from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, parse
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.refusals import RefusalError
-from gaia_mcp.server.served_call import Transport
+from gaia_mcp.server.running_call import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.workers import Workers
     from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.provider import Change, Listener, Provider
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.server.tasks import Tasks
     from gaia_mcp.store import Store
 
@@ -92,8 +92,8 @@ class Served:
         self,
         connection: ServerConnection,
         send: Callable[[Outgoing], None],
-        pace: Callable[[ServedCall], None],
-        close_stream: Callable[[ServedCall], None] = lambda _: None,
+        pace: Callable[[RunningCall], None],
+        close_stream: Callable[[RunningCall], None] = lambda _: None,
         *,
         follows: bool = True,
     ) -> Calls:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.outcomes import Job
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.store import Store
 
 # The key of the stream that belongs to no request, which a client opens with GET.
@@ -255,13 +255,13 @@ class Session:
             self._open.pop(request_id, None)
         exchange.put(sent_of(message, data, event_id), answered)
 
-    def _pace(self, call: ServedCall) -> None:
+    def _pace(self, call: RunningCall) -> None:
         opened = self._open.get(call.request.id)
         if opened is not None:
             # After this time the call continues: a client that reads nothing can resume from the log.
             opened.exchange.await_room(self._served.limits.stalled_seconds)
 
-    def _close_stream(self, call: ServedCall) -> None:
+    def _close_stream(self, call: RunningCall) -> None:
         opened = self._open.get(call.request.id)
         if opened is not None and self.can_resume:
             opened.exchange.release()

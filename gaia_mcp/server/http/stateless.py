@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.caller import Caller
     from gaia_mcp.server.http.received import Received
     from gaia_mcp.server.http.served import Served
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
 
 # The HTTP status of these errors, regardless of their source.
 _STATUS = {
@@ -115,7 +115,7 @@ class StatelessEndpoint:
             self._listening.discard(calls)
             calls.close()
 
-    def _pace(self, exchange: Exchange, call: ServedCall) -> None:
+    def _pace(self, exchange: Exchange, call: RunningCall) -> None:
         if not exchange.await_room(self._served.limits.stalled_seconds):
             # The client no longer reads, even if its connection is still open.
             call.cancel()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gaia_mcp.protocol.questions import QuestionError
 
 if TYPE_CHECKING:
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
 
 # A job of the pool. It must not raise.
 Run: TypeAlias = Callable[[], None]
@@ -73,7 +73,7 @@ class Workers:
         return True
 
     @contextmanager
-    def asking(self, _: ServedCall) -> Iterator[None]:
+    def asking(self, _: RunningCall) -> Iterator[None]:
         """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait."""
         with self._lock:
             if self._asking >= self._max_asking:

@@ -18,13 +18,13 @@ from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.server.failures import OnFailure, note_failure
-from gaia_mcp.server.served_call import PIPE
+from gaia_mcp.server.running_call import PIPE
 from gaia_mcp.server.stdio.leader_follower import Leadership
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.outcomes import Job
-    from gaia_mcp.server.served_call import ServedCall
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.server.stdio.loading import LoadingProvider
 
 # Each running call has a thread; one client must not exhaust the machine's threads.
@@ -130,7 +130,7 @@ class StdioSession:
                 self._add_thread()
 
     @contextmanager
-    def _waiting(self, call: ServedCall) -> Iterator[None]:
+    def _waiting(self, call: RunningCall) -> Iterator[None]:
         """While a call waits for its client, its thread does not lead and does not count as running a call."""
         self._leadership.step_down(call)
         with self._lock:
