@@ -10,7 +10,7 @@ from opentelemetry import context, propagate
 from gaia_mcp.server import traced  # noqa: F401 (here, and not in whichever test needs it first)
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.served_call import PIPE, Transport
+from gaia_mcp.server.running_call import PIPE, Transport
 from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Tools
 from tests.server.talk import call, stateless
