@@ -177,6 +177,11 @@ class Call:
         del name
         return function()
 
+    def kept(self, name: str) -> Any:
+        """What `once` has kept under this name; None if nothing."""
+        del name
+        return None
+
     def _asked_one(self, question: Asked[T]) -> T:
         answer: T = self._asked((question,), pick=itemgetter(0))
         return answer

@@ -146,8 +146,9 @@ class GatewayProvider:
         wanted = prefixed_name(server, tool)
         backends = [self._backends[name] for name in servers_of(wanted, list(self._backends))]
         self._listing.ask("tools", call, [backend for backend in backends if "tools" not in backend.lists])
-        for name in (wanted, self._names_of("tools").shown(owner)):
-            if name is not None and self._meant("tools", name) in (owner, None):
+        names = self._names_of("tools")
+        for name in (wanted, names.shown(owner)):
+            if name is not None and self._meant("tools", name, names) in (owner, None):
                 return name
         return None
 
@@ -248,23 +249,22 @@ class GatewayProvider:
 
     def _find(self, kind: str, name: str, what: str, call: Call) -> Owner:
         """The owner that a name means. Raises `RequestError` if the name is unknown or ambiguous."""
-        owner = self._names_of(kind).find(name)
-        if owner is None:
+        names = self._names_of(kind)
+        if names.find(name) is None:
             unknown = [server for server, backend in self._backends.items() if kind not in backend.lists]
             asked = servers_of(name, unknown) or (unknown if self._prefix is not Prefix.ALWAYS else [])
             self._listing.ask(kind, call, [self._backends[server] for server in asked])
-            owner = self._names_of(kind).find(name)
-        if (meant := self._meant(kind, name)) is not None:
+            names = self._names_of(kind)
+        if (meant := self._meant(kind, name, names)) is not None:
             return meant
-        if len(meanings := self._names_of(kind).meanings(name)) > 1 or owner is not None:
+        if len(meanings := names.meanings(name)) > 1 or names.find(name) is not None:
             raise RequestError(f"Unknown {what}: {name}. Several servers have one: {', '.join(meanings)}")
         missing = {server: backend.problem_of(kind) for server, backend in self._backends.items()}
         reasons = [f". {problem.message}" for problem in missing.values() if problem is not None]
         raise RequestError(f"Unknown {what}: {name}{''.join(reasons)}")
 
-    def _meant(self, kind: str, name: str) -> Owner | None:
+    def _meant(self, kind: str, name: str, names: Names) -> Owner | None:
         """The owner that a name means, by the lists so far; None if the name is unknown or ambiguous."""
-        names = self._names_of(kind)
         if (owner := names.find(name)) is not None:
             return owner if self._given[kind].get(name, owner) == owner else None
         if len(names.meanings(name)) > 1 or (owner := unlisted(name, list(self._backends))) is None:

@@ -6,8 +6,7 @@ They are checked here, because the client may receive them in the form of anothe
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, MissingCapabilityError, Question, QuestionError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
@@ -46,15 +47,6 @@ class Passed(Asked[Wire]):
         return answer
 
 
-def passed_capabilities(capabilities: Mapping[str, Any]) -> Wire:
-    """The client's capabilities that servers may use through the gateway."""
-    return {
-        name: {mode: {} for mode in modes if mode in has}
-        for name, modes in _MODES.items()
-        if isinstance(has := capabilities.get(name), dict)
-    }
-
-
 class Declared:
     """The capabilities that a gateway declares to a server when it connects: those of its clients so far, or all of
     them if `is_all`.
@@ -66,10 +58,24 @@ class Declared:
     def __init__(self, *, is_all: bool = False) -> None:
         modes = _MODES.items() if is_all else ()
         self.capabilities: Wire = {name: {mode: {} for mode in of} for name, of in modes}
+        # The capabilities of the last client, and those of them that servers may use.
+        self._last: tuple[Mapping[str, Any], Wire] = ({}, {})
+
+    def passed(self, capabilities: Mapping[str, Any]) -> Wire:
+        """The capabilities of a client that servers may use through the gateway."""
+        last, passed = self._last
+        if capabilities != last:
+            passed = {
+                name: {mode: {} for mode in modes if mode in has}
+                for name, modes in _MODES.items()
+                if isinstance(has := capabilities.get(name), dict)
+            }
+            self._last = (capabilities, passed)
+        return passed
 
     def add(self, capabilities: Mapping[str, Any]) -> None:
         """Add the capabilities of a client."""
-        for name, found in passed_capabilities(capabilities).items():
+        for name, found in self.passed(capabilities).items():
             known = self.capabilities.get(name)
             if known is None or found.keys() - known.keys():
                 self.capabilities = {**self.capabilities, name: {**(known or {}), **found}}
@@ -85,21 +91,14 @@ class ServerRequests:
     """
 
     def __init__(self, declared: Declared) -> None:
+        self.declared = declared
         self.host = _Host(declared, self._answer, self._log)
         self._lock = threading.Lock()
         self._open: list[_Open] = []
 
-    @contextmanager
-    def opened(self, call: Call, ask: Ask) -> Iterator[None]:
+    def opened(self, call: Call, ask: Ask) -> AbstractContextManager[None]:
         """A context in which a request of `call` is open at the server, and `ask` may answer the server's questions."""
-        mine = _Open(call, ask)
-        with self._lock:
-            self._open.append(mine)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open = [each for each in self._open if each is not mine]
+        return _Open(call, ask, self._open, self._lock)
 
     def _answer(self, method: str, params: Wire) -> Wire:
         try:
@@ -136,12 +135,24 @@ class ServerRequests:
 
 
 class _Open:
-    """A call that is open at the server, the function that asks its client, and the number of its questions so far."""
+    """A call that is open at the server, the function that asks its client, and the number of its questions so far. A
+    context, in which it is one of `calls`, which `lock` guards.
+    """
 
-    def __init__(self, call: Call, ask: Ask) -> None:
+    def __init__(self, call: Call, ask: Ask, calls: list[_Open], lock: threading.Lock) -> None:
         self.call = call
         self.ask = ask
         self.asked = 0
+        self._calls = calls
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._calls.append(self)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._calls.remove(self)
 
 
 class _Host(Host):

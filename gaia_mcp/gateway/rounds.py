@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import PeerError
-from gaia_mcp.gateway.questions import Ask, Passed, asked_of, passed_capabilities
+from gaia_mcp.gateway.questions import Ask, Passed, asked_of
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, with_meta
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, InputRequired, is_complete, required_urls, retry_params
 from gaia_mcp.protocol.questions import ELICIT, is_asked_by_result
@@ -105,7 +105,7 @@ class Rounds:
         meta: Wire = {}
         if self._call.log_level is not None:
             meta[LOG_LEVEL_KEY] = self._call.log_level
-        own = passed_capabilities(self._call.client.capabilities)
+        own = self._backend.requests.declared.passed(self._call.client.capabilities)
         if own != self._backend.requests.host.shown:
             # The gateway supports tasks itself, whether the client does or not.
             meta[CAPABILITIES_KEY] = {**own, "extensions": dict(EXTENSIONS)}
@@ -115,10 +115,12 @@ class Rounds:
         """The input that the server requires in this round trip, or the result. Round trips of earlier runs of the call
         are in its record, and are not repeated.
         """
-        try:
-            kept = self._call.once(f"{client.name} {number}", lambda: _kept(self._round_trip(client, asking)))
-        except _CompleteError as complete:
-            return complete.result
+        name = f"{client.name} {number}"
+        if (kept := self._call.kept(name)) is None:
+            outcome = self._round_trip(client, asking)
+            if isinstance(outcome, dict):
+                return outcome
+            kept = self._call.once(name, lambda: outcome if isinstance(outcome, str) else list(outcome))
         if isinstance(kept, str):
             return self._runs.follow(kept, self._call)
         return InputRequired(*kept)
@@ -166,21 +168,6 @@ class Rounds:
     def _report(self, report: Progressed) -> None:
         with suppress(CallCancelledError):  # Cancelling the call has also cancelled the deadline.
             self._call.progress(report.progress, report.total, report.text)
-
-
-class _CompleteError(Exception):
-    """The request is complete. Raised so that the record does not keep the result."""
-
-    def __init__(self, result: Wire) -> None:
-        super().__init__()
-        self.result = result
-
-
-def _kept(outcome: InputRequired | Wire | str) -> list[Any] | str:
-    """The form of a round trip in the record of a call. Raises `_CompleteError` for a result."""
-    if isinstance(outcome, dict):
-        raise _CompleteError(outcome)
-    return outcome if isinstance(outcome, str) else [outcome.requests, outcome.state]
 
 
 def _questions(prefix: str, requests: dict[str, Wire]) -> dict[str, Passed]:

@@ -97,6 +97,9 @@ class ServedCall(RunningCall):
     def once(self, name: str, function: Callable[[], T]) -> T:
         return self.questions.once(name, function)
 
+    def kept(self, name: str) -> Any:
+        return None if self._questions is None else self._questions.record.once.get(name)
+
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
         self.raise_if_cancelled()
         return self.questions.ask(self, questions)
