@@ -112,16 +112,25 @@ class MCPClient(FeaturesClient):
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
         person: Person | None = None,
+        busy_polls: bool = True,
     ) -> MCPClient:
         """A client, not yet connected, for an entry that has been parsed; otherwise as `from_config`.
 
-        `era_cache` stores the era of the server; `child` is its process, if it has been started already.
+        `era_cache` stores the era of the server; `child` is its process, if it has been started already. `busy_polls`
+        is that of `StdioTransport`.
         """
         from gaia_mcp.client.transports.factory import transport_of
 
         seconds = entry.request_seconds(timeout)
         transport = transport_of(
-            entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child, person=person
+            entry,
+            seconds,
+            debug,
+            environ=environ,
+            on_stderr=on_stderr,
+            child=child,
+            person=person,
+            busy_polls=busy_polls,
         )
         return cls(
             entry.name,

@@ -262,6 +262,8 @@ class Backend:
             host=self.requests.host,
             era_cache=self._cache,
             on_stderr=log.hear,
+            # A gateway serves many clients for a long time: its processor time counts for more than a few microseconds.
+            busy_polls=False,
         )
         client.on_list_changed = self._changed
         client.on_resource_updated = self._heard.resource_updated

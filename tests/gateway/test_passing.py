@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client import MCPClient
 from gaia_mcp.client.host import DeclinedError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import MCPError, PeerError
@@ -45,6 +46,24 @@ def test_results_and_errors_come_out_as_they_went_in(gateway: MakeGateway) -> No
     }
     assert (refused.value.code, refused.value.text) == (-31999, "not today")
     assert refused.value.data == {"why": ["a", {"b": None}]}
+
+
+def test_a_gateway_leaves_the_processor_to_the_server_that_it_waits_for(
+    gateway: MakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a client polls for a moment before it sleeps; a gateway serves many clients, and sleeps at once."""
+    polls: list[None] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_yield", lambda: polls.append(None))
+    with client_for(gateway(odd=script("strange_results.py"))) as client:
+        for _ in range(3):
+            client.call("strange", {})
+    assert not polls
+
+    with MCPClient.from_config("odd", script("strange_results.py")) as direct:
+        for _ in range(3):
+            direct.call("strange", {})
+    assert polls
 
 
 def test_what_a_client_sends_along_reaches_the_server(gateway: MakeGateway) -> None:

@@ -32,10 +32,11 @@ def transport_of(
     on_stderr: Callable[[bytes], None] | None = None,
     child: Child | None = None,
     person: Person | None = None,
+    busy_polls: bool = True,
 ) -> StdioTransport | HttpTransport:
     """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. `child` is the server's
-    process if it has been started already; `person` grants access where a URL requires authorization. Raises as
-    `command_of` does.
+    process if it has been started already; `person` grants access where a URL requires authorization; `busy_polls` is
+    that of `StdioTransport`. Raises as `command_of` does.
     """
     if entry.transport in _REMOTE:
         return _remote_transport(entry, timeout, debug, environ, person)
@@ -53,6 +54,7 @@ def transport_of(
         name=entry.name,
         on_stderr=on_stderr,
         child=child,
+        busy_polls=busy_polls,
     )
 
 

@@ -38,12 +38,14 @@ class StdioChannel(Channel):
         masker: Callable[[], Masker] | None = None,
         *,
         max_record_bytes: int = MAX_RECORD_BYTES,
+        busy_polls: bool = True,
     ) -> None:
         super().__init__(name)
         self.child = child
         self.stopped: Stopped | None = None
         self._new_masker = masker
         self._max_record_bytes = max_record_bytes
+        self._busy_polls = busy_polls
         self._receiver: Receiver | None = None
         # Whether anything could be written before the child ended.
         self._has_written = False
@@ -200,7 +202,7 @@ class StdioChannel(Channel):
             # Even if there was a reason already: a Ctrl-C may have prevented its delivery to the callers.
             self._end(self._reason or self.why_lost("before it was asked to"))
 
-        return LeaderFollower(self.child.stdout, self.child.read, take, end)
+        return LeaderFollower(self.child.stdout, self.child.read, take, end, busy_polls=self._busy_polls)
 
     def _check_framing(self, record: bytes) -> None:
         if record[:15].lower() == b"content-length:":

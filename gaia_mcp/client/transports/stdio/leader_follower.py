@@ -47,11 +47,18 @@ class LeaderFollower:
 
     `read` reads from `descriptor`. `take` and `end` are never called by two threads at once. `take` puts outcomes into
     the queues of their callers, and `end` does so for every waiting caller. `end` is called once, by the thread that
-    calls `run`, so that a Ctrl-C cannot interrupt it. Its argument is whether data may have been lost.
+    calls `run`, so that a Ctrl-C cannot interrupt it. Its argument is whether data may have been lost. Without
+    `busy_polls` a caller sleeps at once: that takes less processor time, and a small response reaches it later.
     """
 
     def __init__(
-        self, descriptor: int, read: Callable[[], bytes], take: Callable[[bytes], None], end: Callable[[bool], None]
+        self,
+        descriptor: int,
+        read: Callable[[], bytes],
+        take: Callable[[bytes], None],
+        end: Callable[[bool], None],
+        *,
+        busy_polls: bool = True,
     ) -> None:
         self._descriptor = descriptor
         self._read = read
@@ -71,7 +78,7 @@ class LeaderFollower:
             for wake_end in (self._woken, self._wake):
                 os.set_blocking(wake_end, False)
             # With one processor for both, polling would only delay the server's response.
-            self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
+            self._may_look = busy_polls and hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
             # For the thread that reads: a poll object cannot be used by two threads at once.
             self._poller = select.poll()

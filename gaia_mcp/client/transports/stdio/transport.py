@@ -25,7 +25,8 @@ class StdioTransport(ChannelTransport):
     Without `args`, `command` is a command line, split into words, in which `~`, `$NAME` and `${NAME}` are expanded.
     With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
     module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`. `child` is the
-    first process, if it is already being started.
+    first process, if it is already being started. Without `busy_polls` a caller that waits for a response sleeps at
+    once; otherwise it polls for up to 0.3 ms before, which is faster and takes more processor time.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class StdioTransport(ChannelTransport):
         name: str = "server",
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
+        busy_polls: bool = True,
     ) -> None:
         super().__init__(self._new_stdio_channel, name=name, timeout=timeout, debug=debug)
         self.command = command
@@ -51,6 +53,7 @@ class StdioTransport(ChannelTransport):
         self.inherits_all = inherits_all
         self._on_stderr = on_stderr
         self._prepared = child
+        self._busy_polls = busy_polls
         self._masker: Masker | None = None
         # The newest channel; it reports on its process also after that has ended.
         self._channel: StdioChannel | None = None
@@ -128,7 +131,7 @@ class StdioTransport(ChannelTransport):
                 inherits_all=self.inherits_all,
                 on_stderr=on_stderr,
             )
-        self._channel = StdioChannel(self.name, child, self.masker)
+        self._channel = StdioChannel(self.name, child, self.masker, busy_polls=self._busy_polls)
         return self._channel
 
     def _announcing(self, before: StdioChannel, on_stderr: Callable[[bytes], None]) -> Callable[[bytes], None]:

@@ -31,14 +31,14 @@ LOST = b"lost"
 class Read:
     """A pipe that is read: what was taken, in which thread, and how it ended. A word answers who asked for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, busy_polls: bool = True) -> None:
         self.source, self.sink = os.pipe()
         self.taken: list[tuple[bytes, str]] = []
         self.ended_in: list[str] = []
         self.is_cut = False
         self.fails: BaseException | None = None
         self.queues: dict[bytes, SimpleQueue[bytes | None]] = {}
-        self.readers = LeaderFollower(self.source, self._read, self._take, self._end)
+        self.readers = LeaderFollower(self.source, self._read, self._take, self._end, busy_polls=busy_polls)
         self.thread = threading.Thread(target=self._run, name="own", daemon=True)
         self.raised: list[BaseException] = []
 
@@ -385,8 +385,11 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     os.close(pipe.source)
 
 
-def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a slow server costs no processor, and one that shares ours gets it."""
+@pytest.mark.parametrize("busy_polls", [True, False])
+def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, busy_polls: bool
+) -> None:
+    """Ours: a slow server costs no processor, and one that shares ours gets it; without `busy_polls` none does."""
     yields: list[None] = []
     clock = Clock()
 
@@ -404,7 +407,7 @@ def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(mon
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr("os.sched_yield", sched_yield)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
-    pipe = Read()
+    pipe = Read(busy_polls=busy_polls)
     pipe.readers._readers = Readers("free")
     looked = []
 
@@ -414,7 +417,7 @@ def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(mon
         pipe.wait(answer, Asking(5))
         looked.append(bool(yields))
 
-    assert looked == [True, *[False] * ANSWERS_WITHOUT_LOOK, True]
+    assert looked == [busy_polls, *[False] * ANSWERS_WITHOUT_LOOK, busy_polls]
     pipe.close()
     pipe.readers.keep_reading()
     pipe.readers.run()
