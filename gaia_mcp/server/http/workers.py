@@ -1,4 +1,9 @@
-"""The pool of threads that run calls. Threads are created on demand, up to a limit, and reused."""
+"""The pool of threads that run calls. Threads are created on demand, up to a limit, and reused.
+
+Waking a thread for each call would cost more than most calls. So one thread at a time is woken. It takes a job, wakes
+the next thread if another job is waiting, and then runs its own. If that ends before the next thread is awake, it also
+takes the other job.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +34,26 @@ class Workers:
         self._max_waiting = max_waiting
         self._max_asking = max_asking
         # Protects the following attributes. `_active` counts the threads that count towards the limit, `_idle` those of
-        # them that wait for a job.
+        # them that sleep. `_is_coming`: a thread was woken or started, and has not looked for a job yet. While a job is
+        # waiting, there is such a thread, or there are as many threads with jobs as allowed.
         self._lock = threading.Lock()
         self._waiting: deque[Run] = deque()
         self._active = 0
         self._idle = 0
+        self._is_coming = False
         self._asking = 0
-        # Idle threads take their next job from here, or None to end.
-        self._handoff: SimpleQueue[Run | None] = SimpleQueue()
+        # Wakes an idle thread: True for a job, False to end.
+        self._wakes: SimpleQueue[bool] = SimpleQueue()
 
     @property
     def running(self) -> int:
         """The number of running jobs that count towards the limit."""
-        return self._active - self._idle
+        return self._in_threads + min(len(self._waiting), self._free)
 
     @property
     def waiting(self) -> int:
-        """The number of queued jobs."""
-        return len(self._waiting)
+        """The number of queued jobs: those that must wait for the end of another."""
+        return max(0, len(self._waiting) - self._free)
 
     @property
     def unfinished(self) -> int:
@@ -56,20 +63,21 @@ class Workers:
     @property
     def has_room(self) -> bool:
         """Whether `submit` would accept a job."""
-        return self._idle > 0 or self._active < self.limit or len(self._waiting) < self._max_waiting
+        return len(self._waiting) < self._free + self._max_waiting
 
     def submit(self, run: Run) -> bool:
         """Run or queue a job. Returns False if the queue is full."""
         with self._lock:
-            if self._idle:
-                self._idle -= 1
-                self._handoff.put(run)
-            elif self._active < self.limit:
-                self._start(run)
-            elif len(self._waiting) < self._max_waiting:
-                self._waiting.append(run)
-            else:
+            if not self.has_room:
                 return False
+            self._waiting.append(run)
+            try:
+                self._call_thread()
+            except RuntimeError:
+                # This process can start no more threads. One that runs a job takes this one later.
+                if not self._active:
+                    self._waiting.pop()
+                    raise
         return True
 
     @contextmanager
@@ -81,8 +89,7 @@ class Workers:
                 raise QuestionError("too many calls wait for their clients already; repeat this call later")
             self._asking += 1
             self._active -= 1
-            if self._waiting:
-                self._start(self._waiting.popleft())
+            self._call_thread()
         try:
             yield
         finally:
@@ -95,24 +102,50 @@ class Workers:
         with self._lock:
             self.limit = 0
             for _ in range(self._idle):
-                self._handoff.put(None)
+                self._wakes.put(False)
             self._active -= self._idle
             self._idle = 0
 
-    def _start(self, run: Run) -> None:
-        self._active += 1
-        threading.Thread(target=self._serve, args=(run,), name="call", daemon=True).start()
+    @property
+    def _in_threads(self) -> int:
+        return self._active - self._idle - self._is_coming
 
-    def _serve(self, run: Run | None) -> None:
-        while run is not None:
-            run()
+    @property
+    def _free(self) -> int:
+        """How many more jobs may run now."""
+        return max(0, self.limit - self._in_threads)
+
+    def _call_thread(self) -> None:
+        """Wake or start a thread for a waiting job, unless one is coming already."""
+        if self._is_coming or not self._waiting:
+            return
+        if self._idle:
+            self._idle -= 1
+            self._wakes.put(True)
+        elif self._active < self.limit:
+            threading.Thread(target=self._serve, name="call", daemon=True).start()
+            self._active += 1
+        else:
+            return
+        self._is_coming = True
+
+    def _serve(self) -> None:
+        is_coming = True
+        while True:
             with self._lock:
+                if is_coming:
+                    self._is_coming = False
                 # Calls that waited for their clients may have brought the number of threads above the limit.
-                if self._active > self.limit:
+                if self._active > self.limit and not (is_coming and self._waiting):
                     self._active -= 1
                     return
-                if self._waiting:
-                    run = self._waiting.popleft()
-                    continue
-                self._idle += 1
-            run = self._handoff.get()
+                run = self._waiting.popleft() if self._waiting else None
+                if run is None:
+                    self._idle += 1
+                else:
+                    self._call_thread()
+            if run is not None:
+                run()
+            elif not self._wakes.get():
+                return
+            is_coming = run is None

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.http import workers as module
 from gaia_mcp.server.http.workers import Workers
+from tests.interleavings import explore
 from tests.server.http.asgi import Gate
 from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.interleavings import Run, Threads
 
 NO_CALL: Any = None
 
@@ -141,3 +149,137 @@ def test_closing_ends_the_threads() -> None:
 
     wait_until(lambda: threading.active_count() <= before)
     assert not workers.submit(gate)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """The threads that were started, none of which has got a processor so far."""
+    started: list[Callable[[], None]] = []
+
+    class Thread:
+        def __init__(self, target: Callable[[], None], **_: Any) -> None:
+            self.start = lambda: started.append(target)
+
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Lock=threading.Lock, Thread=Thread))
+    return started
+
+
+def test_one_thread_at_a_time_is_started_and_takes_the_jobs_that_wait(started: list[Callable[[], None]]) -> None:
+    """Ours: waking a thread for each call would cost more than most calls."""
+    workers, ran = Workers(20, 0, 0), []
+
+    def job() -> None:
+        # The first job has made the second thread start. It is still coming.
+        assert len(started) == 2
+        ran.append(job)
+        if len(ran) <= 5:
+            assert workers.submit(job)
+        if len(ran) == 20:
+            workers.close()
+
+    for _ in range(15):
+        assert workers.submit(job)
+    assert len(started) == 1
+    started[0]()
+
+    assert len(ran) == 20
+
+
+def test_a_job_that_was_accepted_before_the_end_runs(started: list[Callable[[], None]]) -> None:
+    """Ours: it tells its client."""
+    workers, ran = Workers(1, 0, 0), []
+    assert workers.submit(lambda: ran.append(1))
+    workers.close()
+    started[0]()
+
+    assert ran == [1]
+    assert workers.unfinished == 0
+
+
+def test_where_no_thread_can_be_started_a_job_waits_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the limit of a system is no reason to lose a call, or a place for one."""
+    workers, gate, done = Workers(3, 0, 0), Gate(), threading.Event()
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError):
+            workers.submit(done.set)
+    assert workers.unfinished == 0
+    workers.submit(gate)
+    gate.await_entered()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        assert workers.submit(done.set)
+    gate.open()
+
+    assert done.wait(PATIENCE_SECONDS)
+    wait_until(lambda: workers.unfinished == 0)
+    workers.close()
+
+
+def test_in_every_order_jobs_run_at_the_same_time_and_the_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a job that waits for another one does not keep it from its thread."""
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        monkeypatch.setattr(module, "threading", threads)
+        monkeypatch.setattr(module, "SimpleQueue", threads.SimpleQueue)
+        workers, ran = Workers(2, 0, 0), []
+        one, other = threads.Event(), threads.Event()
+
+        def job(mine: Any, awaited: Any) -> None:
+            mine.set()
+            awaited.wait()
+            ran.append(mine)
+
+        def close() -> None:
+            run.step(lambda: len(ran) == 2)
+            workers.close()
+            run.step(lambda: all(task.is_done for task in run.tasks if task.name == "call"))
+
+        run.spawn(lambda: workers.submit(lambda: job(one, other)), "one")
+        run.spawn(lambda: workers.submit(lambda: job(other, one)), "other")
+        run.spawn(close, "closer")
+
+        def check() -> None:
+            assert workers.unfinished == 0
+
+        return check
+
+    assert explore(scenario, detours=2) > 300
+
+
+def test_in_every_order_each_accepted_job_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: also while a call asks, and when its answer brings the threads above the limit."""
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        monkeypatch.setattr(module, "threading", threads)
+        monkeypatch.setattr(module, "SimpleQueue", threads.SimpleQueue)
+        workers, ran = Workers(1, 3, 1), []
+        answered = threads.Event()
+
+        def asks() -> None:
+            with workers.asking(NO_CALL):
+                answered.wait()
+            ran.append("asks")
+
+        def answers() -> None:
+            answered.set()
+            ran.append("answers")
+
+        def submit_two() -> None:
+            assert workers.submit(asks)
+            assert workers.submit(answers)
+
+        run.spawn(submit_two, "one")
+        run.spawn(lambda: workers.submit(lambda: ran.append("last")), "other")
+        run.spawn(lambda: run.step(lambda: len(ran) == 3 and not workers.unfinished), "end")
+
+        def check() -> None:
+            assert sorted(ran) == ["answers", "asks", "last"]
+
+        return check
+
+    assert explore(scenario, detours=2) > 300
