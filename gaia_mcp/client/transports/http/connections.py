@@ -150,14 +150,12 @@ class Connections:
             asking = httpx2.Request(method, url)
             self._cookies.set_cookie_header(asking)
             fields.update(_fields_of({"Cookie": asking.headers["cookie"]} if "cookie" in asking.headers else {}))
-        return httpcore2.Request(
-            method.encode(),
-            place.url,
-            headers=list(fields.values()),
-            content=content,
-            # A response may take as long as its caller waits; the caller then interrupts it.
-            extensions={"timeout": {"connect": max(connect_seconds, 0.01)}},
-        )
+        # A response may take as long as its caller waits; the caller then interrupts it.
+        extensions = {"timeout": {"connect": max(connect_seconds, 0.01)}}
+        request = httpcore2.Request(method.encode(), place.url, content=content, extensions=extensions)
+        # Not as an argument: they are encoded already, and each would be checked again.
+        request.headers = list(fields.values())
+        return request
 
     def response(
         self, url: str, sent: httpcore2.Request, received: httpcore2.Response, connection: httpcore2.ConnectionInterface
