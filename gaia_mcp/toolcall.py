@@ -178,7 +178,7 @@ class Call:
         return function()
 
     def kept(self, name: str) -> Any:
-        """What `once` has kept under this name; None if nothing."""
+        """For providers: what `once` has kept under this name; None if nothing."""
         del name
         return None
 
