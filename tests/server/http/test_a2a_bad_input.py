@@ -375,4 +375,5 @@ def test_more_tasks_than_may_run_are_refused(server: Server, behind: Behind) -> 
     behind.may_end.set()
     for each in answers:
         if "result" in each:
-            assert ended(server, each["result"]["id"])["success"] is True
+            outcome = ended(server, each["result"]["id"])
+            assert outcome["success"] is True, outcome

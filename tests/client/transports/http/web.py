@@ -54,6 +54,11 @@ class Answer(NamedTuple):
     body: bytes | Sequence[bytes | threading.Event | Cut] = b""
 
 
+class _Server(ThreadingHTTPServer):
+    # More connections may begin at once in a test, and none of them is to be dropped.
+    request_queue_size = 512
+
+
 class Web:
     """The server: `answer` is called for each request, in a thread of its own."""
 
@@ -129,7 +134,7 @@ class Web:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = _Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.scheme = "http"
         if tls is not None:
