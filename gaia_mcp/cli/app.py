@@ -255,7 +255,10 @@ def _refuse(error: Any, words: list[str]) -> int:
 
         config = parse_line(words).values.get("config")
         Typed.config = Path(config) if config else None
-        hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
+        name, program = words[2:4] if len(words) > 3 else ("", "")
+        line = command_after(program)
+        said = to_type("add", name, more=line) if line else to_type("add", more="NAME -- COMMAND [ARG...]")
+        hint = f"put -- before the server's own command: {said}"
     elif message.startswith("No such option") and _takes_server(error):
         # `tools npx -y …`: the option belongs to the server's command.
         first = next((word for word in words[2:] if not word.startswith("-")), "")

@@ -271,6 +271,16 @@ def test_words_that_do_not_fit_lead_to_those_that_do(gaia: Gaia, words: tuple[st
     assert told in ran.errors[1]
 
 
+def test_forgotten_dashes_are_shown_in_their_place(gaia: Gaia) -> None:
+    """Ours: with the words as they were typed, so that the line can be copied."""
+    ran = gaia("add", "x", "sh", "-y", "a b")
+
+    assert (ran.code, ran.errors) == (
+        2,
+        ["error: no such option: -y", "hint: put -- before the server's own command: gaia mcp add x -- sh -y 'a b'"],
+    )
+
+
 def test_a_command_without_a_name_suggests_one(gaia: Gaia) -> None:
     """Ours: a whole command line, or a command after two dashes; where these are followed by a name and its command
     line, as before, that is the name.
