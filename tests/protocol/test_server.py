@@ -994,12 +994,14 @@ def test_a_list_cannot_ask(version: str) -> None:
         server.ask(5, {"who": WHO})
 
 
-def test_nothing_is_asked_for_a_request_that_was_cancelled() -> None:
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_nothing_is_asked_for_a_request_that_was_cancelled(version: str) -> None:
     """MS-18: nothing more is sent for it."""
-    server = able_server(OLD)
+    server = able_server(version)
     give(server, note("notifications/cancelled", {"requestId": 5}))
 
     assert server.ask(5, {"who": WHO}) == {}
+    server.require_input(5, {"who": WHO}, "sealed")
     server.respond_missing(5, MissingCapabilityError({"roots": {}}))
 
     assert sent_by(server) == []
