@@ -1,0 +1,112 @@
+"""What a running call knows of its request, with clients of both eras."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.asking.questions import Elicit, ElicitURL, ListRoots, Sample
+from gaia_mcp.protocol.jsonrpc import MISSING_CAPABILITY
+from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.server.running_call import Answer
+from tests.server.asking import BOTH, NAME, Person, Tools, Wire, text_of
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolcall import Call
+
+
+@pytest.mark.parametrize(
+    ("era", "more", "lacks"),
+    [("handshake", {}, "True"), ("handshake", {"task": {}}, "False"), ("stateless", {}, "False")],
+)
+def test_a_call_knows_whether_its_client_could_have_asked_for_a_task(era: str, more: Wire, lacks: str) -> None:
+    """Spec 2025-11-25, LS-8: in the stateless era the server alone decides."""
+    person = Person(era, Tools(tell=lambda call: str(call.lacks_task)))
+
+    assert text_of(person.call("tell", **more)) == lacks
+
+
+@pytest.mark.parametrize(("era", "asks_by_result"), [("handshake", False), ("stateless", True)])
+def test_a_call_knows_how_it_asks_and_what_its_client_wants_logged(era: str, asks_by_result: bool) -> None:
+    """Ours: what runs tools in another program passes both on."""
+    person = Person(era, Tools(tell=lambda call: f"{call.asks_by_result} {call.log_level}"))
+
+    assert text_of(person.call("tell")) == f"{asks_by_result} info"
+
+
+def test_a_call_of_2025_11_25_may_lack_a_task() -> None:
+    """LS-8: only a client of that revision could have asked for one."""
+    person = Person("handshake", Tools(ask=lambda call: str(call.lacks_task)))
+
+    assert text_of(person.call("ask")) == "True"
+    assert text_of(Person("stateless", person.agent).call("ask")) == "False"
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"])
+def test_a_tool_learns_what_its_client_can_be_asked(version: str) -> None:
+    """MS-4: by what the client has declared, and by what its revision has."""
+    known: list[bool] = []
+    questions = (Elicit("Who?", NAME), ElicitURL("Log in", "https://example.com"), Sample("x"), ListRoots())
+    agent = Tools(tell=lambda call: known.extend(map(call.can_ask, questions)))
+    person = Person("stateless" if version == "2026-07-28" else version, agent, {"elicitation": {}, "roots": {}})
+
+    person.call("tell")
+
+    assert known == [version != "2025-03-26", False, False, True]
+
+
+@BOTH
+def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
+    """MS-4; a tool may do without."""
+
+    def work(call: Call) -> str:
+        try:
+            call.roots()
+        except MissingCapabilityError:
+            return "no roots"
+        return "roots"
+
+    person = Person(era, Tools(work=work, ask=lambda call: call.sample("x")), {"elicitation": {}})
+
+    assert text_of(person.call("work")) == "no roots"
+    response = person.call("ask")
+    if era == "stateless":
+        assert response["error"]["code"] == MISSING_CAPABILITY
+        assert response["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    else:
+        assert response["result"]["isError"] is True
+
+
+@BOTH
+def test_a_call_knows_its_client(era: str) -> None:
+    """Ours: name, capabilities and `_meta`; over a pipe no caller is told from another."""
+
+    def work(call: Call) -> str:
+        return (
+            f"{call.client.name} {sorted(call.client.capabilities)} {call.meta.get('progressToken')} {call.principal}"
+        )
+
+    response = Person(era, Tools(work=work)).call("work")
+
+    token = "1" if era == "stateless" else "None"
+    assert text_of(response) == f"t ['elicitation', 'roots', 'sampling'] {token} None"
+
+
+def test_a_request_without_meta_has_none() -> None:
+    """Ours: whatever a client writes there."""
+    person = Person("handshake", Tools(ask=lambda call: str(dict(call.meta))))
+
+    assert text_of(person.call("ask", _meta=7)) == "{}"
+
+
+def test_an_answer_is_there_once_it_is_set() -> None:
+    """Ours: a result, or why there is none."""
+    answer, refusal = Answer(3), Answer(4)
+    assert not answer.wait(0)
+    answer.set({"roots": []}, None)
+    refusal.set(None, "no")
+
+    assert answer.wait(0)
+    assert (answer.request_id, answer.result, answer.error) == (3, {"roots": []}, None)
+    assert (refusal.request_id, refusal.result, refusal.error) == (4, None, "no")
