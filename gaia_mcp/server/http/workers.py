@@ -66,18 +66,15 @@ class Workers:
         return len(self._waiting) < self._free + self._max_waiting
 
     def submit(self, run: Run) -> bool:
-        """Run or queue a job. Returns False if the queue is full."""
+        """Run or queue a job. Returns False if the queue is full, or no thread can be started and none exists."""
         with self._lock:
             if not self.has_room:
                 return False
             self._waiting.append(run)
-            try:
-                self._call_thread()
-            except RuntimeError:
-                # This process can start no more threads. One that runs a job takes this one later.
-                if not self._active:
-                    self._waiting.pop()
-                    raise
+            self._call_thread()
+            if not self._active and not self._asking:
+                self._waiting.pop()
+                return False
         return True
 
     @contextmanager
@@ -123,7 +120,11 @@ class Workers:
             self._idle -= 1
             self._wakes.put(True)
         elif self._active < self.limit:
-            threading.Thread(target=self._serve, name="call", daemon=True).start()
+            try:
+                threading.Thread(target=self._serve, name="call", daemon=True).start()
+            except RuntimeError:
+                # This process can start no more threads. One that runs a job takes the waiting one later.
+                return
             self._active += 1
         else:
             return
