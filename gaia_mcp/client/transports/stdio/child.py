@@ -343,7 +343,8 @@ class Child:
         assert self._process is not None  # noqa: S101 (it has been started)
         # A program that exits by itself may have left the server running in its place, as some wrappers do.
         if not self._closing and was_killed(self._process.pid):
-            self.wait(0)
+            # Not `poll`, which does not wait for a thread that is reaping it: `end_others` would take its exit status.
+            self._process.wait()
             self._left_others = end_others(self._process.pid, self._mark, FOLLOW_SECONDS)
 
     def _warn_of_holders(self, inodes: Collection[int]) -> None:

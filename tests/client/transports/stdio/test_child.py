@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from gaia_mcp.client.transports.stdio import child as module
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.input_pipe import CutError
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.client.transports.stdio.process_exit import exits_within
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from gaia_mcp.redaction.masker import Masker
@@ -626,6 +628,19 @@ def test_a_child_that_was_killed_takes_along_what_it_started(child: MakeChild) -
     assert one.read() == b""
     stopped = one.stop(5)
     assert (stopped.how, stopped.returncode, stopped.left_others) == ("by itself", -signal.SIGKILL, True)
+
+
+def test_ending_what_a_killed_child_has_left_does_not_take_its_exit_status(child: MakeChild) -> None:
+    """Ours: whoever reaps the group would take it from the thread that is about to read it."""
+    one = child(WAITS)
+    process: Any = one._process
+
+    with process._waitpid_lock:  # As the thread that reads has it while it reaps the child.
+        os.kill(process.pid, signal.SIGKILL)
+        assert exits_within(process.pid, PATIENCE_SECONDS)
+        time.sleep(0.3)
+
+    assert one.wait(PATIENCE_SECONDS) == -signal.SIGKILL
 
 
 def test_a_child_that_ends_by_itself_may_leave_the_server_in_its_place(child: MakeChild) -> None:
