@@ -64,13 +64,13 @@ class Call:
     asks_by_result = False
     # The client has requested log messages from this level upwards, None for none.
     log_level: str | None = None
+    is_cancelled = False
+    # Created by the first `wait`: most calls never wait.
+    _cancelled: threading.Event | None = None
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress
         self._on_log = on_log
-        self.is_cancelled = False
-        # Created by the first `wait`: most calls never wait.
-        self._cancelled: threading.Event | None = None
         self._when_cancelled: dict[object, Callable[[], object]] = {}
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:

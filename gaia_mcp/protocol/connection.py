@@ -20,8 +20,8 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 
-# Long enough to recognise a discarded line, short enough not to fill a screen.
-# The length of the excerpt of a discarded record. Who shows it can see by one more character that it was cut.
+# The length of the excerpt of a discarded record: enough to recognise it. Whoever shows it can see by one more
+# character that it was cut.
 EXCERPT_CHARS = 120
 # Responses to abandoned requests are recognised by id; a long-lived client must not remember every one of them.
 ABANDONED_KEPT = 1024

@@ -122,6 +122,8 @@ def resource_for(version: str, resource: Wire) -> Wire:
 
 def content_for(version: str, block: Wire) -> Wire:
     """One content block; a kind that the revision does not define becomes a text."""
+    if version == ALL_VERSIONS[0]:
+        return {**block}
     kind = block.get("type")
     if kind == "audio" and not since(version, "2025-03-26"):
         return {
@@ -167,12 +169,12 @@ def read_result_for(version: str, result: Wire) -> Wire:
     return shaped
 
 
-# For the items of each list, by the member of the result that holds them.
 def _skill_for(_: str, skill: Wire) -> Wire:
     """One entry of `skills/list`, which is the same in all revisions."""
     return skill
 
 
+# For the items of each list, by the member of the result that holds them.
 _SHAPERS = {
     "tools": tool_for,
     "prompts": prompt_for,

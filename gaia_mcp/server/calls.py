@@ -389,10 +389,10 @@ class Calls:
 
     def _flush(self) -> None:
         # Taken from the outbox and sent by one thread at a time: no message about a call may follow its response.
-        if self._sender == threading.get_ident():
+        if self._sender == (thread := threading.get_ident()):
             return  # Reentrant: a client in this process responded inside `send`. The loop below sends the rest.
         with self._sending:
-            self._sender = threading.get_ident()
+            self._sender = thread
             try:
                 while self._outbox:
                     self._send(self._outbox.popleft())

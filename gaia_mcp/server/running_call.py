@@ -102,13 +102,13 @@ class RunningCall(Call):
     """
 
     transport = Transport()
+    required: Mapping[str, Question] = MappingProxyType({})
+    task: TaskFront | None = None
+    has_ended = False
 
     def __init__(self, front: Front, request: RequestReceived) -> None:
         super().__init__()
         self.request = request
-        self.required: Mapping[str, Question] = {}
-        self.task: TaskFront | None = None
-        self.has_ended = False
         self.front = front
 
     @property

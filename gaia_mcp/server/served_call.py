@@ -15,9 +15,7 @@ from gaia_mcp.server.running_call import InputRequired, RunningCall
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.sealing import Sealer
-    from gaia_mcp.protocol.events import RequestReceived
     from gaia_mcp.server.call_questions import CallQuestions
-    from gaia_mcp.server.running_call import Front
 
 T = TypeVar("T")
 
@@ -28,13 +26,11 @@ _CREATING = threading.Lock()
 class ServedCall(RunningCall):
     """The call of one request."""
 
-    def __init__(self, front: Front, request: RequestReceived) -> None:
-        super().__init__(front, request)
-        # The number of log messages in this run, and the last progress reported in this run or an earlier one.
-        self._logs = 0
-        self._reported: float | None = None
-        # Created by the first question of this run, or with the record of earlier runs.
-        self._questions: CallQuestions | None = None
+    # The number of log messages in this run, and the last progress reported in this run or an earlier one.
+    _logs = 0
+    _reported: float | None = None
+    # Created by the first question of this run, or with the record of earlier runs.
+    _questions: CallQuestions | None = None
 
     @property
     def questions(self) -> CallQuestions:
