@@ -30,12 +30,12 @@ from gaia_mcp.errors import (
     ContractError,
     DeadlineError,
     EntryError,
+    FeatureUnknownError,
     HandlerError,
     LocalProtocolError,
     MCPError,
     NotConnectedError,
-    NotOfferedError,
-    OfferUnknownError,
+    NotSupportedError,
     OutcomeUnknownError,
     PeerError,
     ProtocolError,
@@ -74,7 +74,7 @@ EVERY: list[MCPError] = [
     ConnectionLostError("something happened"),
     StatusError("fs", "server 'fs' answered x with 404", 404),
     SessionExpiredError("fs"),
-    OfferUnknownError("fs", "prompt", "review"),
+    FeatureUnknownError("fs", "prompt", "review"),
     ResourceUnknownError(PeerError("fs", "resources/read", -32602, "Resource not found"), "file:///a"),
     ConfigError("something happened"),
     ConfigFileError(PATH, "is empty"),
@@ -92,7 +92,7 @@ EVERY: list[MCPError] = [
     AuthorizationError("fs", "requires a login"),
     RegistryError("https://registry.example", "responded with status 500"),
     NotConnectedError("fs"),
-    NotOfferedError("fs", "prompts"),
+    NotSupportedError("fs", "prompts"),
     DeadlineError("fs", "tools/list", 5.0),
     ProtocolError("something happened"),
     LocalProtocolError("something happened"),
@@ -171,7 +171,7 @@ def test_each_error_has_a_kind_of_its_own() -> None:
         CallLateError: "timeout",
         CallCancelledError: "cancelled",
         CallGarbledError: "protocol-remote",
-        ResourceUnknownError: "offer-unknown",
+        ResourceUnknownError: "feature-unknown",
     }
     own = [error for error in EVERY if type(error) not in of_others]
 
@@ -345,6 +345,6 @@ def test_the_values_can_be_read_back() -> None:
     assert (unset.variable, unset.field) == ("TOKEN", "env TOKEN")
     assert "${TOKEN}" in VariableUnsetError("fs", "TOKEN", "env TOKEN").message
     assert ServerUnknownError("fs", PATH).path == ServerExistsError("fs", PATH).path == PATH
-    assert ArgumentsError("fs", "review", [], offer="prompt").offer == "prompt"
+    assert ArgumentsError("fs", "review", [], feature="prompt").feature == "prompt"
     assert AgentError("demo:Demo", "x").target == "demo:Demo"
     assert HandlerError("x_handler.py", "x").target == "x_handler.py"

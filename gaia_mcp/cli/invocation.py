@@ -126,10 +126,10 @@ class Invocation(NamedTuple):
         return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
 
     def using(self, entry: ServerEntry) -> ServerEntry:
-        """Check and record that the command uses this entry. Raises `ScopeError` for an entry that is not offered to
+        """Check and record that the command uses this entry. Raises `ScopeError` for an entry that is not available to
         it.
         """
-        if not entry.is_offered(self.stage, self.agent):
+        if not entry.is_available(self.stage, self.agent):
             from gaia_mcp.errors import ScopeError
 
             raise ScopeError(entry.name, self.stage, self.agent)

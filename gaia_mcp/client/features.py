@@ -15,7 +15,7 @@ from gaia_mcp.client.tools import ToolsClient
 from gaia_mcp.errors import (
     LocalProtocolError,
     MCPError,
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     RemoteProtocolError,
     resource_unknown,
@@ -43,7 +43,7 @@ class Completion(NamedTuple):
 
 class FeaturesClient(ToolsClient):
     """A client for prompts, resources and completions. Every method raises as `open` does, `PeerError` for an error
-    response, and `NotOfferedError` if the server does not declare the capability.
+    response, and `NotSupportedError` if the server does not declare the capability.
 
     Four attributes are called for the server's notifications, at once and on the thread that reads, so they must not
     send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the URI of a
@@ -188,8 +188,8 @@ class FeaturesClient(ToolsClient):
         """
         deadline = deadline or self.deadline()
         self._require("resources", deadline)
-        if not self._offers_subscriptions():
-            raise NotOfferedError(self.name, "subscriptions")
+        if not self._declares_subscriptions():
+            raise NotSupportedError(self.name, "subscriptions")
         if uri in self._subscribed:
             return
         # Before it is granted, since the server may end it right after.
@@ -289,6 +289,6 @@ class FeaturesClient(ToolsClient):
             raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
         return result
 
-    def _offers_subscriptions(self) -> bool:
-        offer = self.capabilities.get("resources")
-        return self._says_nothing() or (isinstance(offer, dict) and offer.get("subscribe") is True)
+    def _declares_subscriptions(self) -> bool:
+        declared = self.capabilities.get("resources")
+        return self._declares_nothing() or (isinstance(declared, dict) and declared.get("subscribe") is True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import UNLISTED
-from gaia_mcp.errors import NotOfferedError, PeerError, ToolExcludedError
+from gaia_mcp.errors import NotSupportedError, PeerError, ToolExcludedError
 from gaia_mcp.protocol.caching import Freshness, freshness
 from gaia_mcp.protocol.pagination import Pages
 from gaia_mcp.protocol.revisions import can_declare, capability_names
@@ -167,7 +167,7 @@ class ToolsClient(ClientEngine):
 
         Asks the host for the input that the server requires. A call that may have been sent is never sent again.
         Raises `ArgumentsError` for arguments that JSON cannot express, `ToolExcludedError` for a tool that the filter
-        excludes, and `NotOfferedError` if the server declares other capabilities but no tools.
+        excludes, and `NotSupportedError` if the server declares other capabilities but no tools.
         """
         deadline = deadline or self.deadline()
         result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
@@ -194,7 +194,7 @@ class ToolsClient(ClientEngine):
         if not self._declares_tools:
             self._ready(deadline)
             if not self._offers_tools():
-                raise NotOfferedError(self.name, "tools")
+                raise NotSupportedError(self.name, "tools")
         params = {"name": tool_name, "arguments": arguments}
         return self.request("tools/call", params, deadline, on_progress=on_progress)
 
@@ -221,14 +221,14 @@ class ToolsClient(ClientEngine):
     def _require(self, kind: str, deadline: Deadline) -> None:
         self._ready(deadline)
         if not self._offers(kind):
-            raise NotOfferedError(self.name, kind)
+            raise NotSupportedError(self.name, kind)
 
     def _offers(self, kind: str) -> bool:
         # Read once: another thread may disconnect meanwhile, and the request reports that.
         peer = self.peer
         return (
             peer is None
-            or self._says_nothing()
+            or self._declares_nothing()
             or not can_declare(peer.version, kind)
             or kind in capability_names(peer.capabilities)
         )
@@ -237,6 +237,6 @@ class ToolsClient(ClientEngine):
         # Small servers that declare no capabilities usually have tools and nothing else.
         return not self.capabilities or self._offers("tools")
 
-    def _says_nothing(self) -> bool:
+    def _declares_nothing(self) -> bool:
         """Whether this is a custom transport whose server declares no capabilities at all."""
         return not self._channels.reconnects and not self.capabilities

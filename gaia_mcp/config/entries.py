@@ -105,7 +105,7 @@ class ServerEntry(NamedTuple):
 
         return seconds + MARGIN_SECONDS
 
-    def is_offered(self, stage: str | None, agent: str | None) -> bool:
+    def is_available(self, stage: str | None, agent: str | None) -> bool:
         """Whether `agent` may use this server at `stage`; None if the caller has no agent or stage."""
         if self.stages is None and self.agents is None:
             return True

@@ -32,12 +32,12 @@
     │   ├── LocalProtocolError      by us
     │   ├── RemoteProtocolError     by the peer
     │   ├── VersionError            no protocol version in common
-    │   ├── NotOfferedError         the peer does not declare this capability
+    │   ├── NotSupportedError       the peer does not declare this capability
     │   ├── PeerError               the peer answered with a JSON-RPC error
     │   └── CompletionError         a language model's completion is invalid      (ValueError)
     ├── ToolError                   the call does not fit the tool
     │   ├── ToolUnknownError        no tool of that name
-    │   ├── OfferUnknownError       no prompt of that name, no resource of that URI
+    │   ├── FeatureUnknownError     no prompt of that name, no resource of that URI
     │   │   └── ResourceUnknownError the server has answered that                 (PeerError)
     │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
     └── RefusedError                not allowed by the caller's own rules
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         CallLostError,
         CompletionError,
         LocalProtocolError,
-        NotOfferedError,
+        NotSupportedError,
         OutcomeUnknownError,
         PeerError,
         ProtocolError,
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from gaia_mcp.errors.tools import (
         ArgumentsError,
         ContractError,
-        OfferUnknownError,
+        FeatureUnknownError,
         ReadOnlyError,
         RefusedError,
         ScopeError,
@@ -135,12 +135,12 @@ __all__ = [
     "ContractError",
     "DeadlineError",
     "EntryError",
+    "FeatureUnknownError",
     "HandlerError",
     "LocalProtocolError",
     "MCPError",
     "NotConnectedError",
-    "NotOfferedError",
-    "OfferUnknownError",
+    "NotSupportedError",
     "OutcomeUnknownError",
     "PeerError",
     "ProtocolError",
@@ -203,7 +203,7 @@ __getattr__ = lazily(
             "CallLostError",
             "CompletionError",
             "LocalProtocolError",
-            "NotOfferedError",
+            "NotSupportedError",
             "OutcomeUnknownError",
             "PeerError",
             "ProtocolError",
@@ -215,7 +215,7 @@ __getattr__ = lazily(
         "gaia_mcp.errors.tools": (
             "ArgumentsError",
             "ContractError",
-            "OfferUnknownError",
+            "FeatureUnknownError",
             "ReadOnlyError",
             "RefusedError",
             "ScopeError",

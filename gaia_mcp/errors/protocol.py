@@ -34,15 +34,15 @@ class VersionError(ProtocolError, kind="version"):
         self.ours = tuple(ours)
 
 
-class NotOfferedError(ProtocolError, kind="not-offered"):
+class NotSupportedError(ProtocolError, kind="not-supported"):
     """The peer does not declare a capability. Nothing was sent.
 
-    `offer` is "prompts", "resources", "completions" or "subscriptions".
+    `feature` is "prompts", "resources", "completions" or "subscriptions".
     """
 
-    def __init__(self, server: str, offer: str) -> None:
-        super().__init__(f"server {server!r} does not support {offer}", server=server)
-        self.offer = offer
+    def __init__(self, server: str, feature: str) -> None:
+        super().__init__(f"server {server!r} does not support {feature}", server=server)
+        self.feature = feature
 
 
 class PeerError(ProtocolError, kind="peer"):

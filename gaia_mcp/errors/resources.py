@@ -6,7 +6,7 @@ import re
 
 from gaia_mcp.errors.protocol import PeerError
 from gaia_mcp.errors.root import MCPError
-from gaia_mcp.errors.tools import OfferUnknownError
+from gaia_mcp.errors.tools import FeatureUnknownError
 
 # The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
 _CODES = (-32002, -32602)
@@ -14,12 +14,12 @@ _CODES = (-32002, -32602)
 _NOT_FOUND = re.compile(r"unknown resource|not found|no such|does not exist", re.IGNORECASE)
 
 
-class ResourceUnknownError(OfferUnknownError, PeerError):
+class ResourceUnknownError(FeatureUnknownError, PeerError):
     """The server answered that it has no resource of this URI, whichever code and words it has for that."""
 
     def __init__(self, error: PeerError, uri: str) -> None:
         # Both parents have an initializer that would call the other's.
-        unknown = OfferUnknownError(
+        unknown = FeatureUnknownError(
             error.server, "resource", uri, reason="" if _NOT_FOUND.search(error.text) else error.text
         )
         MCPError.__init__(self, unknown.message, server=error.server)

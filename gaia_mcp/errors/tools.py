@@ -21,23 +21,25 @@ class ToolUnknownError(ToolError, kind="tool-unknown"):
         self.tool = tool
 
 
-class OfferUnknownError(ToolError, kind="offer-unknown"):
-    """The server has no prompt of that name, or no resource of that URI; `offer` is "prompt" or "resource"."""
+class FeatureUnknownError(ToolError, kind="feature-unknown"):
+    """The server has no prompt of that name, or no resource of that URI; `feature` is "prompt" or "resource"."""
 
-    def __init__(self, server: str, offer: str, name: str, *, reason: str = "", suggestion: str = "") -> None:
+    def __init__(self, server: str, feature: str, name: str, *, reason: str = "", suggestion: str = "") -> None:
         more = f": {reason}" if reason else ""
-        super().__init__(f"server {server!r} has no {offer} {name!r}{more}", hint=suggestion, server=server)
-        self.offer = offer
+        super().__init__(f"server {server!r} has no {feature} {name!r}{more}", hint=suggestion, server=server)
+        self.feature = feature
         self.name = name
 
 
 class ArgumentsError(ToolError, ValueError, kind="arguments"):
     """Arguments that do not fit the schema of a tool or prompt, or that JSON cannot express. Nothing was sent."""
 
-    def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
-        super().__init__(f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}", hint=hint, server=server)
+    def __init__(
+        self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", feature: str = "tool"
+    ) -> None:
+        super().__init__(f"{feature} {tool!r} of {server!r}: {'; '.join(problems)}", hint=hint, server=server)
         self.tool = tool
-        self.offer = offer
+        self.feature = feature
         self.problems = tuple(problems)
 
 
@@ -89,7 +91,7 @@ class ScopeError(RefusedError, kind="scope"):
     def __init__(self, server: str, stage: str | None, agent: str | None) -> None:
         whom = "" if agent is None else f" to agent {agent!r}"
         when = "" if stage is None else f" at stage {stage!r}"
-        super().__init__(f"server {server!r} is not offered{whom}{when}", server=server)
+        super().__init__(f"server {server!r} is not available{whom}{when}", server=server)
         self.stage = stage
         self.agent = agent
 

@@ -305,5 +305,5 @@ class Backend:
 
 
 def _announces(capabilities: Wire, kind: str) -> bool:
-    offer = capabilities.get(kind)
-    return isinstance(offer, dict) and offer.get("listChanged") is True
+    declared = capabilities.get(kind)
+    return isinstance(declared, dict) and declared.get("listChanged") is True

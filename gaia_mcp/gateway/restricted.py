@@ -46,7 +46,7 @@ class RestrictedProvider(WrappingProvider):
         self._stop_listening = provider.on_change(self._change)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
-        """As the provider. Raises the error for an unknown tool if a tool is not offered."""
+        """As the provider. Raises the error for an unknown tool if a tool is left out."""
         if method == "tools/list":
             tools, about = self.all_tools(call)
             return {**about, **page_of("tools", tools, "name", params)}

@@ -127,7 +127,7 @@ class ClientConnection(Connection):
         self._watched = [
             kind
             for kind in ("tools", "prompts", "resources")
-            if isinstance(offer := self.peer.capabilities.get(kind), dict) and offer.get("listChanged") is True
+            if isinstance(declared := self.peer.capabilities.get(kind), dict) and declared.get("listChanged") is True
         ]
         if self._watched:
             self._watches_left -= 1

@@ -52,7 +52,7 @@ class Session:
     server's process if it was started for this very entry.
 
     Every request raises errors of `gaia_mcp.errors`: `ConnectError`, `DeadlineError`, `ProtocolError`, in particular
-    `PeerError` for an error response, and `NotOfferedError` if the server does not declare the capability. A request
+    `PeerError` for an error response, and `NotSupportedError` if the server does not declare the capability. A request
     reconnects if the connection has ended since the previous one. May be used from several threads.
 
     Raises `EntryError` and `VariableUnsetError`.

@@ -60,7 +60,7 @@ def test_a_server_that_is_not_offered_is_refused_before_it_is_started(scoped: Ga
         assert (refused.code, refused.json["error"]["kind"]) == (8, "scope")
     refused = scoped("call", "terraform", "greet", "name=x", "--stage", "a b", "--as", "x'y")
     assert refused.errors == [
-        """error: server 'terraform' is not offered to agent "x'y" at stage 'a b'""",
+        """error: server 'terraform' is not available to agent "x'y" at stage 'a b'""",
         """hint: list the available tools with: gaia mcp tools --stage 'a b' --as 'x'"'"'y'""",
     ]
     assert scoped("logs", "never").stdout == ""

@@ -14,7 +14,7 @@ from gaia_mcp.errors import (
     DeadlineError,
     LocalProtocolError,
     NotConnectedError,
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     RemoteProtocolError,
     ResourceUnknownError,
@@ -199,10 +199,10 @@ def test_what_is_not_offered_is_not_asked_for(start_server: Started, ask: Callab
     for server in ("good_stateless", "good_handshake"):
         client = start_server(server)
 
-        with pytest.raises(NotOfferedError) as caught:
+        with pytest.raises(NotSupportedError) as caught:
             ask(client)
 
-        assert caught.value.offer in ("prompts", "resources", "completions")
+        assert caught.value.feature in ("prompts", "resources", "completions")
         assert client.list_prompts() == client.list_resources() == client.list_resource_templates() == []
 
 
@@ -223,7 +223,7 @@ def test_a_server_that_says_nothing_about_itself_is_asked_all_the_same() -> None
 
     assert client.read_resource("x://") == client.get_prompt("p")
     assert client.list_prompts() == [{"name": "p"}]
-    with pytest.raises(NotOfferedError):
+    with pytest.raises(NotSupportedError):
         client.subscribe_resource("x://")
 
 
@@ -417,10 +417,10 @@ def test_a_server_that_tells_of_no_changes_is_not_asked_to(start_talk: StartTalk
     """Spec, resources: `subscribe` is a capability of its own (LC-3)."""
     client, conversation = start_talk(capabilities={"resources": offer})
 
-    with pytest.raises(NotOfferedError) as caught:
+    with pytest.raises(NotSupportedError) as caught:
         client.subscribe_resource(URI)
 
-    assert (caught.value.offer, conversation.sent) == ("subscriptions", [])
+    assert (caught.value.feature, conversation.sent) == ("subscriptions", [])
 
 
 def test_a_resource_that_is_subscribed_to_twice_is_told_once(start_talk: StartTalk) -> None:

@@ -13,7 +13,7 @@ from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import (
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     ToolExcludedError,
 )
@@ -307,10 +307,10 @@ def test_a_server_that_does_not_declare_tools_is_not_asked_for_any(era: str) -> 
     talk.sent.clear()
 
     assert (client.fetch_tools(), client.find_tool("x"), client.known_tools()) == ([], None, [])
-    with pytest.raises(NotOfferedError) as caught:
+    with pytest.raises(NotSupportedError) as caught:
         client.call("x", {})
 
-    assert (caught.value.offer, talk.sent) == ("tools", [])
+    assert (caught.value.feature, talk.sent) == ("tools", [])
 
 
 def test_a_server_that_declares_nothing_at_all_is_asked_for_tools() -> None:
@@ -404,7 +404,7 @@ def test_what_is_required_and_not_declared_is_an_error() -> None:
     client.open()
     talk.sent.clear()
 
-    with pytest.raises(NotOfferedError):
+    with pytest.raises(NotSupportedError):
         client.read_resource("x://y")
     assert talk.sent == []
     assert client.get_prompt("x") == {"messages": []}

@@ -12,7 +12,7 @@ from gaia_mcp.errors import (
     CancelledError,
     LocalProtocolError,
     NotConnectedError,
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     ServerExitedError,
     SpawnError,
@@ -243,9 +243,9 @@ def test_resources_that_are_not_declared_are_refused(entries: Entries) -> None:
     """Ours: without asking the server."""
     with connected(entries("good_handshake"), QUIET) as session:
         assert session.prompts() == []
-        with pytest.raises(NotOfferedError):
+        with pytest.raises(NotSupportedError):
             session.read("x://y")
-        with pytest.raises(NotOfferedError):
+        with pytest.raises(NotSupportedError):
             session.subscribe("x://y")
 
 

@@ -100,7 +100,7 @@ class Routes:
     def agents_of(self, route: Route, agents: Collection[str]) -> list[str]:
         """The agents among `agents` that may use the server. Raises `HubError` if it is no longer configured."""
         entry = self._entry(route.server)
-        return [agent for agent in agents if entry.is_offered(None, agent)]
+        return [agent for agent in agents if entry.is_available(None, agent)]
 
     def call(self, route: Route, arguments: dict[str, Any], agent: str) -> dict[str, Any]:
         """Call a tool for `agent`. Returns an MCP result, also for a failure. The tool is called once, and cancelled
@@ -109,7 +109,7 @@ class Routes:
         Raises `CallCancelledError`, and `HubError` if the server is no longer configured, or not for this agent.
         """
         entry = self._entry(route.server)
-        if entry.disabled or not entry.is_offered(None, agent):
+        if entry.disabled or not entry.is_available(None, agent):
             raise HubError(f"server {route.server!r} is {'disabled' if entry.disabled else f'not for {agent}'}")
         self._use(entry)
         result = self._manager.call_tool(f"{route.server}.{route.tool}", arguments, agent=agent)

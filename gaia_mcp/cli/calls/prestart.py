@@ -54,7 +54,7 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
         entry = planned(store, typed, args).entry
-        return entry if entry.is_offered(call.get("stage"), call.get("agent")) else None
+        return entry if entry.is_available(call.get("stage"), call.get("agent")) else None
     except (MCPError, OSError, ValueError, RuntimeError):
         return None
 

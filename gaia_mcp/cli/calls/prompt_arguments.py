@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import ArgumentsError, OfferUnknownError
+from gaia_mcp.errors import ArgumentsError, FeatureUnknownError
 from gaia_mcp.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def signature_of(prompt: dict[str, Any]) -> str:
 
 
 def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
-    """Check that a prompt exists and accepts these arguments. Raises `OfferUnknownError` and `ArgumentsError`."""
+    """Check that a prompt exists and accepts these arguments. Raises `FeatureUnknownError` and `ArgumentsError`."""
     known = {prompt["name"]: prompt for prompt in session.prompts()}
     server = session.entry.name
     if name not in known:
-        raise OfferUnknownError(server, "prompt", name, suggestion=did_you_mean(name, known))
+        raise FeatureUnknownError(server, "prompt", name, suggestion=did_you_mean(name, known))
     arguments = arguments_of(known[name])
     names = [argument for argument, _ in arguments]
     problems = [f"there is no {key!r}, {did_you_mean(key, names)}".rstrip(", ") for key in given if key not in names]
@@ -41,4 +41,6 @@ def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
         f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
     ]
     if problems:
-        raise ArgumentsError(server, name, problems, hint=f"its signature: {signature_of(known[name])}", offer="prompt")
+        raise ArgumentsError(
+            server, name, problems, hint=f"its signature: {signature_of(known[name])}", feature="prompt"
+        )

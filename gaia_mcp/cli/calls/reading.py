@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.errors import NotOfferedError, OfferUnknownError, PeerError
+from gaia_mcp.errors import FeatureUnknownError, NotSupportedError, PeerError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def read_resource(session: Session, uri: str) -> dict[str, Any]:
-    """The contents of the resource `uri`. Raises `OfferUnknownError` if the server has no such resource, and as
+    """The contents of the resource `uri`. Raises `FeatureUnknownError` if the server has no such resource, and as
     `Session.read` does.
     """
     server = session.entry.name
     try:
         return session.read(uri)
-    except NotOfferedError as error:
+    except NotSupportedError as error:
         hint = f"it has no resources; see its tools with: {to_type('tools', server)}"
-        raise OfferUnknownError(server, "resource", uri, suggestion=hint) from error
+        raise FeatureUnknownError(server, "resource", uri, suggestion=hint) from error
     except PeerError as error:
         error.hint = _suggestion(session.entry, uri)
         raise

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
-from gaia_mcp.errors import DeadlineError, NotOfferedError, PeerError
+from gaia_mcp.errors import DeadlineError, NotSupportedError, PeerError
 from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line
 
@@ -41,14 +41,14 @@ class Watcher:
     def begin(self, uris: list[str], level: str) -> list[str]:
         """Subscribe to every list change that the server declares, and to `uris`. Returns what is watched, in words.
 
-        Raises `NotOfferedError` for a server that has no notifications to watch.
+        Raises `NotSupportedError` for a server that has no notifications to watch.
         """
         session, capabilities = self._session, self._session.capabilities
         kinds = [
             kind for kind in LISTS if isinstance(capabilities.get(kind), dict) and capabilities[kind].get("listChanged")
         ]
         if not (kinds or uris or "logging" in capabilities):
-            raise NotOfferedError(session.entry.name, "notifications")
+            raise NotSupportedError(session.entry.name, "notifications")
         session.watch(self._notifications.changed)
         session.set_log_level(level)
         self._lists = {kind: self._listed(kind) for kind in kinds}

@@ -160,9 +160,9 @@ class _Checker:
     def _negotiate(self) -> tuple[str, str]:
         peer = self.session.open()
         presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
-        offers = ", ".join(capability_names(peer.capabilities)) or "none"
+        declared = ", ".join(capability_names(peer.capabilities)) or "none"
         spoken = "AgentVault's dialect (rpc)" if peer.era == "rpc" else f"{peer.version} ({peer.era})"
-        return OK, f"{spoken}, {presented or 'unnamed'}, capabilities: {offers}"
+        return OK, f"{spoken}, {presented or 'unnamed'}, capabilities: {declared}"
 
     def _answer(self) -> tuple[str, str]:
         self.session.check_alive()

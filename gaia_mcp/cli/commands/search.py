@@ -72,7 +72,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         entries = invocation.servers(store, ServerWords(only or [], command))
     else:
         enabled = [store.entry(name) for name in enabled_names(store)]
-        entries = [entry for entry in enabled if entry.is_offered(invocation.stage, invocation.agent)]
+        entries = [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
     found = [

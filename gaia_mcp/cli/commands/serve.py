@@ -25,7 +25,7 @@ from gaia_mcp.cli.serving.gate import (
     scope_rules,
 )
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
-from gaia_mcp.cli.serving.several import Offer, named_targets, target_name
+from gaia_mcp.cli.serving.several import Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
@@ -267,9 +267,9 @@ def serve(
         options = HttpOptions(
             http, token, without_token, allow_host or (), allow_origin or (), tokens, metrics, store, rpc
         )
-        offers = [Offer(name, each, f"/{name}/mcp", partial(load, each)) for name, each in several.items()]
+        mounts = [Mount(name, each, f"/{name}/mcp", partial(load, each)) for name, each in several.items()]
         name = ENTRY_NAME if gateway is not None else target_name(target)
-        serve_http(offers or [Offer(name, target, "/mcp", load)], options)
+        serve_http(mounts or [Mount(name, target, "/mcp", load)], options)
         return
     access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
     if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, a2a, *access.values())):

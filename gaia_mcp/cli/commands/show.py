@@ -91,7 +91,7 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
         presented = [str(info[key]) for key in ("title", "name", "version") if info.get(key)]
         facts["server"] = " ".join(presented) or "(no name)"
         facts["protocol"] = f"{server['protocolVersion']} ({server['era']})"
-        facts["offers"] = ", ".join(capability_names(server["capabilities"])) or "nothing"
+        facts["capabilities"] = ", ".join(capability_names(server["capabilities"])) or "none"
         facts["instructions"] = server["instructions"] or None
     rows = []
     for key, value in facts.items():

@@ -59,7 +59,7 @@ def show_inventory(
     from gaia_mcp.session.parallel import ask_all
 
     enabled = [] if entries else [store.entry(name) for name in enabled_names(store)]
-    chosen = entries or [entry for entry in enabled if entry.is_offered(invocation.stage, invocation.agent)]
+    chosen = entries or [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
     if not chosen:
         remark(f"no servers to ask; {_why_none(store, is_any_enabled=bool(enabled))}")
     with asking(chosen) as view:

@@ -179,7 +179,7 @@ def _digest(file: Path) -> str:
 
 def _is_restricted(entry: ServerEntry) -> bool:
     """Whether the entry is restricted to stages or agents, which a gateway cannot distinguish."""
-    return not entry.is_offered(None, None)
+    return not entry.is_available(None, None)
 
 
 def _is_gateway(entry: ServerEntry) -> bool:

@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ConnectError, MCPError
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.serving.several import Offer
+    from gaia_mcp.cli.serving.several import Mount
     from gaia_mcp.server.http.listening import Address
     from gaia_mcp.server.http.security import Authorizer
     from gaia_mcp.server.provider import Provider
@@ -59,11 +59,11 @@ class HttpOptions(NamedTuple):
     rpc: bool
 
 
-def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
-    """Serve the provider of each offer. Returns after a signal has ended the server, and raises that signal again.
+def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
+    """Serve the provider of each mount. Returns after a signal has ended the server, and raises that signal again.
 
     Raises `UsageError` for inconsistent options, `ConnectError` for an address that cannot be listened on or a store
-    that does not respond, `MCPError` if an extra is not installed, and any error that loading an offer raises.
+    that does not respond, `MCPError` if an extra is not installed, and any error that loading a mount raises.
     """
     _need_extra(has_metrics=options.metrics)
     from gaia_mcp.gateway.execution import EXECUTE_TOOL
@@ -108,13 +108,13 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
         providers: dict[str, Provider] = {}
         calls: dict[str, int] = {}
         executing, mark = None, ""
-        for offer in offers:
-            loaded = offer.load()
+        for mount in mounts:
+            loaded = mount.load()
             closing.callback(loaded.provider.close)
-            providers[offer.path] = loaded.provider
+            providers[mount.path] = loaded.provider
             executing, mark = loaded.executing, loaded.mark
             if loaded.limit is not None:
-                calls[offer.path] = loaded.limit
+                calls[mount.path] = loaded.limit
         # By DNS rebinding an attacker's page can reach a loopback server, and any other server without a token.
         hosts = [*options.hosts, *([ANY] if not is_local and authorizer is not None else [])]
         app = HttpApp(
@@ -126,7 +126,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
             store=store,
             origins=options.origins,
             state_keys=keys,
-            rpc=[offer.path for offer in offers if options.rpc or speaks_rpc(offer.target)],
+            rpc=[mount.path for mount in mounts if options.rpc or speaks_rpc(mount.target)],
             a2a=None if executing is None else (EXECUTE_TOOL, executing),
             mark=mark,
             on_failure=report_failure,
@@ -138,7 +138,7 @@ def serve_http(offers: Sequence[Offer], options: HttpOptions) -> None:
             app,
             listener,
             on_ready=lambda: _announce(
-                offers, shown, has_token=options.token is not None, a2a=A2A_PATH if executing is not None else None
+                mounts, shown, has_token=options.token is not None, a2a=A2A_PATH if executing is not None else None
             ),
             on_cut=lambda count: remark(f"{counted(count, 'call')} did not end in time: cancelled"),
         )
@@ -191,18 +191,18 @@ def _store(url: str | None) -> Store:
         raise UsageError(f"--store: {problem}", hint="name the server: --store redis://127.0.0.1:6379") from None
 
 
-def _announce(offers: Sequence[Offer], address: Address, *, has_token: bool, a2a: str | None) -> None:
+def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a: str | None) -> None:
     """Print the URLs. After that, output of the agents' code goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
-    urls = {offer.name: address.url(offer.path) for offer in offers}
+    urls = {mount.name: address.url(mount.path) for mount in mounts}
     if Form.as_json:
         where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
         if a2a is not None:
             where["a2a"] = address.url(a2a)
         print_event({**where, "host": address.host, "port": address.port, "pid": os.getpid()})
-    for offer in offers:
-        remark(f"serving {offer.target} at {urls[offer.name]}; Ctrl-C ends it")
+    for mount in mounts:
+        remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
     if a2a is not None:
         remark(f"agents of A2A can use it at {address.url(a2a)}")
     if not Form.as_json:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Loaded
 
 
-class Offer(NamedTuple):
+class Mount(NamedTuple):
     """A target, the path at which it is served, and a function that loads it. `name` is used in clients' entries."""
 
     name: str

@@ -15,7 +15,7 @@ from gaia_mcp.client.conversation.waiters import RequestFailed, Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
     MCPError,
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     RemoteProtocolError,
     outcome_unknown,
@@ -203,16 +203,16 @@ class Conversation:
 
     def subscribe(self, uri: str, deadline: Deadline) -> None:
         """Subscribe to a resource: once this returns, `on_change` is called for every change. Raises as `request` does,
-        and `NotOfferedError` on a channel that carries responses only.
+        and `NotSupportedError` on a channel that carries responses only.
         """
         if not self._channel.listens:
-            raise NotOfferedError(self._name, "subscriptions")
+            raise NotSupportedError(self._name, "subscriptions")
         self._settle(lambda connection: connection.subscribe(uri), deadline, f"resources/subscribe {uri!r}")
 
     def unsubscribe(self, uri: str, deadline: Deadline) -> None:
         """End a subscription. Raises as `subscribe` does."""
         if not self._channel.listens:
-            raise NotOfferedError(self._name, "subscriptions")
+            raise NotSupportedError(self._name, "subscriptions")
         self._settle(lambda connection: connection.unsubscribe(uri), deadline, f"resources/unsubscribe {uri!r}")
 
     def _settle(self, make: Callable[[ClientConnection], RequestId | None], deadline: Deadline, stage: str) -> None:

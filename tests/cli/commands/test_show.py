@@ -40,7 +40,7 @@ def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
     shown = dict(line.split(None, 1) for line in ran.stdout.splitlines())
     assert shown["server"] == "GAIA MCP demo demo 0.1.0"
     assert shown["protocol"] == "2026-07-28 (stateless)"
-    assert shown["offers"] == "tools, logging, prompts, resources, completions, io.modelcontextprotocol/tasks"
+    assert shown["capabilities"] == "tools, logging, prompts, resources, completions, io.modelcontextprotocol/tasks"
     assert shown["instructions"].startswith("Try greet")
     assert shown["tools"] == "10"
     server = demo("show", "demo", "--check", "--json").json["server"]

@@ -18,7 +18,7 @@ from gaia_mcp.errors import (
     ConnectError,
     ConnectionLostError,
     DeadlineError,
-    NotOfferedError,
+    NotSupportedError,
     OutcomeUnknownError,
     PeerError,
     RemoteProtocolError,
@@ -510,9 +510,9 @@ def test_a_channel_that_carries_responses_only_has_no_subscriptions() -> None:
     own.start(Deadline(5))
 
     for ask in (own.subscribe, own.unsubscribe):
-        with pytest.raises(NotOfferedError) as caught:
+        with pytest.raises(NotSupportedError) as caught:
             ask(URI, Deadline(5))
-        assert (caught.value.server, caught.value.offer) == ("own", "subscriptions")
+        assert (caught.value.server, caught.value.feature) == ("own", "subscriptions")
     assert own.request("x", None, Deadline(5), on_progress=lambda _: None) == {"a": 1}
 
 

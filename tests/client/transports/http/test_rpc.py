@@ -24,7 +24,7 @@ from gaia_mcp.errors import (
     EntryError,
     MCPError,
     NotConnectedError,
-    NotOfferedError,
+    NotSupportedError,
     PeerError,
     StatusError,
 )
@@ -236,7 +236,7 @@ def test_the_dialect_has_nothing_but_tools() -> None:
 
         assert client.list_prompts() == []
         client.check_alive()
-        with pytest.raises((NotOfferedError, PeerError)):
+        with pytest.raises((NotSupportedError, PeerError)):
             client.get_prompt("p", {})
         assert len(web.asked) == asked
 
