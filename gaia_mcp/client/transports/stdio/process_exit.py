@@ -27,11 +27,13 @@ def is_child(pid: object) -> bool:
 
 
 def is_running(pid: int) -> bool | None:
-    """Whether a child runs. None if unknown (Windows), or if another thread has reaped it."""
+    """Whether a child runs. None if unknown (Windows)."""
     try:
         return os.waitid(os.P_PID, pid, _LOOK_ONLY) is None
-    except (AttributeError, ChildProcessError):
+    except AttributeError:
         return None
+    except ChildProcessError:  # Another thread has reaped it.
+        return False
 
 
 def was_killed(pid: int) -> bool:

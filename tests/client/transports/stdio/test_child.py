@@ -151,6 +151,9 @@ def test_a_child_that_another_thread_has_reaped_runs_no_more(child: MakeChild) -
 
     os.waitpid(one.pid, 0)
 
+    process: Any = one._process
+    with process._waitpid_lock:  # As the thread that has reaped it has it until it has recorded the exit status.
+        assert not one.is_running()
     assert not one.is_running()
 
 

@@ -83,7 +83,7 @@ def test_of_a_process_that_was_reaped_nothing_is_known(process: subprocess.Popen
     process.kill()
     process.wait()
 
-    assert is_running(process.pid) is None
+    assert is_running(process.pid) is False
     assert not was_killed(process.pid)
     assert exit_descriptor(process.pid) == -1
     assert exits_within(process.pid, 0) is None
