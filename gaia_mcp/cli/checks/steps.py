@@ -114,7 +114,7 @@ class _Checker:
             self._try("call", lambda: self._call(call, tools))
 
     def end(self) -> None:
-        """Stop the server; check how it exited, and whether it wrote anything but MCP to stdout."""
+        """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""
         began = time.monotonic()
         was_open = self.session.peer is not None
         in_trouble = self._is_in_trouble()
@@ -128,10 +128,12 @@ class _Checker:
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self.report.add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
+        # Without a process, what is read are the bodies of responses.
+        source, wrote = ("stdout", "it wrote") if stopped is not None else ("messages", "it sent")
         if noise := self.session.noise():
-            self.report.add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
+            self.report.add(Check(source, FAIL, 0.0, f"{wrote} {noise}"))
         elif was_open:
-            self.report.add(Check("stdout", OK, 0.0, "nothing but MCP"))
+            self.report.add(Check(source, OK, 0.0, "nothing but MCP"))
         self.report.stderr_tail = self.session.stderr_tail()
 
     def _is_in_trouble(self, *kinds: type[MCPError]) -> bool:

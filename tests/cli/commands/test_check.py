@@ -50,6 +50,20 @@ def test_a_good_server_passes_every_check(demo: Gaia) -> None:
     assert list(outcomes(demo("test-client", "demo", "--call", "greet", "name=Ada", "--json"))) == ALL_CHECKS
 
 
+def test_a_server_behind_a_url_has_no_process_to_check(gaia: Gaia) -> None:
+    """Ours: neither its exit nor a stdout."""
+    served = gaia.popen("serve", "demo", "--http", "127.0.0.1:0", "--json")
+    assert served.stdout is not None
+    url = json.loads(served.stdout.readline())["url"]
+
+    ran = gaia("test-client", url, "--call", "greet", "name=Ada", "--json")
+
+    assert list(outcomes(ran)) == [*ALL_CHECKS[:-2], "messages"]
+    assert ran.code == 0
+    served.terminate()
+    served.communicate(timeout=20)
+
+
 def test_junit_is_written_for_build_servers(demo: Gaia) -> None:
     """Ours."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
