@@ -263,6 +263,11 @@ def _own_token(error: AuthorizationError) -> str:
     return f"{told}; use another token: {to_type('edit', error.server, more=NEW_HEADER)}"
 
 
+def _given_token(error: AuthorizationError) -> str:
+    command = "edit" if Typed.is_saved(error.server) else "add"
+    return f"ask its operator for a token, and set it with: {to_type(command, error.server, more=NEW_HEADER)}"
+
+
 def _registry_moved(error: RegistryError) -> str:
     if Typed.command == "add":
         return again("use that", "--registry", error.moved)
@@ -355,5 +360,6 @@ CASES: dict[str, Callable[[Any], str]] = {
     "shell-syntax": _shell,
     "no-tools": lambda e: f"see its capabilities with: {to_type('test-client', e.server)}",
     **URL_CASES,
+    "token-only": _given_token,
     "unreadable-file": lambda _: "check its permissions, or name another file",
 }

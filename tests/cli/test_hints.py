@@ -227,6 +227,10 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "register a client there, and write its id as oauth.clientId into the entry: gaia mcp edit fs",
     ),
     (
+        AuthorizationError("fs", "publishes none", case="token-only"),
+        ("ask its operator for a token, and set it with: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"),
+    ),
+    (
         AuthorizationError("fs", "names another", case="issuer-changed"),
         "if that is right, write its issuer as oauth.issuer into the entry: gaia mcp edit fs",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
 from gaia_mcp.client.transports.http.auth.authorization import (
@@ -142,8 +142,13 @@ class Login(NamedTuple):
         asked = registration(redirect_uri, scopes, server)
         reply = self.fetcher.post(server.registration_endpoint, "its registration", self.deadline, body=asked)
         if not reply.is_success:
-            told: Any = str(refusal(reply.document)) or f"status {reply.status}"
-            raise self.fetcher.error(f"was not authorized: it refused to register this client: {one_line(told)}")
+            reason = str(refusal(reply.document))
+            if server.is_assumed and not reason:
+                error = self.fetcher.error("requires authorization, and publishes no authorization server to log in to")
+                error.case = "token-only"
+                raise error
+            told = one_line(reason or f"status {reply.status}")
+            raise self.fetcher.error(f"was not authorized: it refused to register this client: {told}")
         return read_registration(reply.document, asked)
 
     def _registered(self) -> Identity | None:

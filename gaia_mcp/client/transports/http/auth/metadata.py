@@ -34,7 +34,9 @@ class ProtectedResource(NamedTuple):
 
 
 class AuthorizationServer(NamedTuple):
-    """The metadata of an authorization server (RFC 8414), as far as used; None for missing members."""
+    """The metadata of an authorization server (RFC 8414), as far as used; None for missing members. `is_assumed`: it
+    published none, and the default paths are used.
+    """
 
     issuer: str
     token_endpoint: str
@@ -47,6 +49,7 @@ class AuthorizationServer(NamedTuple):
     token_methods: tuple[str, ...] | None = None
     takes_documents: bool = False
     sends_issuer: bool = False
+    is_assumed: bool = False
 
 
 def resource_places(url: str, named: str) -> list[str]:
@@ -113,7 +116,12 @@ def usual_server(url: str) -> AuthorizationServer:
     """
     origin = check_url(origin_of(url), "its origin", Reach.MACHINE)
     return AuthorizationServer(
-        origin, f"{origin}/token", f"{origin}/authorize", f"{origin}/register", challenge_methods=(S256,)
+        origin,
+        f"{origin}/token",
+        f"{origin}/authorize",
+        f"{origin}/register",
+        challenge_methods=(S256,),
+        is_assumed=True,
     )
 
 

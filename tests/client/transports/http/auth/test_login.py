@@ -247,6 +247,23 @@ def test_a_refused_registration_is_an_error(world: World, folder: Path, answer: 
         logged_in(world, folder)
 
 
+@pytest.mark.parametrize(
+    ("answer", "case"),
+    [(Answer(404), "token-only"), (Answer(401), "token-only"), (Answer(400, {"error": "invalid_redirect_uri"}), "")],
+)
+def test_a_server_without_metadata_that_registers_nobody_takes_tokens_only(
+    world: World, folder: Path, answer: Answer, case: str
+) -> None:
+    """Ours: a static token, whose server has no login."""
+    del world.routes["/.well-known/oauth-protected-resource/mcp"]
+    del world.routes["/.well-known/oauth-authorization-server"]
+    world.routes["/register"] = lambda _: answer
+
+    with pytest.raises(AuthorizationError) as caught:
+        logged_in(world, folder)
+    assert caught.value.case == case
+
+
 def test_a_server_without_pkce_is_refused(world: World, folder: Path) -> None:
     """Spec: AC-3."""
     del world.metadata["code_challenge_methods_supported"]
