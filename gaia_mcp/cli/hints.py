@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
 from gaia_mcp.cli.refusals import NEW_HEADER, about_variables, after_error, how_to_reach, is_unreached
 from gaia_mcp.cli.shortage import shortage_told
-from gaia_mcp.cli.url_hints import URL_CASES, after_status
+from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
     AuthorizationError,
     CancelledError,
     ConfigFileError,
+    ConnectionLostError,
     DeadlineError,
     EntryError,
     FeatureUnknownError,
@@ -290,6 +291,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     HandlerError: lambda _: "write path/to/file.py, path/to/file.py:Class or package.module:Class",
     SpawnError: lambda e: _steps(e, "test the entry with"),
     StatusError: after_status,
+    ConnectionLostError: after_loss,
     ServerExitedError: _exited,
     AuthorizationError: _log_in,
     RegistryError: lambda _: "check the network, and which registry --registry or GAIA_MCP_REGISTRY names",

@@ -9,18 +9,27 @@ from gaia_mcp.cli.lines import Typed, again, to_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_mcp.errors import MCPError, StatusError
+    from gaia_mcp.errors import ConnectionLostError, MCPError, StatusError
 
 
 def after_status(error: StatusError) -> str:
     """The hint for an HTTP status."""
-    if error.status in (404, 405, 410) or 300 <= error.status < 400:
+    if error.status in (404, 405, 410):
         return _another_path(error)
     if error.status in (429, 503):
         return "it is too busy; try again later, or allow more time with --timeout SECONDS"
     if error.status == 403:
         return "access is forbidden; check the headers of its entry"
     return _check_url(error)
+
+
+def after_loss(error: ConnectionLostError) -> str:
+    """The hint for the status of a server that has failed; empty for a connection that was lost without one, and for a
+    call that may have run, which is not to be tried again.
+    """
+    if "status" not in error.facts or "may_have_run" in error.facts:
+        return ""
+    return "it failed, or a proxy in front of it; try again later, or look at its log"
 
 
 def _check_url(error: MCPError) -> str:
@@ -32,6 +41,12 @@ def _check_url(error: MCPError) -> str:
 
 def _another_path(error: MCPError) -> str:
     return f"the path is usually /mcp or /sse; {_check_url(error)}"
+
+
+def _moved(error: MCPError) -> str:
+    if Typed.command not in ("add", "edit") and Typed.is_saved(error.server):
+        return f"if that is its new URL, set it: {to_type('edit', error.server, more='--url URL')}"
+    return "if that is its new URL, use it instead"
 
 
 def _listening(error: MCPError) -> str:
@@ -59,6 +74,7 @@ URL_CASES: dict[str, Callable[[MCPError], str]] = {
     "not-sse": _other_transport,
     "dns": lambda e: f"check the network; {_check_url(e)}",
     "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
+    "redirect": _moved,
     "refused": _listening,
     "tls": _check_url,
     "tls-client": lambda _: "set 'client_cert' and 'client_key' in its entry to PEM files",

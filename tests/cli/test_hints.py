@@ -52,6 +52,14 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+def failed(status: int) -> ConnectionLostError:
+    """The error for an HTTP status, after which the request may have run."""
+    error = ConnectionLostError("no", server="fs", case=f"http-{status}")
+    error.facts = {"status": status}
+    return error
+
+
 PATH = Path("servers.json")
 # What is printed, and not to be typed: the title of a report, the usage of a tool, a text about a file; as are scripts.
 NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp call ", "A file of `gaia mcp record`."}
@@ -78,7 +86,7 @@ EXPECTED: list[tuple[MCPError, str]] = [
         "find its name with: gaia mcp search --registry WORD",
     ),
     (StatusError("fs", "no", 404), "the path is usually /mcp or /sse; check its URL: gaia mcp show fs"),
-    (StatusError("fs", "no", 302), "the path is usually /mcp or /sse; check its URL: gaia mcp show fs"),
+    (failed(502), "it failed, or a proxy in front of it; try again later, or look at its log"),
     (StatusError("fs", "no", 429), "it is too busy; try again later, or allow more time with --timeout SECONDS"),
     (StatusError("fs", "no", 403), "access is forbidden; check the headers of its entry"),
     (StatusError("fs", "no", 415), "check its URL: gaia mcp show fs"),
@@ -227,6 +235,10 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "register a client there, and write its id as oauth.clientId into the entry: gaia mcp edit fs",
     ),
     (
+        StatusError("fs", "no", 302, case="redirect"),
+        "if that is its new URL, set it: gaia mcp edit fs --url URL",
+    ),
+    (
         AuthorizationError("fs", "publishes none", case="token-only"),
         ("ask its operator for a token, and set it with: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"),
     ),
@@ -315,10 +327,10 @@ def test_each_error_has_one_thing_to_type(error: MCPError, hint: str) -> None:
 
 
 def test_a_call_that_may_have_run_has_a_whole_hint() -> None:
-    """Ours: a lost connection adds nothing to it."""
-    lost = outcome_unknown(ConnectionLostError("server 'fs' closed the connection"), "pay")
-
-    assert hint_for(lost) == "'pay' may have run, and was not called again"
+    """Ours: a lost connection adds nothing to it, nor does a server that failed."""
+    for error in (ConnectionLostError("server 'fs' closed the connection"), failed(502)):
+        assert hint_for(outcome_unknown(error, "pay")) == "'pay' may have run, and was not called again"
+    assert hint_for(ConnectionLostError("server 'fs' closed the connection")) == ""
 
 
 def test_a_traceback_that_is_shown_is_not_advised_again() -> None:
@@ -418,6 +430,8 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
         AuthorizationError("fs", "names another", case="issuer-changed"),
     ):
         assert hint_for(error) == UNSAVED
+    moved = StatusError("fs", "no", 302, case="redirect")
+    assert hint_for(moved) == "if that is its new URL, use it instead"
     log_in = "save it, then log in, with --no-check"
     assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"

@@ -61,7 +61,7 @@ STEPS = [
     Step("call dies echo", 4, "fatal: out of memory"),
     Step("tools silent", 4, "exit 3"),
     Step("tools refuses", 6, "no workspace is open"),
-    Step("watch mute", 6, "offers"),
+    Step("watch mute", 6, "capabilities"),
     Step("tools nowhere", 4, "changed 'nowhere'", ".", works=True),
     Step("add demo -- gaia mcp serve demo", 3, "added 'demo'"),
     Step("add new -- gaia mcp serve demo --nonsense", 4, "", then=0),

@@ -144,7 +144,8 @@ def redirected(endpoint: Endpoint, status: int, place: str) -> MCPError:
     from gaia_mcp.redaction import masked_url
 
     shown = masked_url(one_line(place)) if place else "nowhere"
-    return StatusError(endpoint.server, f"server {endpoint.server!r} redirects to {shown} ({status})", status)
+    message = f"server {endpoint.server!r} redirects to {shown} ({status})"
+    return StatusError(endpoint.server, message, status, case="redirect")
 
 
 def not_mcp(endpoint: Endpoint, stage: str, kind: str, body: bytes) -> RemoteProtocolError:

@@ -333,6 +333,7 @@ def test_a_redirect_is_shown_without_its_secrets() -> None:
     """Ours: servers put sessions into URLs."""
     failure = redirected(AT, 302, "https://login.example/?token=hunter22hunter22")
 
+    assert failure.case == "redirect"
     assert "login.example" in str(failure)
     assert "hunter22" not in str(failure)
 
