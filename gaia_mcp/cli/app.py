@@ -253,10 +253,11 @@ def _refuse(error: Any, words: list[str]) -> int:
     if command.endswith(" add") and message.startswith("No such option"):
         from gaia_mcp.cli.grammar.parsing import parse_line
 
-        config = parse_line(words).values.get("config")
-        Typed.config = Path(config) if config else None
         name, program = words[2:4] if len(words) > 3 else ("", "")
-        line = command_after(program)
+        line = command_after(program, start=3)
+        # Options after the program are its own.
+        config = None if line else parse_line(words).values.get("config")
+        Typed.config = Path(config) if config else None
         said = to_type("add", name, more=line) if line else to_type("add", more="NAME -- COMMAND [ARG...]")
         hint = f"put -- before the server's own command: {said}"
     elif message.startswith("No such option") and _takes_server(error):

@@ -57,7 +57,7 @@ MAX_PATTERNS = 5
 # The errors with which servers for version 1 of the Python SDK exit when they run with version 2.
 _NEEDS_FIRST_SDK = (
     r"'Server' object has no attribute '(?:list_|call_tool|read_resource|get_prompt|request_context)"
-    r"|No module named 'mcp\.server\.fastmcp'|cannot import name '\w+' from 'mcp[.\w]*'"
+    r"|No module named 'mcp\.server\.fastmcp'|cannot import name '\w+' from 'mcp(?:\.\w+)*'"
 )
 # How to install common launchers.
 _INSTALL = {
@@ -215,7 +215,7 @@ def _no_such_program(error: SpawnError) -> str:
         if re.fullmatch(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+", name):
             return f"a URL begins with its scheme: http://{'/'.join(names[at:])}"
     if re.match(r"[a-z][a-z0-9+.-]*://", error.server):
-        reading = to_type("read", more=f"NAME {error.server}")
+        reading = to_type("read", more=f"NAME {shlex.quote(error.server)}")
         return f"the URL of a server begins with http; read a resource with: {reading}"
     return _unsaved() or "check the path in its entry"
 

@@ -121,9 +121,10 @@ def again(what: str, *option: str, server: str = "") -> str:
     return f"{how}: {Typed.program} {line}"
 
 
-def command_after(word: str) -> str:
+def command_after(word: str, start: int = 0) -> str:
     """`-- COMMAND [ARG...]` from `word` and the words typed after it, for a command line without quotes; empty if
-    `word` does not look like a program that starts a server. Secrets are masked.
+    `word` does not look like a program that starts a server. `start` is the number of typed words before which `word`
+    is something else. Secrets are masked.
     """
     from shutil import which
 
@@ -132,7 +133,7 @@ def command_after(word: str) -> str:
 
     if not may_start_server(word) or which(word) is None:
         return ""
-    words = list(Typed.words)
+    words = list(Typed.words)[start:]
     # For these commands, the words after the server are their own arguments.
     is_whole = word in words and Typed.command not in ("call", "prompt", "read")
     command = masked_arguments(words[words.index(word) :] if is_whole else [word])

@@ -219,4 +219,6 @@ def is_unreached(text: str) -> bool:
 
 def how_to_reach(server: str) -> str:
     """The hint for a server that could not open a network connection."""
+    if Typed.command not in ("add", "edit") and not Typed.is_saved(server):
+        return f"{_UNCONNECTED}; check the network, and the arguments and variables of its command"
     return f"{_UNCONNECTED}; {_how_to_show(server)}"

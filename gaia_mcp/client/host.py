@@ -27,7 +27,7 @@ _OF_TOOLS = ("tools", "toolChoice")
 
 STRAYS_KEPT = 1000
 # For one of them and for several.
-_STRAYS = ("line to stdout that is not MCP", "lines to stdout that are not MCP")
+_STRAYS = ("line{} that is not MCP", "lines{} that are not MCP")
 _BREACHES = ("message that breaks the rules of MCP", "messages that break the rules of MCP")
 
 
@@ -122,9 +122,12 @@ class Host:
         self.strays.clear()
         self.breaches.clear()
 
-    def noise(self) -> str:
-        """A description of the strays for an error or a remark; empty if there are none."""
-        told = [_counted(self.strays, *_STRAYS), _counted(self.breaches, *_BREACHES)]
+    def noise(self, output: str = "") -> str:
+        """A description of the strays for an error or a remark; empty if there are none. `output` is where the server
+        wrote them, such as `stdout`; empty for the responses of a remote server.
+        """
+        where = f" to {output}" if output else ""
+        told = [_counted(self.strays, *(each.format(where) for each in _STRAYS)), _counted(self.breaches, *_BREACHES)]
         return ", and ".join(filter(None, told))
 
 

@@ -65,6 +65,11 @@ class ServerEntry(NamedTuple):
         """How the server is reached: "stdio", "http", "sse", "rpc", "handler" or "agent"."""
         return self.target.transport
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the server is reached by a URL; the others are child processes."""
+        return self.transport in ("http", "sse", "rpc")
+
     def resolved(self, environ: Mapping[str, str] | None = None) -> "ServerEntry":
         """This entry ready for use: variables expanded, secrets read from the keyring.
 

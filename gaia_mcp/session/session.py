@@ -273,7 +273,12 @@ class Session:
 
     def noise(self) -> str:
         """A description of the server's output that is not MCP; empty if there is none."""
-        return self._client.host.noise()
+        return self._client.host.noise(self.output)
+
+    @property
+    def output(self) -> str:
+        """Where the server writes its messages: `stdout`, or empty for a server behind a URL."""
+        return "" if self.entry.is_remote else "stdout"
 
     def settle(self) -> None:
         """Update the cached tools, in a second at most.

@@ -21,6 +21,6 @@ def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnkno
         if problem.startswith(f"{tool}is left out"):
             reason = f"it {problem.removeprefix(tool)}"
             return ToolUnknownError(server, name, reason=reason, suggestion="its author has to change that")
-    if not (names := list(known)):
+    if not (names := list(known)) and session.entry.tool_filter is None:
         return ToolUnknownError(server, name, reason="it lists no tools", case="no-tools")
     return ToolUnknownError(server, name, suggestion=did_you_mean(name, names))

@@ -259,8 +259,8 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ToolUnknownError("fs", "x", case="no-tools"), "see its capabilities with: gaia mcp test-client fs"),
     (spawn("/srv/x", "no-such-program"), "check the path in its entry"),
     (
-        SpawnError("demo://1", "demo://1", "does not exist", case="no-such-program"),
-        "the URL of a server begins with http; read a resource with: gaia mcp read NAME demo://1",
+        SpawnError("demo://1?a&b", "demo://1?a&b", "does not exist", case="no-such-program"),
+        "the URL of a server begins with http; read a resource with: gaia mcp read NAME 'demo://1?a&b'",
     ),
     (spawn("/srv/127.0.0.1:80/mcp", "no-such-program"), "a URL begins with its scheme: http://127.0.0.1:80/mcp"),
     (AuthorizationError("fs", "asks for none", case="login-needless"), "use it without a login: gaia mcp tools fs"),

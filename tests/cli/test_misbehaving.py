@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.conftest import entry_of
-from tests.client.transports.http.web import Answer, Asked, serving
+from tests.client.transports.http.web import EVENT_STREAM, Answer, Asked, Cut, serving
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def stateless(asked: Asked, **results: dict[str, Any]) -> dict[str, Any]:
+    """The response of a server with tools. `results` are by the method, with `_` for its slash."""
+    known = {"server_discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}, **results}
+    result = known[asked.message["method"].replace("/", "_")]
+    more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"jsonrpc": "2.0", "id": asked.message["id"], "result": {**more, **result}}
 
 
 @pytest.mark.parametrize(
@@ -105,17 +116,14 @@ def test_why_a_tool_is_left_out_is_printed_once(gaia: Gaia) -> None:
     """Spec, HC-4: a tool with a malformed `x-mcp-header`. A call of it tells the reason, a call of another does not."""
 
     def answer(asked: Asked) -> Answer:
-        message = asked.message
         properties = {"a": {"type": "string", "x-mcp-header": "no token"}}
         tools = [{"name": "good", "inputSchema": {"type": "object"}}]
-        results = {
-            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
-            "tools/list": {"tools": [*tools, {"name": "bad", "inputSchema": {"properties": properties}}]},
-            "tools/call": {"content": [{"type": "text", "text": "hi"}]},
-        }
-        result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **results[message["method"]]}
-        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
-        return Answer(headers={"Content-Type": "application/json"}, body=body.encode())
+        response = stateless(
+            asked,
+            tools_list={"tools": [*tools, {"name": "bad", "inputSchema": {"properties": properties}}]},
+            tools_call={"content": [{"type": "text", "text": "hi"}]},
+        )
+        return Answer(headers=JSON, body=json.dumps(response).encode())
 
     with serving(answer) as web:
         gaia.write({"web": {"url": web.url}})
@@ -130,6 +138,33 @@ def test_why_a_tool_is_left_out_is_printed_once(gaia: Gaia) -> None:
             [f"error: server 'web' has no tool 'bad': {why}", "hint: its author has to change that"],
         )
     assert f"server 'web' has no tool 'bad': {why}" in refused[2].stdout
+
+
+def test_a_server_behind_a_url_has_no_stdout(gaia: Gaia) -> None:
+    """Ours: what strays is a line of a response."""
+
+    def answer(asked: Asked) -> Answer:
+        events = f"data: hello\n\ndata: {json.dumps(stateless(asked, tools_list={'tools': []}))}\n\n"
+        return Answer(headers=EVENT_STREAM, body=events.encode())
+
+    with serving(answer) as web:
+        added, checked = gaia("add", "web", web.url), gaia("test-client", "web")
+    assert "note: server 'web' wrote 2 lines that are not MCP, the first: 'hello'" in added.stderr
+    assert "FAIL  messages" in checked.stdout
+    assert "stdout" not in checked.stdout + added.stderr
+
+
+def test_nothing_was_saved_of_a_server_that_cuts_its_answer(gaia: Gaia) -> None:
+    """Ours: where there is nothing else to advise."""
+
+    def answer(asked: Asked) -> Answer:
+        if asked.message["method"] == "tools/list":
+            return Answer(headers=JSON, body=[b"{", Cut()])
+        return Answer(headers=JSON, body=json.dumps(stateless(asked)).encode())
+
+    with serving(answer) as web:
+        ran = gaia("add", "web", web.url)
+    assert (ran.code, ran.errors[1]) == (4, "hint: nothing was saved"), ran
 
 
 def test_the_era_of_a_server_is_remembered(gaia: Gaia) -> None:

@@ -163,7 +163,7 @@ def test_a_server_without_a_network_is_shown(said: str) -> None:
 
     Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert after_failure("fs", "read", said, {}).endswith(
-        " a network connection; check the arguments and variables of its command"
+        " a network connection; check the network, and the arguments and variables of its command"
     )
     Typed.begin("add", None)
     for error in (refused("tools/list", text=said), late, ended):
@@ -241,6 +241,21 @@ def test_a_server_for_the_first_sdk_is_told_how_to_get_it() -> None:
         assert hint_for(ended) == (
             "it needs version 1 of the Python package mcp: install 'mcp<2', as in uvx --with 'mcp<2' PACKAGE"
         )
+
+
+def test_another_package_has_no_need_of_the_first_sdk() -> None:
+    """Ours: its name begins as that of the SDK."""
+    words = "cannot import name 'helper' from 'mcp_server_git.util' (util.py)"
+
+    assert "mcp<2" not in hint_for(ServerExitedError("fs", "at its start", 1, f"a\n{words}", last_words=words))
+
+
+def test_a_variable_of_one_server_of_all_is_known_to_be_set(gaia: Gaia) -> None:
+    """Ours: as if the server had been named."""
+    gaia.write({"fs": {**entry_of("list-errors", "-32603", "ACME_URL is wrong"), "env": {"ACME_URL": "x"}}})
+
+    sets = "hint: the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
+    assert gaia("tools").errors[-1] == gaia("tools", "fs").errors[-1] == sets
 
 
 @pytest.mark.parametrize("command", ["tools", "prompts", "resources", "test-client"])

@@ -172,13 +172,14 @@ def test_what_strayed_is_counted_in_words() -> None:
     host = Host()
     assert host.noise() == ""
     host.strayed("not JSON", "hello")
-    assert host.noise() == "1 line to stdout that is not MCP: 'hello'"
+    assert host.noise() == "1 line that is not MCP: 'hello'"
     host.strayed("not JSON", "again")
-    assert host.noise() == "2 lines to stdout that are not MCP, the first: 'hello'"
+    assert host.noise() == "2 lines that are not MCP, the first: 'hello'"
     for _ in range(5000):
         host.strayed("not JSON", "again")
 
-    assert host.noise() == "1000 or more lines to stdout that are not MCP, the first: 'hello'"
+    assert host.noise() == "1000 or more lines that are not MCP, the first: 'hello'"
+    assert host.noise("stdout").startswith("1000 or more lines to stdout that are not MCP, ")
 
 
 def test_messages_that_break_the_rules_are_counted_apart() -> None:
@@ -190,7 +191,7 @@ def test_messages_that_break_the_rules_are_counted_apart() -> None:
     host.strayed("not JSON", "hello")
 
     assert host.noise() == (
-        "1 line to stdout that is not MCP: 'hello', "
+        "1 line that is not MCP: 'hello', "
         "and 2 messages that break the rules of MCP, the first: 'a second response to id 3'"
     )
 

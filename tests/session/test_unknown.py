@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.session.session import connected
 from gaia_mcp.session.unknown import unknown_tool
+from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.session.conftest import QUIET
 
 if TYPE_CHECKING:
@@ -22,3 +23,13 @@ def test_a_tool_that_was_left_out_is_named_with_the_reason(entries: Entries) -> 
         assert "author" in error.hint
         assert "bat" in unknown_tool(session, "bax", ["bat"]).hint
         assert str(unknown_tool(session, "bax", [])).endswith("has no tool 'bax': it lists no tools")
+
+
+def test_tools_that_an_entry_leaves_out_are_not_denied_to_the_server(entries: Entries) -> None:
+    """Ours: it lists tools, of which the entry wants none."""
+    entry = entries("good_handshake")._replace(tool_filter=ToolFilter(["nothing*"]))
+    with connected(entry, QUIET) as session:
+        error = unknown_tool(session, "bax", [])
+
+    assert str(error).endswith("has no tool 'bax'")
+    assert error.case == ""

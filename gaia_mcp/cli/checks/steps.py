@@ -128,10 +128,9 @@ class _Checker:
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self.report.add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
-        # Without a process, what is read are the bodies of responses.
-        source, wrote = ("stdout", "it wrote") if stopped is not None else ("messages", "it sent")
+        source = self.session.output or "messages"
         if noise := self.session.noise():
-            self.report.add(Check(source, FAIL, 0.0, f"{wrote} {noise}"))
+            self.report.add(Check(source, FAIL, 0.0, f"it wrote {noise}"))
         elif was_open:
             self.report.add(Check(source, OK, 0.0, "nothing but MCP"))
         self.report.stderr_tail = self.session.stderr_tail()

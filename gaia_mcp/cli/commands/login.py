@@ -79,7 +79,7 @@ def _show_status(invocation: Invocation, name: str | None) -> None:
     for each in [name] if name is not None else store.names():
         try:
             entry = invocation.server(each, has_item=False, store=store)[0]
-            if name is not None or entry.transport in ("http", "sse", "rpc"):
+            if name is not None or entry.is_remote:
                 logins.append(login_of(entry))
         except MCPError as error:
             failures.append(error)

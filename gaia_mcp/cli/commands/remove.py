@@ -57,7 +57,7 @@ def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:
 
 def _logged_out(removed: list[ServerEntry], left: list[ServerEntry]) -> list[str]:
     """End the logins of the removed servers that no other entry uses. Returns the servers that were logged out."""
-    if all(entry.transport not in ("http", "sse", "rpc") for entry in removed):
+    if not any(entry.is_remote for entry in removed):
         return []
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.authorization import forget_unused, has_grants

@@ -61,7 +61,7 @@ def tried(entry: ServerEntry, deadline: Deadline | None, given: Given | None = N
             found = _tools(session)
     except MCPError as error:
         about_given = _hint_for(given, error) if given is not None else ""
-        error.hint = about_given or f"nothing was saved; {hint_for(error)}"
+        error.hint = about_given or "; ".join(filter(None, ("nothing was saved", hint_for(error))))
         raise
     return _presented(peer, found)
 

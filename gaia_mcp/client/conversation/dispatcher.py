@@ -238,5 +238,5 @@ class Dispatcher:
 
     def noise(self) -> str:
         """A description of the server's output that is not MCP, for an error; empty if there is none."""
-        noise = self._host.noise()
+        noise = self._host.noise(self._channel.output)
         return f"it wrote {noise}" if noise else ""

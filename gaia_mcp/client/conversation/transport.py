@@ -121,7 +121,6 @@ class ChannelTransport(MCPTransport):
                 if deadline.expired:
                     raise
             # Some servers exit on anything but `initialize`, or never respond again: reconnect, with that first.
-            (self.host or Host()).forget_strays()
             return self._start(deadline, disconnects, probe=False).negotiate(deadline)
 
     def recall(self, era: str | None) -> bool:
@@ -184,8 +183,12 @@ class ChannelTransport(MCPTransport):
             self._opening.release()
 
     def _start(self, deadline: Deadline, disconnects: int, *, probe: bool) -> Conversation:
+        before = self._conversation
         self._stop(IMPATIENT_GRACE_SECONDS)
         self.host = host = self.host or Host()
+        if before is not None and before.peer is None:
+            # A server that ended before it spoke MCP repeats what it wrote.
+            host.forget_strays()
         conversation = Conversation(
             self._new_channel(),
             host,

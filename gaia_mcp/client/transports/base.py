@@ -87,6 +87,8 @@ class Channel(ABC):
     listens: ClassVar[bool] = True
     # The `case` of the error for a server that does not respond at its start.
     silence_case: ClassVar[str] = ""
+    # Where the other end writes its messages, for an error; empty if they are responses.
+    output: ClassVar[str] = ""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.config.entries import ServerEntry
 
-# The types of servers that are reached by a URL, not started.
-_REMOTE = ("http", "sse", "rpc")
-
 
 def transport_of(
     entry: ServerEntry,
@@ -38,7 +35,7 @@ def transport_of(
     process if it has been started already; `person` grants access where a URL requires authorization; `busy_polls` is
     that of `StdioTransport`. Raises as `command_of` does.
     """
-    if entry.transport in _REMOTE:
+    if entry.is_remote:
         return _remote_transport(entry, timeout, debug, environ, person)
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
@@ -103,18 +100,13 @@ def authorizer_of(
     return OAuth(entry.name, target.url, settings, config_folder(environ), person=person, context=own)
 
 
-def is_started(entry: ServerEntry) -> bool:
-    """Whether the server of an entry is a child process, not reached by a URL."""
-    return entry.transport in ("stdio", "handler", "agent")
-
-
 def check_type(entry: ServerEntry) -> None:
     """Raise `EntryError` for an entry given by a program if its `type` is not one that can be reached.
 
     Entries of a file may have other types, since other programs that share the file have their own.
     """
     kind = entry.raw.get("type", "stdio")
-    if kind != "stdio" and is_started(entry):
+    if kind != "stdio" and not entry.is_remote:
         # GAIA's programs search for the last three words.
         raise EntryError(entry.name, f"type {kind!r} is unknown: a server with a command only supports stdio")
 

@@ -271,13 +271,21 @@ def test_words_that_do_not_fit_lead_to_those_that_do(gaia: Gaia, words: tuple[st
     assert told in ran.errors[1]
 
 
-def test_forgotten_dashes_are_shown_in_their_place(gaia: Gaia) -> None:
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("x", "sh", "-y", "a b"), "x -- sh -y 'a b'"),
+        (("sh", "sh", "-y"), "sh -- sh -y"),
+        (("x", "sh", "-y", "--config", "c.json"), "x -- sh -y --config c.json"),
+    ],
+)
+def test_forgotten_dashes_are_shown_in_their_place(gaia: Gaia, words: tuple[str, ...], line: str) -> None:
     """Ours: with the words as they were typed, so that the line can be copied."""
-    ran = gaia("add", "x", "sh", "-y", "a b")
+    ran = gaia("add", *words)
 
     assert (ran.code, ran.errors) == (
         2,
-        ["error: no such option: -y", "hint: put -- before the server's own command: gaia mcp add x -- sh -y 'a b'"],
+        ["error: no such option: -y", f"hint: put -- before the server's own command: gaia mcp add {line}"],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -62,6 +63,14 @@ def test_a_server_behind_a_url_has_no_process_to_check(gaia: Gaia) -> None:
     assert ran.code == 0
     served.terminate()
     served.communicate(timeout=20)
+
+
+def test_a_server_that_has_printed_and_ended_had_a_stdout(gaia: Gaia) -> None:
+    """Ours: it is not taken for one behind a URL."""
+    ran = gaia("test-client", "--json", "--", sys.executable, "-c", "print('hello'); raise SystemExit(1)")
+
+    assert (ran.code, outcomes(ran)["stdout"]) == (4, "fail")
+    assert "it wrote 1 line to stdout that is not MCP: 'hello'" in ran.stdout
 
 
 def test_junit_is_written_for_build_servers(demo: Gaia) -> None:

@@ -446,7 +446,7 @@ def test_what_strays_is_told_in_words_without_secrets() -> None:
     with pytest.raises(DeadlineError) as caught:
         talk.request("x", None, Deadline(0))
 
-    assert "it wrote 1 line to stdout that is not MCP: 'token ****'" in caught.value.message
+    assert "it wrote 1 line that is not MCP: 'token ****'" in caught.value.message
 
 
 class Led(MemoryChannel):

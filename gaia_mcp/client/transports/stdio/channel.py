@@ -31,6 +31,8 @@ LONG_BYTES = 1 << 20
 class StdioChannel(Channel):
     """A channel over `child`, which is started by `start`. `masker` masks the secrets passed to it."""
 
+    output = "stdout"
+
     def __init__(
         self,
         name: str,

@@ -244,7 +244,7 @@ def test_stray_output_is_kept_for_the_error(start_server: Started) -> None:
     client.call("echo", {})
 
     assert client.host.strays[0] == "Welcome to the server!"
-    assert "lines to stdout that are not MCP, the first: 'Welcome to the server!'" in client.host.noise()
+    assert "lines that are not MCP, the first: 'Welcome to the server!'" in client.host.noise()
 
 
 def test_a_write_to_a_server_that_does_not_read_ends_in_a_deadline(start_server: Started) -> None:
