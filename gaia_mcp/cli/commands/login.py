@@ -108,8 +108,9 @@ def _told(login: Login) -> str:
     if login.scopes:
         parts.append(f"scopes {' '.join(login.scopes)}")
     if login.expires_at is not None:
-        minutes = round((login.expires_at - time.time()) / 60)
-        ends = f"the token expires in {_span(minutes)}" if minutes > 0 else "the token has expired"
+        seconds = login.expires_at - time.time()
+        minutes = max(1, round(seconds / 60))
+        ends = f"the token expires in {_span(minutes)}" if seconds > 0 else "the token has expired"
         parts.append(f"{ends} and is renewed" if login.is_renewed else ends)
     return ", ".join(parts)
 
