@@ -103,6 +103,8 @@ class Backend:
         self._stderr_log: StderrLog | None = None
         # Held to create the client, and to connect it.
         self._connecting = threading.Lock()
+        # Whether the client has been open. Before, a server that runs is not yet one that answers requests.
+        self._was_open = False
         self._is_closed = False
         self._fresh: set[str] = set()
         # By the kind of the list; "" is the connection.
@@ -148,15 +150,16 @@ class Backend:
     def ready(self) -> MCPClient:
         """The connected client. Raises `MCPError` if it cannot connect."""
         client = self._client
-        if client is not None and client.is_connected():
+        if client is not None and self._was_open and client.is_connected():
             return client
         with self._connecting:
             try:
                 client = self._client = self._client or self._made()
-                if not client.is_connected():
+                if not self._was_open or not client.is_connected():
                     self._fresh.clear()
                     self._log_level = None
                     client.open(Deadline(client.timeout))
+                    self._was_open = True
             except MCPError as error:
                 self.problem = self._failed("", error)
                 raise self.problem from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,20 @@ def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, t
     assert first["_meta"][UNAVAILABLE_KEY] == {"slow": "it has not answered yet"}
     wait_until(changed.is_set)
     wait_until(lambda: "order" in names(gate))
+
+
+def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: MakeGateway, tmp_path: Path) -> None:
+    """Ours: hosts request all lists at once, and the first request starts the server."""
+    entry = script("offers.py")
+    started = tmp_path / "started"
+    start = f"touch {started}; sleep 0.5; exec {shlex.join([entry['command'], *entry['args'], HANDSHAKE])}"
+    gate = gateway(offers={"command": "/bin/sh", "args": ["-c", start]})
+
+    first = threading.Thread(target=names, args=(gate, "resources/list", "resources"))
+    first.start()
+    wait_until(started.exists)
+    assert names(gate, "prompts/list", "prompts") == ["review", "second"]
+    first.join()
 
 
 @pytest.mark.parametrize("front", ERAS)

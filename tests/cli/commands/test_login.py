@@ -246,6 +246,10 @@ def test_a_removed_server_is_logged_out_of(browser: Gaia, world: World) -> None:
 def test_a_token_that_ends_soon_or_has_ended_is_told(browser: Gaia, world: World) -> None:
     """Ours: in the unit that fits."""
     use(browser, world)
-    for seconds, told in ((3 * 3600, "the token expires in 3 h"), (20, "the token expires in 1 min"), (0, "the token has expired")):
+    for seconds, told in (
+        (3 * 3600, "the token expires in 3 h"),
+        (20, "the token expires in 1 min"),
+        (0, "the token has expired"),
+    ):
         world.lifetime = seconds
         assert told in browser("login", "web").stdout
