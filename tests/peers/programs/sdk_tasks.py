@@ -27,7 +27,7 @@ def note(text: str) -> None:
 
 
 class Tasks(Extension):
-    """`report` takes a few polls, and asks for a name first; `endless` takes for ever."""
+    """`report` takes a few polls, and asks for a name first; `endless` takes for ever, and is polled at leisure."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
@@ -37,8 +37,8 @@ class Tasks(Extension):
 
     def described(self, task_id: str, status: str, **members: Any) -> dict[str, Any]:
         now = "2026-11-20T08:00:00Z"
-        times = {"createdAt": now, "lastUpdatedAt": now, "ttlMs": None, "pollIntervalMs": 60}
-        return {"taskId": task_id, "status": status, **times, **members}
+        times = {"createdAt": now, "lastUpdatedAt": now, "ttlMs": None}
+        return {"taskId": task_id, "status": status, **times, "pollIntervalMs": 60, **members}
 
     async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
         if params.name == "greet":
@@ -60,8 +60,10 @@ class Tasks(Extension):
         if not done:
             note(f"asked for {task_id}")
         self.polls[task_id] += 1
-        if done < len(STEPS) or task_id.startswith("endless"):
-            return self.described(task_id, "working", statusMessage=STEPS[min(done, len(STEPS) - 1)])
+        if task_id.startswith("endless"):
+            return self.described(task_id, "working", statusMessage="dawdling", pollIntervalMs=60_000)
+        if done < len(STEPS):
+            return self.described(task_id, "working", statusMessage=STEPS[done])
         if task_id not in self.names:
             schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
             asked = {"mode": "form", "message": "Whose report?", "requestedSchema": schema}
