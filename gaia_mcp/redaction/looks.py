@@ -17,7 +17,8 @@ SHORTEST_CHARS = 11
 CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
 PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
 PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
-REFERENCE = r"(?i)(?:(?:bearer|basic|token)\s+)?\$\{[a-z_]\w*(?::-)?\}"
+# After the scheme of an `Authorization` header, or a name, as in `token=${TOKEN}`; also `${USER}:${PASSWORD}`.
+REFERENCE = r"(?i)(?:[a-z][a-z-]{0,11}(?:\s+|=))?\$\{[a-z_]\w*(?::-)?\}(?::\$\{[a-z_]\w*(?::-)?\})*+"
 COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
 
 _RUN_CHARS = 16

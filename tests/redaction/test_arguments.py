@@ -13,7 +13,9 @@ from gaia_mcp.safetext import MASK
 from tests.protocol_support import steady
 
 
-@pytest.mark.parametrize("value", ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}"])
+@pytest.mark.parametrize(
+    "value", ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}", "ApiKey ${KEY}", "token=${T}", "${A}:${B}"]
+)
 def test_a_mere_reference_is_no_secret(value: str) -> None:
     """Ours: it shows which variable is missing."""
     assert masked(value) == value
