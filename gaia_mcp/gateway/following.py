@@ -25,25 +25,39 @@ class Following:
         self._owners = owners
         # Guards the fields below.
         self._condition = threading.Condition()
-        self._is_running = False
+        # The background thread, while it runs.
+        self._thread: threading.Thread | None = None
         self._is_to_look = False
         self._is_closed = False
-        # The server of each subscribed URI; None if no server accepts.
-        self._followed: dict[str, Backend | None] = {}
+        # The server of each subscribed URI.
+        self._followed: dict[str, Backend] = {}
+        # The URIs that no server accepts. They are tried again when a server has connected.
+        self._refused: set[str] = set()
 
     def look(self) -> None:
         """Update the subscriptions in the background, because `wanted` may have changed."""
         with self._condition:
             self._is_to_look = not self._is_closed
-            if self._is_to_look and not self._is_running:
-                self._is_running = True
-                threading.Thread(target=self._run, name="subscriptions", daemon=True).start()
+            if self._is_to_look and self._thread is None:
+                thread = threading.Thread(target=self._run, name="subscriptions", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def server_connected(self) -> None:
+        """Try the refused URIs again: a server has connected, which may accept them."""
+        with self._condition:
+            # If it was connected for a subscription, it is being asked: one that fails would be asked without an end.
+            is_for_us = self._thread is threading.current_thread()
+            if is_for_us or (self._thread is None and not self._refused):
+                return
+            self._refused = set()
+        self.look()
 
     def settle(self) -> None:
         """Wait until the subscriptions are up to date, for up to a second."""
-        if self._is_running:
+        if self._thread is not None:
             with self._condition:
-                self._condition.wait_for(lambda: not self._is_running, SETTLE_SECONDS)
+                self._condition.wait_for(lambda: self._thread is None, SETTLE_SECONDS)
 
     def close(self) -> None:
         """Make no more subscriptions."""
@@ -52,27 +66,39 @@ class Following:
             self._is_to_look = False
 
     def _run(self) -> None:
-        while self._has_to_look():
-            wanted = self._wanted()
-            for uri in wanted - self._followed.keys():
-                self._followed[uri] = self._subscribed(uri)
-            for uri in self._followed.keys() - wanted:
-                if (backend := self._followed.pop(uri)) is not None:
-                    backend.unsubscribe(uri)
+        try:
+            while self._has_to_look():
+                self._update(self._wanted())
+        except BaseException:
+            with self._condition:
+                self._thread = None
+            raise
 
     def _has_to_look(self) -> bool:
         with self._condition:
             if not self._is_to_look:
-                self._is_running = False
+                self._thread = None
                 self._condition.notify_all()
             found, self._is_to_look = self._is_to_look, False
             return found
+
+    def _update(self, wanted: set[str]) -> None:
+        for uri in wanted - self._followed.keys() - self._refused:
+            # The set of before the attempt: it is replaced if a server connects meanwhile.
+            refused = self._refused
+            if (backend := self._subscribed(uri)) is not None:
+                self._followed[uri] = backend
+            else:
+                refused.add(uri)
+        self._refused.intersection_update(wanted)
+        for uri in self._followed.keys() - wanted:
+            self._followed.pop(uri).unsubscribe(uri)
 
     def _subscribed(self, uri: str) -> Backend | None:
         for backend in self._owners(uri):
             try:
                 backend.subscribe(uri)
             except MCPError:
-                continue  # Another server may have it. If none does, the client's subscription is accepted but silent.
+                continue  # Another server may have it. Until one does, the client's subscription is silent.
             return backend
         return None

@@ -61,8 +61,9 @@ class Listing:
         with self._lock:
             if (asking := self._asking.get(key)) is not None:
                 return asking
-            asking = self._asking[key] = _Asking()
-        threading.Thread(target=self._fetch, args=(backend, kind, asking), name="list", daemon=True).start()
+            asking = _Asking()
+            threading.Thread(target=self._fetch, args=(backend, kind, asking), name="list", daemon=True).start()
+            self._asking[key] = asking
         return asking
 
     def _fetch(self, backend: Backend, kind: str, asking: _Asking) -> None:

@@ -77,7 +77,7 @@ class GatewayProvider:
         heard = Heard(
             list_changed=lambda kind: self._announcer.announce(Change((kind,))),
             resource_updated=lambda uri: self._announcer.announce(Change(uris=(uri,))),
-            connected=lambda: self._announcer.announce(Change(description=True)),
+            connected=self._server_connected,
         )
         self._backends = {
             name: Backend(
@@ -171,6 +171,10 @@ class GatewayProvider:
             thread.start()
         for thread in closing:
             thread.join()
+
+    def _server_connected(self) -> None:
+        self._announcer.announce(Change(description=True))
+        self._following.server_connected()
 
     # Lists.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import EntryError, PeerError
-from gaia_mcp.gateway import following
+from gaia_mcp.gateway import backend, following
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
@@ -221,3 +221,25 @@ def test_a_subscription_reaches_the_server_and_its_updates_the_client(
         client.unsubscribe_resource("file:///a")
         wait_until(lambda: client.call("touch", {})["content"][0]["text"] == "")
     assert updated == ["file:///a"]
+
+
+def test_a_subscription_that_no_server_accepted_is_made_once_a_server_has_connected(
+    gateway: MakeGateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ours: the client was told that it is subscribed, and cannot know that the server did not start then."""
+    monkeypatch.setattr(following, "SETTLE_SECONDS", 60.0)
+    monkeypatch.setattr(backend, "FIRST_PAUSE_SECONDS", 0.0)
+    may_start = tmp_path / "may-start"
+    entry = script("offers.py")
+    entry["args"].append(STATELESS)
+    started = shlex.join([entry["command"], *entry["args"]])
+    gate = gateway(offers={"command": "sh", "args": ["-c", f"[ -e {shlex.quote(str(may_start))} ] && exec {started}"]})
+    updated: list[str] = []
+    with client_for(gate) as client:
+        client.on_resource_updated = updated.append
+        client.subscribe_resource("file:///a")
+        assert client.call("touch", {})["isError"]
+
+        may_start.touch()
+        client.call("touch", {})
+        wait_until(lambda: updated == ["file:///a"])

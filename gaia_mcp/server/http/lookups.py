@@ -44,8 +44,8 @@ class Lookups:
             if self._is_closed:
                 return False
             if not self._has_begun:
-                self._has_begun = True
                 threading.Thread(target=self._run, name="lookups", daemon=True).start()
+                self._has_begun = True
             self._asked.put((name, found))
         return True
 
