@@ -100,13 +100,15 @@ def failure_of(error: Exception, endpoint: Endpoint, stage: str) -> MCPError:
         return _unreachable(endpoint, host, _REFUSES_CLIENT.reason, case=_REFUSES_CLIENT.case)
     if isinstance(error, httpcore2.RemoteProtocolError) and not _is_end(error):
         return RemoteProtocolError(endpoint.server, f"does not speak HTTP at {host}: {one_line(str(error))}")
+    if "complete" in str(error):
+        return lost(endpoint.server, stage, when="in the middle of its answer to")
     case = "url-closed" if stage in _OPENING and endpoint.url.lower().startswith("http:") else ""
     return lost(endpoint.server, stage, case=case)
 
 
-def lost(server: str, stage: str, *, case: str = "") -> ConnectionLostError:
+def lost(server: str, stage: str, *, when: str = "before it answered", case: str = "") -> ConnectionLostError:
     """The error for a connection that ended before the response was complete."""
-    problem = f"server {server!r} closed the connection before it answered {stage}"
+    problem = f"server {server!r} closed the connection {when} {stage}"
     return ConnectionLostError(problem, server=server, case=case)
 
 

@@ -532,7 +532,9 @@ def test_a_cut_body_loses_the_request(body: Any) -> None:
     headers = {"Content-Type": "application/json", **({"Content-Length": "100"} if isinstance(body, bytes) else {})}
 
     with talking(lambda _: Answer(200, {**headers, "Connection": "close"}, body)) as (_, line):
-        assert type(line.ask("tools/call", name="t").failure()) is ConnectionLostError
+        failure = line.ask("tools/call", name="t").failure()
+        assert type(failure) is ConnectionLostError
+        assert "in the middle of its answer to tools/call" in str(failure)
 
 
 def test_a_large_response_passes_as_an_object_and_as_an_event() -> None:
