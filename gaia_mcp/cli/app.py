@@ -259,7 +259,9 @@ def _refuse(error: Any, words: list[str]) -> int:
         config = None if line else parse_line(words).values.get("config")
         Typed.config = Path(config) if config else None
         said = to_type("add", name, more=line) if line else to_type("add", more="NAME -- COMMAND [ARG...]")
-        hint = f"put -- before the server's own command: {said}"
+        # A server behind a URL has no command.
+        if line or not any("://" in word for word in words):
+            hint = f"put -- before the server's own command: {said}"
     elif message.startswith("No such option") and _takes_server(error):
         # `tools npx -y …`: the option belongs to the server's command.
         first = next((word for word in words[2:] if not word.startswith("-")), "")

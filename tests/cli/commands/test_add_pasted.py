@@ -256,6 +256,7 @@ def test_an_argument_with_a_secret_is_named(gaia: Gaia, arguments: list[str], pa
         (("docs", URL, "-t", "stdio"), "--transport http"),
         (("docs", URL, "-t", "pigeon"), "stdio, http, sse, rpc"),
         (("docs", URL, "-e", "A=1"), "--header 'Name: value'"),
+        (("docs", URL, "--protocol-version", "2025-11-25"), "see: gaia mcp add --help"),
         (("docs", "-t", "http", "--", "prog"), "--transport stdio"),
         ((), "gaia mcp add NAME -- COMMAND"),
         (("gaia",), "gaia mcp add NAME -- gaia"),
