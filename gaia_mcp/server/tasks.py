@@ -18,8 +18,8 @@ from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.protocol.tasks import EXTENSIONS
+from gaia_mcp.server.leases import Leases
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.task_leases import TaskLeases
 from gaia_mcp.server.task_run import TaskRun
 from gaia_mcp.server.task_states import BY_CLIENT, Change, TaskStates
 from gaia_mcp.store import StoreError
@@ -34,6 +34,7 @@ Wire = dict[str, Any]
 
 # Each running task has a thread. Most only wait, but one client must not exhaust the machine's threads.
 MAX_RUNNING = 256
+HAS_ENDED = "the server that ran this task has ended"
 # Where callers are not authenticated, only the secrecy of its id protects a task.
 _ID_BYTES = 24
 
@@ -46,7 +47,7 @@ class Tasks:
 
     def __init__(self, store: Store, max_running: int = MAX_RUNNING, clock: Callable[[], float] = time.time) -> None:
         self._states = TaskStates(store, clock)
-        self._leases = TaskLeases(store, self._states, lambda: bool(self._running))
+        self._leases: Leases[str] = Leases(store, lambda: bool(self._running), self._worker_of, self._end_lost)
         self._max_running = max_running
         # Guards the fields below.
         self._lock = threading.Lock()
@@ -124,7 +125,7 @@ class Tasks:
         state = _owned(self._states.get(task_id), owner)
         if not state.is_final:
             self._states.keep(task_id, RUNNING_SECONDS)
-            self._leases.check(state)
+            self._leases.check(task_id, state.worker)
         return state.seen(self._states.clock())
 
     def cancel(self, task_id: str, owner: str) -> TaskState:
@@ -170,6 +171,14 @@ class Tasks:
         for run in running:
             run.cancel("the server has ended")
         self._leases.close()
+
+    def _worker_of(self, task_id: str) -> str | None:
+        """The worker that runs a task; None for a task that has ended or expired."""
+        state = self._states.get(task_id)
+        return None if state is None or state.is_final else state.worker
+
+    def _end_lost(self, task_id: str) -> None:
+        self._states.change(task_id, lambda state, now: state.failed(INTERNAL_ERROR, HAS_ENDED, None, now), BY_CLIENT)
 
     def _change(self, task_id: str, owner: str, change: Change) -> TaskState:
         return _owned(

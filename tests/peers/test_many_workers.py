@@ -304,7 +304,7 @@ async def official(url: str, mode: Any) -> None:
 
 
 def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
-    """Ours: its sessions go on, and its tasks fail in bounded time, which every client of them learns."""
+    """Ours: its sessions go on, and its tasks and calls fail in bounded time, which every client of them learns."""
     workers.start(3)
     session = Session(workers)
     task = stateless(workers.ports[1], "tools/call", {"name": "job", "arguments": {"name": "never"}})["result"][
@@ -321,7 +321,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
     with suppress(ConnectionError, http.client.HTTPException):
         working.ends()
     assert text_of(session.call(2, 2, "who").answer())
-    assert session.get(2, last_event_id=str(seen.id)).response.status == 200
+    resumed = session.get(2, last_event_id=str(seen.id))
 
     def state(task_id: str, worker: int) -> Wire:
         found: Wire = stateless(workers.ports[worker], "tasks/get", {"taskId": task_id})["result"]
@@ -329,6 +329,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
 
     wait_until(lambda: state(task, 2)["status"] == "failed", ENOUGH_SECONDS)
     assert "has ended" in state(task, 2)["error"]["message"]
+    assert "has ended" in resumed.message()["error"]["message"]
     assert state(other, 2)["status"] == "working"
     workers.touch("go on")
     wait_until(lambda: state(other, 2)["status"] == "completed")

@@ -9,8 +9,9 @@ import pytest
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
+from gaia_mcp.server import leases
 from gaia_mcp.server.http.workers import Workers
-from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.server.tasks import HAS_ENDED, Tasks
 from gaia_mcp.store import StoreError
 from gaia_mcp.store.memory import MemoryStore
 from gaia_mcp.toolcall import CallCancelledError
@@ -367,6 +368,25 @@ def test_another_worker_serves_what_this_one_runs() -> None:
     assert "Ada" in text_of(other.until(asking, "completed")["result"])
     wait_until(lambda: here.running == 0)
     assert (there.running, client.state(working)["status"]) == (0, "cancelled")
+
+
+def test_the_task_of_a_worker_that_has_ended_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: its client would wait for ever. One that has ended before is as it was."""
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
+    store = FailingStore()
+    here, there = Tasks(store), Tasks(store)
+    client, other = client_with(here, work=wait_for_ever, hi=lambda _: "hello"), client_with(there)
+    ended, task = client.task("hi"), client.task("work")
+    client.until(ended, "completed")
+    leave = there.on_change(ended, lambda: None)
+
+    here._leases.close()
+
+    assert other.until(task, "failed")["error"]["message"] == HAS_ENDED
+    assert other.state(ended)["status"] == "completed"
+    leave()
+    here.close()
+    there.close()
 
 
 # Subscriptions.

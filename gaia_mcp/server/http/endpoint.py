@@ -70,6 +70,7 @@ class Endpoint:
     def close(self) -> None:
         """Cancel the running calls of sessions, and unsubscribe from the provider."""
         self.sessions.close()
+        self._handshake.close()
         self.served.close()
 
     async def _post(self, request: Received, send: Send) -> None:

@@ -6,12 +6,14 @@ that another worker began.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode, error
 from gaia_mcp.store import Store, StoreError
 
 # How many missed events of a stream can be replayed.
@@ -19,7 +21,9 @@ MAX_KEPT = 1000
 # How long after its last event a stream can be resumed.
 KEPT_SECONDS = 600.0
 _ID = re.compile(r"([0-9a-z]{1,32})-([0-9]{1,15})")
-# The first byte of a record: the stream was opened, a message, the last message.
+# The length of the random part of a key, which follows the name of the worker.
+_RANDOM_BYTES = 8
+# The first byte of a record: the stream was opened for this request, a message, the last message.
 _OPENED, _MESSAGE, _LAST = b"o", b"m", b"l"
 # Published about a log. A new follower publishes its own id instead.
 _ADDED, _REMOVED = b"", b"end"
@@ -35,20 +39,31 @@ class Kept(NamedTuple):
 
 
 class EventLog:
-    """The events of the stream `key` of a session."""
+    """The events of the stream `key` of a session: by default of a new one, in which `worker` answers `request_id`."""
 
-    def __init__(self, store: Store, session: str, key: str = "") -> None:
-        self.key = key or secrets.token_hex(8)
-        self._store = store
+    def __init__(
+        self, store: Store, session: str, key: str = "", *, worker: str = "", request_id: RequestId | None = None
+    ) -> None:
+        self.key = key or worker + secrets.token_hex(_RANDOM_BYTES)
         self.name = f"http:events:{session}:{self.key}"
+        self._store = store
+        self._request_id = request_id
+
+    @property
+    def worker(self) -> str:
+        """The worker that answers the request; empty if it has no name, or the stream belongs to no request."""
+        return self.key[: -2 * _RANDOM_BYTES]
 
     def open(self) -> str:
-        """Create the log if it does not exist. Returns the id of an event from which all of it can be resumed.
+        """Create the log if it does not exist, and add the id of its request. Returns the id of an event from which all
+        of it can be resumed.
 
         Raises `StoreError`.
         """
-        if not self._store.renew(self.name, KEPT_SECONDS):
-            self._store.append(self.name, _OPENED, KEPT_SECONDS, MAX_KEPT)
+        if self._request_id is not None or not self._store.renew(self.name, KEPT_SECONDS):
+            self._store.append(
+                self.name, _OPENED + json.dumps(self._request_id).encode("ascii"), KEPT_SECONDS, MAX_KEPT
+            )
         return self.event_id(0)
 
     @property
@@ -92,6 +107,19 @@ class EventLog:
                 ended()
 
         return self._store.subscribe(self.name, arrived)
+
+    def fail(self, problem: str) -> None:
+        """Add an error as the response, unless the log has its last message: the worker has ended. If the request is no
+        longer known, the log is removed instead. Raises `StoreError`.
+        """
+        records = self._store.read(self.name)
+        if not records or records[-1].data[:1] == _LAST:
+            return
+        opened = [data[1:] for _, data in records if data[:1] == _OPENED]
+        if (request_id := json.loads(opened[0]) if opened else None) is None:
+            self.end()
+        else:
+            self.append(encode(error(request_id, INTERNAL_ERROR, problem)).rstrip(b"\n"), is_last=True)
 
     def end(self) -> None:
         """Remove the log, and notify its follower to end. Raises `StoreError`."""

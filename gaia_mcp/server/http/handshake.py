@@ -24,6 +24,7 @@ from gaia_mcp.server.http.following import follow
 from gaia_mcp.server.http.refusals import RefusalError, overloaded, store_failed
 from gaia_mcp.server.http.responses import send_body
 from gaia_mcp.server.http.session import LISTENING, Session
+from gaia_mcp.server.leases import Leases
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 0.2
 # How long a client waits before it reconnects.
 RETRY_MS = 1000
+HAS_ENDED = "the worker that ran this request has ended; the request may have been carried out"
 
 
 class Opened(NamedTuple):
@@ -62,6 +64,10 @@ class HandshakeEndpoint:
         self._store = store
         self._threads = threads
         self._closing = asyncio.Event()
+        # Of the streams that clients can resume, also in another worker.
+        self._leases: Leases[EventLog] = Leases(
+            store, lambda: sessions.are_answering, lambda log: log.worker, lambda log: log.fail(HAS_ENDED)
+        )
         self.following = 0
 
     async def post(self, request: Received, message: Any, send: Send) -> None:
@@ -99,6 +105,7 @@ class HandshakeEndpoint:
         is_listening = log.key == LISTENING
         session.listeners += is_listening
         self.following += 1
+        leave = self._leases.follow(log) if log.worker else None
         try:
             await follow(
                 log,
@@ -114,6 +121,8 @@ class HandshakeEndpoint:
         except StoreError as problem:
             raise store_failed(problem) from problem
         finally:
+            if leave is not None:
+                leave()
             session.listeners -= is_listening
             self.following -= 1
 
@@ -125,6 +134,10 @@ class HandshakeEndpoint:
     def end_streams(self) -> None:
         """End the streams that were opened with GET."""
         self._closing.set()
+
+    def close(self) -> None:
+        """Stop renewing the lease of this worker."""
+        self._leases.close()
 
     async def _begin(self, request: Received, message: dict[str, Any], send: Send) -> None:
         if not isinstance(read := _checked(jsonrpc.classify(message)), Request):
@@ -170,7 +183,7 @@ class HandshakeEndpoint:
         async def streaming() -> AsyncIterator[bytes]:
             taken_over = partial(loop.call_soon_threadsafe, exchange.close)
             session, log, _ = opened[0]
-            opening, leave = await self._threads.run(_begin_stream, session, log, taken_over)
+            opening, leave = await self._threads.run(self._begin_stream, session, log, taken_over)
             try:
                 yield opening
             finally:
@@ -212,7 +225,7 @@ class HandshakeEndpoint:
             raise RefusalError(400, "two requests have the same id")
         if not self._served.workers.has_room:
             raise overloaded("too many calls are waiting already", requests[0]["id"])
-        log = session.open(exchange)
+        log = session.open(exchange, self._leases.worker)
         try:
             for job in session.receive(requests if isinstance(message, list) else message):
                 session.start(job, request)
@@ -236,6 +249,22 @@ class HandshakeEndpoint:
             if not is_open:
                 self._sessions.discard(session)
         return session.id if is_open else ""
+
+    def _begin_stream(
+        self, session: Session, log: EventLog, taken_over: Callable[[], object]
+    ) -> tuple[bytes, Callable[[], object]]:
+        """The first bytes of a resumable stream, and a function that stops watching for another stream that resumes it.
+
+        If the store fails, the stream works, but cannot be resumed.
+        """
+        try:
+            opening = b""
+            if session.can_resume:
+                self._leases.take()
+                opening = write_event(b"", id=log.open(), retry_ms=RETRY_MS)
+            return opening, log.watch(taken_over)
+        except StoreError:
+            return b"", lambda: None
 
     def _opened(self, request: Received) -> tuple[Session, EventLog, int, bytes]:
         """The session of a GET, the log to follow, the position to begin after, and the first bytes of the stream."""
@@ -285,20 +314,6 @@ def _session_id(request: Received) -> str:
 
 def _ending() -> RefusalError:
     return overloaded("this server is ending")
-
-
-def _begin_stream(
-    session: Session, log: EventLog, taken_over: Callable[[], object]
-) -> tuple[bytes, Callable[[], object]]:
-    """The first bytes of a resumable stream, and a function that stops watching for another stream that resumes it.
-
-    If the store fails, the stream works, but cannot be resumed.
-    """
-    try:
-        opening = write_event(b"", id=log.open(), retry_ms=RETRY_MS) if session.can_resume else b""
-        return opening, log.watch(taken_over)
-    except StoreError:
-        return b"", lambda: None
 
 
 def _checked(read: Classified) -> jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error:

@@ -130,6 +130,11 @@ class Session:
         return self.version == _PRIMING_VERSION
 
     @property
+    def is_answering(self) -> bool:
+        """Whether a request is being answered in this worker."""
+        return bool(self._open)
+
+    @property
     def is_idle(self) -> bool:
         """Whether no request is being answered and no client listens."""
         return not self._open and not len(self._calls) and not self.listeners
@@ -138,18 +143,20 @@ class Session:
         """Whether a request with this id is being answered."""
         return request_id in self._open or self._calls.is_running(request_id)
 
-    def open(self, exchange: Exchange) -> EventLog:
-        """Register the requests of an exchange. Returns the log of its messages once its response is a stream.
+    def open(self, exchange: Exchange, worker: str = "") -> EventLog:
+        """Register the requests of an exchange. Returns the log of its messages once its response is a stream. `worker`
+        names this worker.
 
         Raises `RefusalError` if a request with the same id is being answered.
         """
-        opened = _Open(exchange, EventLog(self._store, self.id))
+        log = EventLog(self._store, self.id, worker=worker, request_id=next(iter(exchange.open), None))
+        opened = _Open(exchange, log)
         with self._lock:
             for request_id in exchange.open:
                 if self.is_open(request_id):
                     raise RefusalError(400, f"id {request_id!r} is still in use", request_id=request_id)
             self._open.update(dict.fromkeys(exchange.open, opened))
-        return opened.log
+        return log
 
     def receive(self, message: Any) -> list[Job]:
         """Process the body of a POST. Returns the jobs to run for it. A batch must contain only requests."""

@@ -69,6 +69,11 @@ class Sessions:
         """The number of sessions that are live in this worker."""
         return len(self._live)
 
+    @property
+    def are_answering(self) -> bool:
+        """Whether a request is being answered in this worker."""
+        return any(live.session.is_answering for live in list(self._live.values()))
+
     def create(self, principal: str | None) -> Session:
         """A new session, which is not saved yet."""
         self._sweep()

@@ -1,9 +1,9 @@
 """Our command, in a process whose end others notice sooner than by default."""
 
 from gaia_mcp.cli.program import main
-from gaia_mcp.server import task_leases
+from gaia_mcp.server import leases
 
-task_leases.BEAT_SECONDS = 0.5
+leases.BEAT_SECONDS = 0.5
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_mcp import MCPAgent, current_call, resource, tool
-from gaia_mcp.server import task_leases
+from gaia_mcp.server import leases
 from gaia_mcp.server.http import app_for
 
 NOTES = Path(os.environ.get("NOTES", "."))
@@ -59,5 +59,5 @@ class Shared(MCPAgent):
 
 def make() -> Any:
     """An app with the store of the environment."""
-    task_leases.BEAT_SECONDS = 0.1
+    leases.BEAT_SECONDS = 0.1
     return app_for(Shared)

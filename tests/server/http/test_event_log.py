@@ -106,6 +106,38 @@ def test_a_log_that_cannot_be_followed_is_not_watched() -> None:
     assert [kept.data for kept in log.read(0)] == [b"1", b"2"]
 
 
+def failed(log: EventLog) -> list[tuple[bytes, bool]]:
+    log.fail("gone")
+    return [(kept.data, kept.is_last) for kept in log.read(0)]
+
+
+def test_a_log_whose_worker_has_ended_gets_an_error_for_its_request() -> None:
+    """Ours: a client that resumes it would wait for ever. The key names the worker for all others."""
+    store = MemoryStore()
+    log = EventLog(store, "s", worker="f" * 16, request_id="a")
+    assert (log.worker, EventLog(store, "s").worker, EventLog(store, "s", "0").worker) == ("f" * 16, "", "")
+    log.append(b"1", is_last=False)
+    log.open()
+    expected = b'{"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"gone"}}'
+
+    assert failed(EventLog(store, "s", log.key)) == [(b"1", False), (expected, True)]
+    assert failed(log) == [(b"1", False), (expected, True)]
+
+
+def test_a_log_without_its_request_is_removed_when_its_worker_has_ended() -> None:
+    """Ours: the client that resumes it is told that it has expired. One that is complete stays."""
+    store = MemoryStore()
+    log, complete = EventLog(store, "s"), EventLog(store, "s")
+    log.append(b"1", is_last=False)
+    complete.append(b"1", is_last=True)
+    told: list[str] = []
+    log.follow(lambda: told.append("added"), lambda: told.append("ended"))
+
+    assert (failed(log), failed(log), failed(complete)) == ([], [], [(b"1", True)])
+
+    assert (log.is_open, told) == (False, ["ended"])
+
+
 @pytest.mark.parametrize(
     "given", ["", "x", "a-", "-1", "a--1", "A-1", "a-1-2", "a-9999999999999999", "a-1\n", "ä-1", "a-²"]
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.server import leases
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import answering, handshake
 from gaia_mcp.server.http.caller import Caller
@@ -526,6 +527,42 @@ def test_a_stream_that_is_resumed_ends_where_it_began(serve: Serve) -> None:
     assert resumed.message()["params"]["progress"] == 2
     assert b"done" in resumed.event().data
     assert resumed.ends()
+
+
+def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_it(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: it would wait for ever otherwise. While the worker lives, it renews its lease."""
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
+    gate = Gate()
+
+    def work(running: Any) -> str:
+        running.progress(1)
+        gate()
+        return "done"
+
+    store = FailingStore()
+    one, two = (serve(app_of(Tools(work=work), store=store)) for _ in range(2))
+    session = one.open_session()
+    asked = one.send(use("a", "work", progressToken=1), **session)
+    seen = asked.event()
+    gate.await_entered()
+    lease = f"worker/{seen.id[:16]}"
+    for _ in range(2):
+        assert store.remove(lease)
+        wait_until(lambda: store.get(lease) is not None)
+
+    one.app.endpoints["/mcp"]._handshake.close()
+    resumed = two.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
+
+    assert resumed.message() == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "error": {"code": -32603, "message": handshake.HAS_ENDED},
+    }
+    assert resumed.ends()
+    wait_until(lambda: not two.app.endpoints["/mcp"]._handshake._leases._followed)
+    gate.open()
 
 
 @pytest.mark.parametrize("operation", ["renew", "subscribe"])

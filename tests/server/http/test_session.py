@@ -117,6 +117,7 @@ def test_a_request_that_is_open_keeps_the_session_busy(worker: Callable[..., Wor
         exchange = post(session, plain(1, "tools/call", {"name": "gate"}))
         assert session.is_open(1)
         assert not session.is_open("1")
+        assert session.is_answering
         assert not session.is_idle
         session.close()
         assert exchange.has_ended
@@ -125,6 +126,7 @@ def test_a_request_that_is_open_keeps_the_session_busy(worker: Callable[..., Wor
     run(test)
     gate.open()
     assert not session.is_open(1)
+    assert not session.is_answering
 
 
 def test_a_cancellation_ends_the_exchange(worker: Callable[..., Worker]) -> None:

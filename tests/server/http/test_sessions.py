@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -12,6 +13,7 @@ import pytest
 from gaia_mcp.asking.sealing import Sealer
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import sessions as module
+from gaia_mcp.server.http.exchange import Exchange
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.http.served import Served
@@ -162,6 +164,20 @@ def test_a_response_reaches_every_worker(sessions: Make) -> None:
     two.deliver(two.find(session.id, None), cancel(1))
 
     assert cancelled.wait(PATIENCE_SECONDS)
+
+
+def test_a_worker_answers_while_one_of_its_sessions_does(sessions: Make) -> None:
+    """Ours: it needs its lease then."""
+    worker = sessions()
+    begun(worker)
+    session = begun(worker)
+    assert not worker.are_answering
+
+    async def ask() -> None:
+        session.open(Exchange([1]))
+
+    asyncio.run(ask())
+    assert worker.are_answering
 
 
 class Deaf(MemoryStore):

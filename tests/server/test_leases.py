@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.server import task_leases as module
-from gaia_mcp.server.tasks import Tasks
+from gaia_mcp.server import leases as module
+from gaia_mcp.server.tasks import HAS_ENDED, Tasks
 from gaia_mcp.store.memory import MemoryStore
 from tests.server.stores import FailingStore
 from tests.server.task_client import Jobs, TaskClient
@@ -24,7 +24,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def threads() -> int:
-    return sum(thread.name == "tasks" for thread in threading.enumerate())
+    return sum(thread.name == "leases" for thread in threading.enumerate())
 
 
 class Worker:
@@ -61,7 +61,7 @@ def test_the_task_of_a_worker_that_has_ended_fails() -> None:
 
     failed = there.client.until(task, "failed")
 
-    assert failed["error"] == {"code": -32603, "message": module.HAS_ENDED}
+    assert failed["error"] == {"code": -32603, "message": HAS_ENDED}
     assert here.cancelled.wait(PATIENCE_SECONDS)
     wait_until(lambda: threads() == 0)
     there.tasks.close()
