@@ -258,10 +258,9 @@ class HandshakeEndpoint:
         If the store fails, the stream works, but cannot be resumed.
         """
         try:
-            opening = b""
-            if session.can_resume:
-                self._leases.take()
-                opening = write_event(b"", id=log.open(), retry_ms=RETRY_MS)
+            self._leases.take()
+            beginning = log.open()
+            opening = write_event(b"", id=beginning, retry_ms=RETRY_MS) if session.can_resume else b""
             return opening, log.watch(taken_over)
         except StoreError:
             return b"", lambda: None

@@ -149,7 +149,9 @@ class Session:
 
         Raises `RefusalError` if a request with the same id is being answered.
         """
-        log = EventLog(self._store, self.id, worker=worker, request_id=next(iter(exchange.open), None))
+        # A batch has no single response that could be replaced by an error.
+        request_id = next(iter(exchange.open)) if len(exchange.open) == 1 else None
+        log = EventLog(self._store, self.id, worker=worker, request_id=request_id)
         opened = _Open(exchange, log)
         with self._lock:
             for request_id in exchange.open:

@@ -529,8 +529,9 @@ def test_a_stream_that_is_resumed_ends_where_it_began(serve: Serve) -> None:
     assert resumed.ends()
 
 
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
 def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_it(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     """Ours: it would wait for ever otherwise. While the worker lives, it renews its lease."""
     monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
@@ -543,7 +544,7 @@ def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_i
 
     store = FailingStore()
     one, two = (serve(app_of(Tools(work=work), store=store)) for _ in range(2))
-    session = one.open_session()
+    session = one.open_session(version)
     asked = one.send(use("a", "work", progressToken=1), **session)
     seen = asked.event()
     gate.await_entered()

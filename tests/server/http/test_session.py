@@ -246,6 +246,23 @@ def test_an_id_that_is_in_use_is_refused_until_it_is_dropped(worker: Callable[..
     session.close()
 
 
+def test_the_log_of_one_request_can_get_an_error_for_it(worker: Callable[..., Worker]) -> None:
+    """Ours: once its worker, which its key names, has ended. A batch has several responses, and its log is removed."""
+    session = worker().begun()
+
+    async def test() -> None:
+        one, batch = session.open(Exchange([1]), "f" * 16), session.open(Exchange([2, 3]), "f" * 16)
+        for log in (one, batch):
+            assert log.worker == "f" * 16
+            log.open()
+            log.fail("gone")
+        assert [kept.is_last for kept in one.read(0)] == [True]
+        assert not batch.is_open
+
+    run(test)
+    session.close()
+
+
 def saved(session: Session) -> bytes:
     """What a session has saved."""
     state = session.dumped()
