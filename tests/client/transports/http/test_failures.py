@@ -258,7 +258,26 @@ def test_what_is_no_http_is_called_that() -> None:
 def test_a_connection_that_is_closed_without_a_response_loses_the_request() -> None:
     """Ours: the request has left."""
     with speaking(b"") as host:
-        assert type(asked(f"http://{host}/mcp")) is ConnectionLostError
+        failure = asked(f"http://{host}/mcp")
+
+    assert type(failure) is ConnectionLostError
+    assert "closed the connection before it answered tools/call" in str(failure)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
+    ],
+)
+def test_a_response_that_is_cut_is_reported_as_that(response: bytes) -> None:
+    """Ours: the server had begun to answer."""
+    with speaking(response) as host:
+        failure = asked(f"http://{host}/mcp")
+
+    assert type(failure) is ConnectionLostError
+    assert "closed the connection in the middle of its answer to tools/call" in str(failure)
 
 
 def test_a_server_that_closes_plain_connections_at_once_may_speak_tls() -> None:
