@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NEW_HEADER = "--header 'Authorization: Bearer ${TOKEN}'"
 # The end of the message of a server that is at its limit, or whose store is unavailable.
 AGAIN = "repeat this later"
+# The end of the message of a server of which the process that ran the request has ended.
+MAY_BE_DONE = "the request may have been carried out"
 # The number of missing variables that a hint names; more would hide the command to type.
 MAX_VARIABLES = 3
 # The limits for the part of a message that is searched, and for the text around a name.
@@ -143,6 +145,8 @@ def after_error(error: PeerError) -> str:
         return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
+    if error.text.endswith(MAY_BE_DONE):
+        return "look whether it was, before you repeat the command"
     if needed := _needed_sampling(error):
         # The sampling program's input and output are only text.
         return "it needs a client that supports sampling with tools or context"

@@ -15,6 +15,7 @@ from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gaia_mcp.server.http.handshake import HAS_ENDED
 from tests.cli.conftest import entry_of
 
 if TYPE_CHECKING:
@@ -210,6 +211,12 @@ def test_a_server_without_a_place_is_tried_again() -> None:
     assert after_error(refused("initialize", text="the store does not answer; repeat this later")) == (
         "repeat the command in a moment"
     )
+
+
+def test_a_request_that_ended_with_its_worker_is_not_repeated_blindly() -> None:
+    """Ours: its arguments are not at fault, and its tool may have changed something."""
+    error = refused("tools/call", text=HAS_ENDED)
+    assert after_error(error) == "look whether it was, before you repeat the command"
 
 
 def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:

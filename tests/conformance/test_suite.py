@@ -22,7 +22,7 @@ from tests.prepare.peers import CONFORMANCE
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from tests.prepare.fixtures import Prepared
@@ -35,7 +35,7 @@ LOST = {
     "2026-07-28": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}},
     "2025-11-25": {"dns-rebinding-protection": {"localhost-host-rebinding-rejected"}, "server-sse-polling": set()},
 }
-# The suite waits half a second for each of these, in which the bridge starts a process.
+# The suite waits half a second for each of these: too little where the bridge starts a process, or on a busy machine.
 HURRIED = {"sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-server-no-log-without-loglevel"}
 # How many scenarios the suite has for a revision.
 SCENARIOS = {"2026-07-28": 50, "2025-11-25": 33}
@@ -73,7 +73,7 @@ def test_the_agent_passes_every_scenario_that_the_bridge_lets_through(
     version: str, bridge: str, prepared: Prepared, tmp_path: Path
 ) -> None:
     """Spec, both eras: the official suite at the wire of each revision."""
-    failed = _failures(version, bridge, prepared, tmp_path)
+    failed = _failures(version, bridge, prepared, tmp_path, without=HURRIED)
 
     # Each request has a process of its own there, which knows no task of another one.
     assert {name: checks for name, checks in failed.items() if not name.startswith("tasks-")} == LOST[version]
@@ -89,11 +89,16 @@ def test_the_agent_passes_every_scenario_over_http(
         "2026-07-28": {"tasks-status-notifications": set()},
         "2025-11-25": {},
     }
-    assert _failures(version, http_url, prepared, tmp_path) == without_checks[version]
+    failed = _failures(version, http_url, prepared, tmp_path / "first")
+    if HURRIED & set().union(*failed.values()):
+        failed = _failures(version, http_url, prepared, tmp_path / "second")
+    assert failed == without_checks[version]
 
 
-def _failures(version: str, url: str, prepared: Prepared, folder: Path) -> dict[str, set[str]]:
-    """The scenarios of a revision that a server fails, and the checks of them that failed."""
+def _failures(
+    version: str, url: str, prepared: Prepared, folder: Path, *, without: Collection[str] = ()
+) -> dict[str, set[str]]:
+    """The scenarios of a revision that a server fails, and the checks of them that failed, `without` some."""
     program = (
         prepared.folder(CONFORMANCE) / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     )
@@ -105,7 +110,7 @@ def _failures(version: str, url: str, prepared: Prepared, folder: Path) -> dict[
     )
     ran = {_name_of(path): json.loads(path.read_text("utf-8")) for path in folder.glob("checks/*/checks.json")}
     assert len(ran) == SCENARIOS[version], done.stdout + done.stderr
-    return {name: problems for name, checks in ran.items() if (problems := _problems(checks)) is not None}
+    return {name: problems for name, checks in ran.items() if (problems := _problems(checks, without)) is not None}
 
 
 def _name_of(checks: Path) -> str:
@@ -113,8 +118,8 @@ def _name_of(checks: Path) -> str:
     return re.sub(r"-20\d\d-\d\d-\d\dT.*", "", checks.parent.name.removeprefix("server-"))
 
 
-def _problems(checks: list[dict[str, Any]]) -> set[str] | None:
-    """The checks that failed, None if the scenario has passed."""
-    failed = {check["id"] for check in checks if check["status"] == "FAILURE"} - HURRIED
+def _problems(checks: list[dict[str, Any]], without: Collection[str]) -> set[str] | None:
+    """The checks that failed, `without` some; None if the scenario has passed."""
+    failed = {check["id"] for check in checks if check["status"] == "FAILURE"}.difference(without)
     passed = any(check["status"] == "SUCCESS" for check in checks)
     return None if passed and not failed else failed
