@@ -232,7 +232,7 @@ class GatewayProvider:
         missing = {}
         for name, backend in self._backends.items():
             if (problem := backend.problem_of(kind)) is not None:
-                missing[name] = problem.message
+                missing[name] = problem.message.removeprefix(f"server {name!r}").lstrip(": ")
                 self._report_once(problem.message)
             elif backend not in answered:
                 missing[name] = "it has not answered yet"

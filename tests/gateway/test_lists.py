@@ -82,7 +82,7 @@ def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:
 
     assert gate.answer("prompts/list", {}, Call()) == {
         "prompts": [],
-        "_meta": {UNAVAILABLE_KEY: {"odd": "server 'odd': 'timeout' must be a number"}},
+        "_meta": {UNAVAILABLE_KEY: {"odd": "'timeout' must be a number"}},
     }
     gate.close()
 

@@ -48,7 +48,7 @@ def test_a_gateway_is_a_server_as_any_other(gaia: Gaia) -> None:
 
     assert "echo" in listed.stdout
     assert "greet(name: string" in listed.stdout
-    assert "'broken' is not available: server 'broken' could not be started" in listed.stderr
+    assert "'broken' is not available: could not be started" in listed.stderr
     assert json.loads(called.stdout) == {"a": "1"}
     assert answered.stdout == "2 large, with sugar\n"
 
