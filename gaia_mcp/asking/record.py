@@ -44,6 +44,8 @@ class Record:
         self._answers: dict[str, Sequence[Any]]
         self._open: dict[str, str]
         self._rejected: dict[str, str]
+        # Whether a question was asked in this run.
+        self._has_asked = False
         (
             self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected
         ) = kept or (0, {}, 0, None, {}, {}, {})  # fmt: skip
@@ -92,7 +94,10 @@ class Record:
                 raise QuestionError(f"{what} is one too many: a call has {self.rounds} rounds of questions at most")
             raise QuestionError(f"{what} is not settled after {self.rounds} rounds: {reason}")
         self.rounds += 1
-        self._open = {name: digest_of(question) for name, question in questions.items()}
+        asked = {name: digest_of(question) for name, question in questions.items()}
+        # Another thread of the tool may be waiting for an answer.
+        self._open = {**self._open, **asked} if self._has_asked else asked
+        self._has_asked = True
 
     def _unsettled(self, name: str) -> str | None:
         """Why the question of this name is asked again; None if it was not asked before."""

@@ -90,7 +90,8 @@ class CallQuestions:
             with nullcontext() if call.asks_by_result else call.front.waiting(call):
                 answers = call.front.ask(call, _in_trace(call, missing))
                 if answers is None:
-                    call.required = {**call.required, **missing}
+                    with self.lock:
+                        call.required = {**call.required, **missing}
                     raise InputRequired
                 self._await(call, answers)
 

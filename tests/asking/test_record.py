@@ -41,6 +41,21 @@ def test_an_answer_to_what_was_not_asked_is_ignored() -> None:
     assert record.answer("a", WHO) == 1
 
 
+def test_what_is_asked_meanwhile_leaves_a_question_open_in_its_run_only() -> None:
+    """Ours: threads of a tool ask at the same time; what the client has not answered is asked again in the next run."""
+    record = Record()
+    record.ask({"a": WHO})
+    record.ask({"b": WHERE})
+    record = again(record)
+    record.take("a", "Ada")
+    assert (record.answer("a", WHO), record.answer("b", WHERE)) == ("Ada", None)
+
+    record.ask({"c": WHO})
+    record.take("b", "here")
+    record.take("c", "Eve")
+    assert (record.answer("b", WHERE), record.answer("c", WHO)) == (None, "Eve")
+
+
 def test_an_answer_that_came_before_its_question_belongs_to_the_first_of_its_name() -> None:
     """Ours: and to no other one; what is not asked for in this run is dropped."""
     record = Record(unasked={"a": "Ada", "b": "here"})

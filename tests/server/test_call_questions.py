@@ -24,6 +24,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.outcomes import Job
     from gaia_mcp.toolcall import Call
 
 
@@ -233,6 +234,30 @@ def test_a_thread_of_the_tool_asks_through_its_call(era: str) -> None:
         return str(found[-1])
 
     assert text_of(Person(era, Tools(work=work)).call("work")) == "[Root(uri='file:///a', name='A')]"
+
+
+@BOTH
+def test_threads_of_a_tool_ask_at_the_same_time(era: str) -> None:
+    """Ours: neither answer is lost, and nothing is asked twice."""
+
+    class Late(Person):
+        """Answers only when all has been asked."""
+
+        def give(self, message: Wire) -> list[Job]:
+            if "result" in message:
+                wait_until(lambda: len(self.asked) >= 2)
+            return super().give(message)
+
+    def work(call: Call) -> str:
+        with ThreadPoolExecutor() as pool:
+            asked = [pool.submit(call.elicit, "Who?", NAME, name="who"), pool.submit(call.roots, name="where")]
+        return " ".join(str(each.result()) for each in asked)
+
+    person = Late(era, Tools(work=work))
+
+    assert text_of(person.call("work")) == "Accepted(value={'name': 'Ada'}) [Root(uri='file:///a', name='A')]"
+    assert sorted(person.asked) == ["Who?", "roots/list"]
+    assert person.requests == (1 if era == "handshake" else 2)
 
 
 def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None:
