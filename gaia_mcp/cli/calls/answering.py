@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,6 +38,8 @@ class Answering:
         self._declines = declines
         self._roots = roots
         self._sampler = sampler
+        # Held to answer: a server may send several questions at once, and the person is asked one after another.
+        self._answering = threading.Lock()
 
     @classmethod
     def of(cls, invocation: Invocation) -> Self:
@@ -61,10 +64,11 @@ class Answering:
         declines = self._declines or not (attended or self._answers.are_given)
 
         def elicit(params: dict[str, Any]) -> dict[str, Any]:
-            # Imported late: most tools never elicit.
-            from gaia_mcp.cli.calls.elicitation import answered
+            with self._answering:
+                # Imported late: most tools never elicit.
+                from gaia_mcp.cli.calls.elicitation import answered
 
-            return answered(server, params, waiting, self._answers, declines=declines, attended=attended)
+                return answered(server, params, waiting, self._answers, declines=declines, attended=attended)
 
         return Answerers(elicit, self._roots, sample)
 

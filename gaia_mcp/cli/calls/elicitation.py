@@ -64,6 +64,8 @@ def answered(
         return DECLINED  # The error of the request contains the URL and the server's reason.
     if not is_possible:
         raise asked.unanswered()
+    if waiting.is_leaving:
+        return CANCELLED
     waiting.hide()
     return _by_person(asked, asked_while(waiting))
 

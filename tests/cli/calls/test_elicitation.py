@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,23 @@ for message in _wire.messages():
         _wire.send({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
     elif "method" not in message:
         _wire.send(_wire.result(asked, _wire.text(json.dumps(message["result"]))))
+    elif answer := _wire.handshake(message):
+        _wire.send(answer)
+"""
+# Asks for a name and for a town at once, and gives back both answers.
+ASKING_TWICE = """
+import json, _wire
+for message in _wire.messages():
+    if message.get("method") == "tools/call":
+        asked, answers = message, {}
+        for name in ("name", "town"):
+            form = {"type": "object", "properties": {name: {"type": "string"}}}
+            params = {"message": f"Which {name}?", "requestedSchema": form}
+            _wire.send({"jsonrpc": "2.0", "id": name, "method": "elicitation/create", "params": params})
+    elif "method" not in message:
+        answers[message["id"]] = message["result"].get("content")
+        if len(answers) == 2:
+            _wire.send(_wire.result(asked, _wire.text(json.dumps(answers, sort_keys=True))))
     elif answer := _wire.handshake(message):
         _wire.send(answer)
 """
@@ -184,6 +202,29 @@ def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, termi
     assert answer == {"action": "decline"}
 
 
+def test_questions_that_are_sent_at_once_are_asked_one_after_another(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: the person sees which question is answered."""
+    person, end = terminal
+    gaia.write({"asking": {**asking({}), "args": ["-c", ASKING_TWICE]}})
+    process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
+    person.waits_for("Answer?")
+    first, second = ("name", "town") if "Which name?" in person.seen else ("town", "name")
+    time.sleep(0.2)  # A second question would be there by now.
+    assert f"Which {second}?" not in person.seen
+
+    person.types(b"y\n")
+    for words, keys in [
+        (f"{first} [string]", first.upper().encode()),
+        (f"Which {second}?", b"y"),
+        (f"{second} [string]", second.upper().encode()),
+    ]:
+        person.waits_for(words)
+        person.types(keys + b"\n")
+
+    out, _ = process.communicate(timeout=10)
+    assert (json.loads(out), process.returncode) == ({"name": {"name": "NAME"}, "town": {"town": "TOWN"}}, 0)
+
+
 def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None:
     """Ours: what is typed then is for the shell, also while the server is still being stopped."""
     fields = {name: {"type": "string"} for name in ("first", "second")}
@@ -207,6 +248,19 @@ def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None
     assert os.waitstatus_to_exitcode(status) == 130
     assert "second" not in person.has_read()
     os.close(terminal)
+
+
+def test_after_ctrl_c_the_next_question_is_not_shown(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: it waits while another one is asked, and the server takes a second to stop."""
+    person, end = terminal
+    gaia.write({"asking": {**asking({}), "args": ["-c", f"{ASKING_TWICE}\nimport time; time.sleep(1)"]}})
+    process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
+    person.waits_for("Answer?")
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(10) == 130
+    assert "asks:" not in person.has_read()
 
 
 def test_a_call_goes_on_after_the_urls_that_it_requires(gaia: Gaia, terminal: tuple[Person, int]) -> None:
