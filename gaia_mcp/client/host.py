@@ -48,6 +48,9 @@ class Host:
     returns them; `sample` calls a language model, and the capability is declared only if it is given (specification,
     client features).
 
+    The functions may be called from several threads at once: a server may send several requests before the first is
+    answered.
+
     Without `elicit` every elicitation is declined: that is a valid response, and servers continue. An elicitation of a
     URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`. An `elicit` or `sample`
     that raises `UnansweredError` ends the open requests to this server.
