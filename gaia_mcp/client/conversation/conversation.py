@@ -281,7 +281,7 @@ class Conversation:
         reported: Progressed | None = None
         deadline.on_cancel(waiter.wake)
         try:
-            dispatcher.send(outgoing, deadline, stage, tool)
+            dispatcher.send(outgoing, deadline, stage, tool, awaited=request_id)
             is_out = True
             while True:
                 outcome = self._channel.wait(waiter.outcomes, request_id, deadline)

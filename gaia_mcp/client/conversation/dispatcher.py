@@ -118,8 +118,14 @@ class Dispatcher:
             )
 
     def send(
-        self, outgoing: list[Outgoing], deadline: Deadline, stage: str = "at its start", tool: str | None = None
+        self,
+        outgoing: list[Outgoing],
+        deadline: Deadline,
+        stage: str = "at its start",
+        tool: str | None = None,
+        awaited: RequestId | None = None,
     ) -> None:
+        """Send messages. Their sender waits for the outcome of the request `awaited` next."""
         for one in outgoing:
             if self.lost is not None:
                 raise self.why_lost(stage)
@@ -128,6 +134,8 @@ class Dispatcher:
             try:
                 if one.cancels:
                     self._channel.abandon(one)
+                elif awaited is not None and one.about == awaited:
+                    self._channel.ask(one, deadline, stage)
                 else:
                     self._channel.send(one, deadline, stage)
             except ConnectionLostError:

@@ -107,6 +107,10 @@ class Channel(ABC):
         Raises `UnencodableError`, `ConnectError` or `DeadlineError`.
         """
 
+    def ask(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        """As `send`, for a request whose caller calls `wait` for it next. It may be sent only then."""
+        self.send(outgoing, deadline, stage)
+
     @abstractmethod
     def send_soon(self, outgoing: Outgoing) -> None:
         """Send a message that no caller waits for, now or later. It is dropped if the server does not read. Never waits
@@ -132,7 +136,9 @@ class Channel(ABC):
         return {}
 
     def wake(self) -> None:  # noqa: B027
-        """Make a thread that reads in `wait` check its queue and its deadline again."""
+        """Make a thread that reads in `wait` check its queue and its deadline again. Call it after an outcome that ends
+        a request, unless it arrived on the channel as that.
+        """
 
     @abstractmethod
     def is_running(self) -> bool:

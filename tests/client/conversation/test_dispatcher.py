@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from gaia_mcp.client.transports.base import T
+    from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.protocol.jsonrpc import RequestId
     from tests.client.transports.talk import Script
@@ -455,6 +456,11 @@ class Led(MemoryChannel):
     def __init__(self, script: Script) -> None:
         super().__init__("led", lambda record: self.unread.extend(script(json.loads(record))))
         self.unread: list[Message] = []
+        self.asked: list[Any] = []
+
+    def ask(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        self.asked.append(outgoing.message)
+        super().ask(outgoing, deadline, stage)
 
     def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:
         while self.unread and outcomes.empty():
@@ -470,6 +476,9 @@ def test_a_caller_that_waits_may_be_the_one_that_reads() -> None:
 
     assert conversation.negotiate(Deadline(20)) == conversation.peer
     assert conversation.request("x", None, Deadline(5)) == {"a": 1}
+    # Only what is waited for with the id of the request may be sent as late as that.
+    conversation.send_notification("notifications/x", None, Deadline(5))
+    assert [message["method"] for message in channel.asked] == ["x"]
 
 
 def test_a_message_that_is_parsed_already_is_received_as_well() -> None:

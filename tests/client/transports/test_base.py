@@ -45,13 +45,14 @@ def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
     queue: SimpleQueue[str | None] = SimpleQueue()
 
     channel.wake()
+    channel.ask(Outgoing({"a": 0}, 1), Deadline(5), "a")
     channel.abandon(Outgoing({"a": 1}, 1, cancels=True))
 
     assert channel.wait(queue, 1, Deadline(0)) is None
     for outcome in (None, "first", "second"):
         queue.put(outcome)
     assert channel.wait(queue, 1, Deadline(5)) == "first"
-    assert (sent, channel.noise(), channel.listens) == ([b'{"a":1}\n'], "", True)
+    assert (sent, channel.noise(), channel.listens) == ([b'{"a":0}\n', b'{"a":1}\n'], "", True)
     assert (channel.is_drained(), channel.is_unread(), channel.tools_left_out()) == (False, False, {})
     assert channel.lists_tools
 

@@ -13,10 +13,11 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.base import Channel, Receiver, encoded, time_ran_out
+from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections
 from gaia_mcp.client.transports.http.exchange import Exchange
-from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError, Lane, Lanes
+from gaia_mcp.client.transports.http.lanes import Lanes
+from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -24,9 +25,11 @@ from gaia_mcp.errors import ConnectionLostError, MCPError, NotConnectedError, St
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
+    from queue import SimpleQueue
+
     from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
     from gaia_mcp.client.transports.http.endpoint import Endpoint
-    from gaia_mcp.client.transports.http.lanes import Work
+    from gaia_mcp.client.transports.http.lanes import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.redaction.masker import Masker
@@ -81,8 +84,12 @@ class HttpChannel(Channel):
         self._receiver: Receiver | None = None
         self._wire: Wire | None = None
         self._lanes: Lanes | None = None
-        self._lock = threading.Lock()
-        self._running: dict[Work, Lane] = {}
+        # Reentrant: a signal handler may close the channel, in a thread that holds it already.
+        self._lock = threading.RLock()
+        # Requests that their callers will begin, by the caller's thread; those that they have begun, and whether the
+        # caller has enough.
+        self._unsent: dict[int, Exchange] = {}
+        self._begun: dict[RequestId, tuple[Exchange, Callable[[], bool]]] = {}
         self._requests: dict[RequestId, Exchange] = {}
         self._lingering: deque[Exchange] = deque()
         # Requests to interrupt once their cancellation has been sent.
@@ -118,7 +125,8 @@ class HttpChannel(Channel):
         return found
 
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
-        exchange = self._begin(outgoing, deadline, stage)
+        exchange = self._new_exchange(outgoing, deadline, stage)
+        self._begin(exchange)
         if exchange.is_request:
             return
         if exchange.done.wait(min(deadline.remaining(), ACCEPT_SECONDS)) and exchange.error is not None:
@@ -128,15 +136,37 @@ class HttpChannel(Channel):
             if stream is not None:
                 stream.begun.wait(min(deadline.remaining(), STREAM_SECONDS))
 
+    def ask(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        exchange = self._new_exchange(outgoing, deadline, stage)
+        if exchange.may_begin_here:
+            self._unsent[threading.get_ident()] = exchange
+        else:
+            self._begin(exchange)
+
+    def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:
+        exchange = self._unsent.pop(threading.get_ident(), None)
+        # Another one was left there by a Ctrl-C.
+        if exchange is not None and exchange.message["id"] == about:
+            self._begin_here(exchange, deadline, lambda: outcomes.qsize() > 0 or deadline.expired)
+        return super().wait(outcomes, about, deadline)
+
+    def wake(self) -> None:
+        for exchange, has_enough in tuple(self._begun.values()):
+            if has_enough():
+                self._interrupt(exchange)
+
     def send_soon(self, outgoing: Outgoing) -> None:
         with suppress(MCPError, ValueError):
-            self._begin(outgoing, Deadline(ASIDE_SECONDS), "a message")
+            self._begin(self._new_exchange(outgoing, Deadline(ASIDE_SECONDS), "a message"))
 
     def abandon(self, cancellation: Outgoing) -> None:
         """Close the request's stream, which cancels the request in the stateless era; in the handshake era send the
         notification first.
         """
-        request = self._requests.get(cancellation.about) if cancellation.about is not None else None
+        assert cancellation.about is not None  # noqa: S101 (only requests are cancelled)
+        if self._has_left(cancellation.about):
+            return
+        request = self._requests.get(cancellation.about)
         assert self._wire is not None  # noqa: S101 (nothing is cancelled before the start)
         # With HTTP+SSE a request has no stream of its own, whatever the era.
         is_one_stream = self._wire.answers_on_stream
@@ -177,7 +207,7 @@ class HttpChannel(Channel):
             self._use(farewell)
             farewell.done.wait(FAREWELL_SECONDS if grace_seconds is None else min(grace_seconds, FAREWELL_SECONDS))
         self._end(NotConnectedError(self.name))
-        for work in tuple(self._running):
+        for work in self._lanes.running():
             self._interrupt(work)
         self._lanes.close(IMPATIENT_GRACE_SECONDS)
 
@@ -229,7 +259,6 @@ class HttpChannel(Channel):
     def exchange_done(self, exchange: Exchange) -> None:
         """Nothing more will arrive for this message."""
         with self._lock:
-            self._running.pop(exchange, None)
             if exchange.is_request:
                 self._requests.pop(exchange.message["id"], None)
             with suppress(ValueError):
@@ -240,8 +269,7 @@ class HttpChannel(Channel):
 
     # Inside.
 
-    def _begin(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> Exchange:
-        exchange = self._new_exchange(outgoing, deadline, stage)
+    def _begin(self, exchange: Exchange) -> None:
         message = exchange.message
         if exchange.is_request:
             self._requests[message["id"]] = exchange
@@ -254,7 +282,36 @@ class HttpChannel(Channel):
         elif message.get("method") in _LISTEN_AFTER:
             self._listen()
         self._use(exchange)
-        return exchange
+
+    def _begin_here(self, exchange: Exchange, deadline: Deadline, has_enough: Callable[[], bool]) -> None:
+        """Begin the exchange on this thread if there is a lane for it. Returns when its outcome has arrived, when the
+        thread of the lane goes on, or soon after `wake` once the caller `has_enough`.
+        """
+        assert self._lanes is not None  # noqa: S101 (it has been started)
+        request_id = exchange.message["id"]
+        try:
+            self._begun[request_id] = exchange, has_enough
+            self._requests[request_id] = exchange
+            if has_enough():  # Before it could be woken.
+                exchange.given_up.set()
+            is_begun = self._lanes.begin(exchange, deadline)
+            del self._begun[request_id]
+        except BaseException:
+            self._has_left(request_id)
+            raise
+        if not is_begun:
+            self._begin(exchange)
+
+    def _has_left(self, request_id: RequestId) -> bool:
+        """Forget a request whose caller has left, after a Ctrl-C, while it was sent. Returns False for any other."""
+        exchange, _ = self._begun.get(request_id, (None, None))
+        if exchange is None:
+            return False
+        assert self._lanes is not None  # noqa: S101 (it has been started)
+        self._lanes.drop(exchange)
+        self._requests.pop(request_id, None)
+        self._begun.pop(request_id, None)
+        return True
 
     def _new_exchange(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> Exchange:
         if self._reason is not None or self._wire is None:
@@ -264,14 +321,11 @@ class HttpChannel(Channel):
 
     def _use(self, work: Work) -> None:
         assert self._lanes is not None  # noqa: S101 (it has been started)
-        # Held, since the work may be done before it is recorded.
-        with self._lock:
-            self._running[work] = self._lanes.use(work)
+        self._lanes.use(work)
 
     def _interrupt(self, work: Work) -> None:
-        lane = self._running.get(work)
-        if lane is not None:
-            lane.interrupt(work)
+        assert self._lanes is not None  # noqa: S101 (it has been started)
+        self._lanes.interrupt(work)
 
     def _listen(self) -> OptionalStream | None:
         """Open the stream for messages that belong to no request, unless it is open."""
@@ -295,6 +349,7 @@ class HttpChannel(Channel):
             self._reason = error
         assert self._receiver is not None  # noqa: S101 (nothing ends before the start)
         self._receiver.channel_ended(error)
+        self.wake()
 
 
 class _Farewell:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gaia_mcp.client.transports.http import bodies
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
-from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError
+from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES, InterruptedExchangeError
 from gaia_mcp.client.transports.http.refreshing import refresh_tools
 from gaia_mcp.client.transports.http.resuming import resume
 from gaia_mcp.client.transports.http.wire import is_response_to
@@ -27,6 +27,8 @@ from gaia_mcp.protocol.envelope import has_envelope
 from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.client.transports.http.lanes import Lane
     from gaia_mcp.client.transports.http.wire import Wire
@@ -42,6 +44,7 @@ MAX_PAUSES = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 # Client errors that say nothing about the server's era: they are about access, time or load.
 _NO_EVIDENCE = {401, 403, 407, 408, 421, 425, 429}
+_OVER = object()
 
 
 class Owner(Protocol):
@@ -69,6 +72,8 @@ class Owner(Protocol):
 
 class Exchange:
     """Sends `message`, encoded as `record`, by POST. `stage` names it in errors.
+
+    It is carried out in steps, so that its caller can begin it and a thread can go on.
 
     `done` is set at the end; `error` is then the reason if a message without a response was not sent. `is_settled` is
     whether the response has arrived.
@@ -98,11 +103,36 @@ class Exchange:
         self._redirects = 0
         self._pauses = 0
         self._is_refreshed = False
+        self._steps: Iterator[None] | None = None
+
+    @property
+    def may_begin_here(self) -> bool:
+        """Whether the caller may begin it. Closing the connection must cancel the request, and nothing of it may be in
+        danger of a Ctrl-C, as the renewal of a token would be.
+        """
+        is_short = len(self._record) <= MAX_HELD_BYTES
+        return self.is_request and self._is_stateless and is_short and not self._wire.authorizer.secrets()
+
+    def begin(self, lane: Lane) -> bool:
+        """Up to the first event of a stream, and to all that is not a successful response."""
+        self._steps = self._run(lane)
+        return next(self._steps, _OVER) is _OVER
 
     def run(self, lane: Lane) -> None:
+        for _ in self._steps or self._run(lane):
+            pass
+
+    def _run(self, lane: Lane) -> Iterator[None]:
+        """Carry it out. Pauses before whatever may take long: another thread may go on there."""
         try:
-            while self._goes_on(lane):
-                pass
+            while (response := self._open(lane)) is not None:
+                with closing(response):
+                    if 200 <= response.status_code < 300:
+                        yield from self._take(lane, response)
+                        break
+                    yield
+                    if not self._is_repeated(lane, response):
+                        break
         except InterruptedExchangeError:
             pass
         except MCPError as error:
@@ -116,28 +146,26 @@ class Exchange:
             self._owner.exchange_done(self)
             self.done.set()
 
-    def _goes_on(self, lane: Lane) -> bool:
-        """Send the message and process the response. Returns whether to send it once more."""
-        wire = self._wire
-        headers = wire.headers_of(self.message, self._deadline)
-        response = lane.open("POST", wire.url, headers, self._record, self._deadline.remaining())
-        with closing(response):
-            status = response.status_code
-            if status in _REDIRECTS:
-                self._follow(response)
-                return True
-            if status in (401, 403) and wire.authorizer.challenged(response, self._deadline):
-                return True
-            if status in (429, 503) and self._has_paused(response):
-                return True
-            if 200 <= status < 300:
-                self._take(lane, response)
-                return False
-            return self._is_refused(lane, response)
+    def _open(self, lane: Lane) -> Response:
+        """Send the message; the response, its body unread."""
+        headers = self._wire.headers_of(self.message, self._deadline)
+        return lane.open("POST", self._wire.url, headers, self._record, self._deadline.remaining())
+
+    def _is_repeated(self, lane: Lane, response: Response) -> bool:
+        """Process a response that is not a success. Returns whether to send the message once more."""
+        status = response.status_code
+        if status in _REDIRECTS:
+            self._follow(response)
+            return True
+        if status in (401, 403) and self._wire.authorizer.challenged(response, self._deadline):
+            return True
+        if status in (429, 503) and self._has_paused(response):
+            return True
+        return self._is_refused(lane, response)
 
     # Success.
 
-    def _take(self, lane: Lane, response: Response) -> None:
+    def _take(self, lane: Lane, response: Response) -> Iterator[None]:
         wire, message = self._wire, self.message
         if not self.is_request or wire.answers_on_stream:
             _drain(response)
@@ -146,7 +174,7 @@ class Exchange:
             wire.initialized(response)
         kind = bodies.kind_of(response)
         if kind == bodies.EVENTS:
-            self._take_events(lane, response)
+            yield from self._take_events(lane, response)
             return
         if kind not in ("application/json", ""):
             raise not_mcp(wire.endpoint, self.stage, kind, bodies.begin(response))
@@ -160,6 +188,8 @@ class Exchange:
         except ValueError:
             raise not_mcp(wire.endpoint, self.stage, kind, begun) from None
         del text
+        if wire.is_receiving:
+            yield
         # A batch (2025-03-26) is an array. A response to another request must not reach its caller from here.
         for each in value if isinstance(value, list) else [value] if is_response_to(value, message["id"]) else ():
             self.is_settled |= wire.receive_value(each, message)
@@ -168,11 +198,11 @@ class Exchange:
                 wire.endpoint.server, f"answered {self.stage} with JSON that is not a response of MCP"
             )
 
-    def _take_events(self, lane: Lane, response: Response) -> None:
+    def _take_events(self, lane: Lane, response: Response) -> Iterator[None]:
         parser = EventParser()
         failure: Exception | None = None
         try:
-            self._read_events(response, parser)
+            yield from self._steps_of_events(response, parser)
         except TRANSPORT_ERRORS as cause:
             lane.check()
             failure = cause
@@ -185,18 +215,25 @@ class Exchange:
 
     def _read_events(self, response: Response, parser: EventParser) -> bool:
         """Process the events of a stream to its end. Returns whether the response has arrived, now or before."""
+        for _ in self._steps_of_events(response, parser):
+            pass
+        return self.is_settled
+
+    def _steps_of_events(self, response: Response, parser: EventParser) -> Iterator[None]:
         for event in bodies.events(response, parser, self._wire.endpoint.server):
             if event.name != "message":
                 continue
             text = bodies.text_of(event.data)
             # Neither is held while waiting for the next event, nor both at a time: one may have 50 MB.
             del event
+            if self._wire.is_receiving:
+                yield
             is_response = self._wire.receive(text, self.message)
             del text
             if is_response and not self.is_settled:
                 self.is_settled = True
                 self._owner.response_came(self)
-        return self.is_settled
+            yield
 
     # Rejections.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.http import bodies
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
-from gaia_mcp.client.transports.http.lanes import InterruptedExchangeError
+from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 
 if TYPE_CHECKING:
     import threading

@@ -22,6 +22,8 @@ from gaia_mcp.protocol.jsonrpc import Message, RequestId, parse, parse_text
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, since
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_mcp.client.transports.base import Receiver
     from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
     from gaia_mcp.client.transports.http.connections import Response
@@ -54,6 +56,12 @@ class Wire:
         self._receiver = receiver
         # Held while a message is received. Reentrant: receiving may send other messages.
         self._receiving = threading.RLock()
+        self._depth = 0
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether a message is being received, which may take as long as a listener does."""
+        return self._depth > 0
 
     def headers_of(self, message: Message, deadline: Deadline) -> dict[str, str]:
         """The headers of a POST. Raises `AuthorizationError` and `DeadlineError`."""
@@ -100,8 +108,7 @@ class Wire:
         try:
             value = parse_text(text) if isinstance(text, str) else parse(text)
         except ValueError:
-            with self._receiving:
-                self._receiver.receive(text.encode() if isinstance(text, str) else text, about)
+            self._pass_on(self._receiver.receive, text.encode() if isinstance(text, str) else text, about)
             return False
         del text
         return self.receive_value(value, request)
@@ -115,14 +122,20 @@ class Wire:
             is_response = is_response_to(value, about)
             if is_response:
                 value = self._learned(request, {**value, "id": about})
-        with self._receiving:
-            self._receiver.receive_message(value, about)
+        self._pass_on(self._receiver.receive_message, value, about)
         return is_response
 
     def request_failed(self, request: Message, error: Any) -> None:
         """Report that `request` gets no response."""
+        self._pass_on(self._receiver.request_failed, request["id"], error)
+
+    def _pass_on(self, receive: Callable[[Any, Any], None], arrived: Any, about: Any) -> None:
         with self._receiving:
-            self._receiver.request_failed(request["id"], error)
+            self._depth += 1
+            try:
+                receive(arrived, about)
+            finally:
+                self._depth -= 1
 
     def _learned(self, request: Message, response: dict[str, Any]) -> dict[str, Any]:
         result = response.get("result")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from typing import Any
@@ -39,7 +40,7 @@ from tests.client.transports.http.web import (
     talking,
 )
 from tests.protocol_support import ENVELOPE
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, wait_until
 
 NOTE = jsonrpc.notification("notifications/tools/list_changed", None)
 INITIALIZED = jsonrpc.notification("notifications/initialized", None)
@@ -513,3 +514,105 @@ def test_a_span_tells_where_the_server_is_and_which_session_it_is() -> None:
         assert line.channel.attributes() == {**network, "server.address": "127.0.0.1", "server.port": port}
         shaken_hands(line)
         assert line.channel.attributes()["mcp.session.id"] == "s-1"
+
+
+# Callers that read by themselves.
+
+
+def unanswered(_: Asked) -> Answer:
+    return as_events(threading.Event())
+
+
+def test_a_call_that_is_not_answered_in_time_is_cancelled() -> None:
+    """Spec, stateless era: by closing its connection; the next call has another."""
+    with talking(result) as (web, line):
+        line.opened()
+        web.answer = unanswered
+        assert line.call(2, Deadline(0.05)) is None
+        wait_until(lambda: bool(web.broken))
+        assert line.running() == []
+        web.answer = result
+        assert line.call(3)["id"] == 3
+
+
+def test_a_call_may_be_cancelled_from_another_thread() -> None:
+    """Ours: at once, and not by what else wakes the callers."""
+    with talking(result) as (web, line):
+        line.opened()
+        web.answer = unanswered
+        deadline = Deadline(ENOUGH_SECONDS)
+
+        def cancel() -> None:
+            wait_until(lambda: len(web.asked) == 2)
+            line.channel.wake()
+            assert web.broken == []
+            deadline.cancel()
+
+        other = threading.Thread(target=cancel)
+        other.start()
+        assert line.call(2, deadline) is None
+        other.join()
+        wait_until(lambda: bool(web.broken))
+
+
+def test_a_call_that_was_cancelled_before_it_began_is_not_sent() -> None:
+    """Ours."""
+    with talking(result) as (web, line):
+        line.opened()
+        deadline = Deadline(ENOUGH_SECONDS)
+        deadline.cancel()
+        assert line.call(2, deadline) is None
+        assert len(web.asked) == 1
+        assert line.call(3)["id"] == 3
+
+
+def test_a_caller_learns_of_the_end() -> None:
+    """Ours: it reads from a connection that is closed by another thread."""
+    with talking(result) as (web, line):
+        line.opened()
+        web.answer = unanswered
+
+        def close() -> None:
+            wait_until(lambda: len(web.asked) == 2)
+            line.channel.close(1)
+
+        other = threading.Thread(target=close)
+        other.start()
+        assert isinstance(line.call(2), NotConnectedError)
+        other.join()
+
+
+@pytest.mark.parametrize("is_twice", [False, True])
+def test_after_a_ctrl_c_nothing_is_left_of_a_call(is_twice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: wherever it arrives. After a second one, what is left goes with the request, when that is cancelled."""
+
+    def interrupted(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with talking(result) as (_, line):
+        channel = line.opened().channel
+        assert channel._lanes is not None
+        if is_twice:
+            monkeypatch.setattr(channel._lanes, "drop", interrupted)
+        monkeypatch.setattr(line.kept, "receive_message", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            line.call(2)
+        assert len(channel._begun) == is_twice
+        channel.abandon(cancelling(2))
+        assert (channel._begun, channel._requests, line.running()) == ({}, {}, [])
+        monkeypatch.undo()
+        assert line.call(3)["id"] == 3
+
+
+def test_a_request_that_its_caller_did_not_come_to_send_is_forgotten() -> None:
+    """Ours: a Ctrl-C may arrive in between."""
+    with talking(result) as (web, line):
+        line.opened()
+        message = jsonrpc.request(2, "tools/list", {"_meta": ENVELOPE})
+        line.channel.ask(Outgoing(message, 2), Deadline(ENOUGH_SECONDS), "tools/list")
+        line.channel.abandon(cancelling(2))
+        line.send(jsonrpc.request(3, "tools/list", {"_meta": ENVELOPE}))
+        assert line.channel.wait(line.kept.outcomes, 3, Deadline(ENOUGH_SECONDS))["id"] == 3
+        assert line.call(4)["id"] == 4
+        assert [asked.message["id"] for asked in web.asked] == ["first", 3, 4]

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
 from gaia_mcp.client.transports.http.exchange import MAX_PAUSES, MAX_REDIRECTS, Exchange
+from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     AuthorizationError,
@@ -35,6 +36,7 @@ from tests.client.transports.http.web import (
     result,
     talking,
 )
+from tests.protocol_support import ENVELOPE
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 OK = {"resultType": "complete", "tools": []}
@@ -103,8 +105,8 @@ def test_the_connection_of_a_stream_that_ends_is_used_again() -> None:
     with talking(lambda asked: as_events(event(response(asked)))) as (web, line):
         for number in range(1, 6):
             line.ask("tools/list", number).wait(number)
-            wait_until(lambda: not line.channel._running)
-        ports = {lane._socket.getsockname() for lane in line.channel._lanes._all}  # type: ignore[union-attr]
+            wait_until(lambda: not line.running())
+        ports = {lane._stream.get_extra_info("socket").getsockname() for lane in line.channel._lanes._all}  # type: ignore[union-attr]
         assert len(ports) == 1
         assert len(web.asked) == 5
 
@@ -184,7 +186,7 @@ def test_a_stream_that_goes_on_after_its_response_is_given_up_for_others() -> No
         wait_until(lambda: len(web.broken) == 4)
         # And one whose stream ends after all is a connection like any other.
         never.set()
-        wait_until(lambda: not line.channel._running)
+        wait_until(lambda: not line.running())
 
 
 def test_the_end_of_a_subscription_is_an_error_in_response_to_it() -> None:
@@ -362,7 +364,7 @@ def test_a_pause_ends_with_the_channel() -> None:
     """Ours: nothing is left behind."""
     with talking(lambda _: Answer(503, {"Retry-After": "15"})) as (web, line):
         line.ask("tools/call", name="t")
-        wait_until(lambda: any(exchange._pauses for exchange in list(line.channel._running)))
+        wait_until(lambda: any(exchange._pauses for exchange in line.running()))
     assert len(web.asked) == 1
     assert line.kept.failures == []
 
@@ -510,7 +512,7 @@ def test_a_failure_after_the_response_is_nobodys() -> None:
     """Ours: the request has its outcome."""
     with talking(lambda asked: as_events(event(response(asked)), Cut())) as (_, line):
         line.ask("tools/list").message()
-        wait_until(lambda: not line.channel._running)
+        wait_until(lambda: not line.running())
         assert line.kept.failures == []
 
 
@@ -575,3 +577,105 @@ def test_an_initialize_that_nothing_takes_is_refused() -> None:
     with talking(lambda asked: Answer(404 if asked.method == "POST" else 405)) as (_, line):
         line.send(initialize(), Deadline(ENOUGH_SECONDS))
         assert str(line.kept.failure()) == "server 'web' answered initialize with 404 Not Found"
+
+
+# Begun by the caller.
+
+
+@pytest.mark.parametrize("is_event", [False, True])
+def test_a_caller_reads_its_response_by_itself(is_event: bool) -> None:
+    """Ours: two threads would have to be woken. What follows the response on a stream is read by another thread."""
+    more = threading.Event()
+
+    def answer(asked: Asked) -> Answer:
+        own = response(asked)
+        return as_events(event(own), more, event(progress(1))) if is_event else as_json(own)
+
+    with talking(result) as (web, line):
+        line.opened()
+        web.answer = answer
+        kept = line.kept
+        assert line.call(2)["id"] == 2
+        assert kept.threads[-1] is threading.current_thread()
+        assert len(line.running()) == is_event
+        more.set()
+        wait_until(lambda: not line.running())
+        assert len(kept.messages) == 2 + is_event
+        assert (kept.threads[-1] is threading.current_thread()) is not is_event
+
+
+def test_what_takes_longer_is_done_by_another_thread() -> None:
+    """Ours: a caller that has an event to process is not the one that reads, nor is one that has to repeat it all."""
+    with talking(result) as (web, line):
+        line.opened()
+        web.answer = lambda asked: as_events(event(progress(1)), event(response(asked)))
+        assert line.call(2)["id"] == 2
+        assert [thread is threading.current_thread() for thread in line.kept.threads[-2:]] == [True, False]
+        wait_until(lambda: not line.running())
+
+        busy = [Answer(503, {"Retry-After": "0"})]
+        web.answer = lambda asked: busy.pop() if busy else result(asked)
+        assert line.call(3)["id"] == 3
+        assert line.kept.threads[-1] is not threading.current_thread()
+
+
+@pytest.mark.parametrize("is_event", [False, True])
+def test_a_caller_does_not_wait_for_the_listener_of_another_message(is_event: bool) -> None:
+    """Ours: it may take long, and the time of the caller is limited."""
+    note = jsonrpc.notification("notifications/tools/list_changed", None)
+    listening, may_go_on = threading.Event(), threading.Event()
+    at_once = threading.Barrier(2)
+
+    def answer(asked: Asked) -> Answer:
+        if asked.message["method"] == "tools/list":
+            at_once.wait(ENOUGH_SECONDS)
+        if asked.message["method"] == "subscriptions/listen":
+            return as_events(event(note), threading.Event())
+        return as_events(event(response(asked))) if is_event else result(asked)
+
+    def listener(value: Any, about: Any = None) -> None:
+        if value == note:
+            listening.set()
+            may_go_on.wait(ENOUGH_SECONDS)
+        else:
+            received(value, about)
+
+    with talking(answer) as (_, line):
+        # Two connections, one of which is left.
+        line.ask("tools/list", 0)
+        line.ask("tools/list", 1).wait(2)
+        wait_until(lambda: not line.running())
+        received, line.kept.receive_message = line.kept.receive_message, listener  # type: ignore[method-assign]
+        line.ask("subscriptions/listen", 2)
+        assert listening.wait(ENOUGH_SECONDS)
+        assert line.channel._lanes is not None
+        assert line.channel._lanes._idle[-1].is_ready
+        assert line.call(3, Deadline(0.2)) is None
+        may_go_on.set()
+        line.kept.wait(3)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["short", "long", "handshake", "notification", "with a token"],
+)
+def test_a_caller_begins_only_what_is_short_and_may_be_cut_off(kind: str) -> None:
+    """Ours: a Ctrl-C closes the connection, which must cancel the request, and must not interrupt the renewal of a
+    token; a request that the server does not read must not block its caller.
+    """
+    params: dict[str, Any] = {"_meta": ENVELOPE} if kind != "handshake" else {}
+    message = jsonrpc.request(1, "tools/list", params)
+    if kind == "notification":
+        message = jsonrpc.notification("notifications/cancelled", params)
+
+    class Authorized(NoAuthorizer):
+        def secrets(self) -> list[str]:
+            return ["token"]
+
+    wire, _ = new_wire("http://127.0.0.1:1/mcp")
+    if kind == "with a token":
+        wire.authorizer = Authorized("web")
+    record = b"x" * (MAX_HELD_BYTES + (kind == "long"))
+    exchange = Exchange(wire, None, message, record, Deadline(1), "a request")  # type: ignore[arg-type]
+
+    assert exchange.may_begin_here is (kind == "short")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ import pytest
 
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections
 from gaia_mcp.client.transports.http.endpoint import Endpoint
-from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, InterruptedExchangeError, Lane, Lanes
+from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, Lane, Lanes
+from gaia_mcp.client.transports.http.network import InterruptedExchangeError
+from gaia_mcp.deadline import Deadline
+from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import Answer, Web, accepted, as_events, connections_to, serving
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 class Asking:
@@ -131,7 +136,7 @@ def test_an_exchange_that_was_given_up_before_it_began_sends_nothing(web: Web, l
     """Ours: also if that happens while the connection is made."""
     work = Asking(web.url)
     work.given_up.set()
-    lane = Lane(connections_to(Endpoint("web", web.url)), lambda _: None, "web")
+    lane = Lane(connections_to(Endpoint("web", web.url)), lambda *_: None, "web")
     lane.give(work)
     assert work.done.wait(PATIENCE_SECONDS)
     lane.stop()
@@ -151,7 +156,7 @@ def test_a_connection_that_is_made_too_late_is_not_used(web: Web) -> None:
             return super().connect(request)
 
     endpoint = Endpoint("web", web.url)
-    lane = Lane(Slow(endpoint, endpoint.context()), lambda _: None, "web")
+    lane = Lane(Slow(endpoint, endpoint.context()), lambda *_: None, "web")
     lane.give(work)
     assert work.done.wait(PATIENCE_SECONDS)
     lane.stop()
@@ -180,7 +185,7 @@ def test_a_request_that_the_server_has_not_looked_at_goes_out_on_another_connect
             return made[-1]
 
     endpoint = Endpoint("web", web.url)
-    lane = Lane(Closed(endpoint, endpoint.context()), lambda _: None, "web")
+    lane = Lane(Closed(endpoint, endpoint.context()), lambda *_: None, "web")
     for _ in range(2):
         work = Asking(web.url)
         lane.give(work)
@@ -227,3 +232,215 @@ def test_a_lane_may_end_itself(lanes: Lanes, web: Web) -> None:
     lane.give(work)
     assert work.done.wait(PATIENCE_SECONDS)
     assert ended == [None]
+
+
+# Work that its caller begins.
+
+
+class Calling(Asking):
+    """One GET, whose response is read by its caller if `is_short`."""
+
+    def __init__(self, url: str, *, is_short: bool = True) -> None:
+        super().__init__(url)
+        self.is_short = is_short
+        self.threads: list[threading.Thread] = []
+
+    def begin(self, lane: Lane) -> bool:
+        self.threads.append(threading.current_thread())
+        if self.is_short:
+            super().run(lane)
+        return self.is_short
+
+    def run(self, lane: Lane) -> None:
+        self.threads.append(threading.current_thread())
+        super().run(lane)
+
+
+def opened(lanes: Lanes, web: Web) -> Lane:
+    """The free lane of `lanes`, with a connection."""
+    work = Asking(web.url)
+    lane = lanes.use(work)
+    assert work.done.wait(PATIENCE_SECONDS)
+    wait_until(lambda: bool(lanes._idle))
+    return lane
+
+
+def own_socket(lane: Lane) -> socket.socket:
+    assert lane._stream is not None
+    found = lane._stream.get_extra_info("socket")
+    assert isinstance(found, socket.socket)
+    return found
+
+
+def test_a_caller_may_use_a_connection_that_is_open(web: Web, lanes: Lanes) -> None:
+    """Ours: without a thread, which would have to be woken, and to wake the caller."""
+    lane = opened(lanes, web)
+    port = own_socket(lane).getsockname()
+    for _ in range(2):
+        work = Calling(web.url)
+        assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+        assert (work.outcome, work.threads) == (202, [threading.current_thread()])
+        assert lanes.running() == []
+
+    # The thread of the lane uses it as before.
+    assert opened(lanes, web) is lane
+    assert own_socket(lane).getsockname() == port
+
+
+def test_the_thread_of_the_lane_does_what_takes_longer(web: Web, lanes: Lanes) -> None:
+    """Ours."""
+    lane = opened(lanes, web)
+    work = Calling(web.url, is_short=False)
+
+    assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+
+    assert work.done.wait(PATIENCE_SECONDS)
+    assert (work.outcome, work.threads) == (202, [threading.current_thread(), lane._thread])
+    wait_until(lambda: lanes._idle == [lane])
+
+
+def test_a_caller_never_waits_for_a_connection(web: Web, lanes: Lanes) -> None:
+    """Ours: neither a look-up of a name nor the making of a connection can be interrupted."""
+    assert not lanes.begin(Calling(web.url), Deadline(ENOUGH_SECONDS))
+    lane = opened(lanes, web)
+    own_socket(lane).shutdown(socket.SHUT_RD)  # As if the server had closed it.
+    assert not lanes.begin(Calling(web.url), Deadline(ENOUGH_SECONDS))
+
+    opened(lanes, web)
+    assert lane._connection is not None
+
+    class TooLate(Calling):
+        def begin(self, lane: Lane) -> bool:
+            assert lane._connection is not None
+            lane._connection.close()
+            return super().begin(lane)
+
+    work = TooLate(web.url)
+    assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+    assert isinstance(work.outcome, httpcore2.ConnectionNotAvailable)
+    # The lane is not lost.
+    assert opened(lanes, web) is lane
+
+
+def test_the_connection_of_a_caller_is_not_encrypted(tmp_path: Path) -> None:
+    """Ours: it would wait for the rest of a record, whatever its deadline is."""
+    authority = Authority(tmp_path)
+    with serving(lambda _: accepted(), server_context(authority.signed("web"))) as web:
+        lanes = Lanes(connections_to(Endpoint("web", web.url, ca=authority.file)), "web")
+        opened(lanes, web)
+        assert not lanes.begin(Calling(web.url), Deadline(ENOUGH_SECONDS))
+        lanes.close(PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("is_in_time", [True, False])
+def test_a_caller_that_waits_is_interrupted(web: Web, lanes: Lanes, is_in_time: bool) -> None:
+    """Ours: from another thread, or because its time is up."""
+    lane = opened(lanes, web)
+    late = threading.Event()
+    web.answer = lambda _: as_events(late)
+    work = Calling(web.url)
+    if is_in_time:
+        deadline = Deadline(ENOUGH_SECONDS)
+        threading.Thread(target=lambda: (wait_until(lambda: len(web.asked) == 2), lanes.interrupt(work))).start()
+    else:
+        deadline = Deadline(0.05)
+
+    assert lanes.begin(work, deadline)
+
+    assert isinstance(work.outcome, TRANSPORT_ERRORS if is_in_time else InterruptedExchangeError)
+    wait_until(lambda: bool(web.broken))
+    # What is done cannot be interrupted any more.
+    web.answer = lambda _: accepted()
+    assert opened(lanes, web) is lane
+    lanes.interrupt(work)
+    lane.interrupt(work)
+    assert lanes.begin(Calling(web.url), Deadline(ENOUGH_SECONDS))
+
+
+class Interrupted(Calling):
+    """A Ctrl-C arrives once the request has been sent, or earlier."""
+
+    is_sent = True
+
+    def begin(self, lane: Lane) -> bool:
+        if self.is_sent:
+            lane.open("GET", self.url, {}, None, 5)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_after_a_ctrl_c_nothing_is_left_of_the_connection(web: Web, lanes: Lanes, is_sent: bool) -> None:
+    """Ours: nobody knows what would be read on it next."""
+    lane = opened(lanes, web)
+    late = threading.Event()
+    web.answer = lambda _: as_events(late)
+    work = Interrupted(web.url)
+    work.is_sent = is_sent
+    with pytest.raises(KeyboardInterrupt):
+        lanes.begin(work, Deadline(ENOUGH_SECONDS))
+    lanes.drop(work)
+    lanes.drop(work)
+
+    lane.join(PATIENCE_SECONDS)
+    assert not lane._thread.is_alive()
+    assert (lanes._all, lanes.running()) == ([], [])
+    if is_sent:
+        wait_until(lambda: bool(web.broken))
+    web.answer = lambda _: accepted()
+    assert opened(lanes, web) is not lane
+
+
+def test_a_lane_that_is_in_use_again_is_not_dropped(web: Web, lanes: Lanes) -> None:
+    """Ours: a Ctrl-C may arrive when all is done; what comes next is not harmed."""
+    lane = opened(lanes, web)
+    work = Calling(web.url)
+    assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+    lanes._running[work] = lane  # As if it had been interrupted just before this was removed.
+    lanes.drop(work)
+    assert lanes._idle == [lane]
+
+    lanes._running[work] = lane
+    other = Calling(web.url, is_short=False)
+    assert lanes.begin(other, Deadline(ENOUGH_SECONDS))
+    lanes.drop(work)
+    assert other.done.wait(PATIENCE_SECONDS)
+    assert other.outcome == 202
+    wait_until(lambda: lanes._idle == [lane])
+
+
+def test_a_lane_that_was_dropped_is_not_used_again(web: Web, lanes: Lanes) -> None:
+    """Ours: a Ctrl-C may arrive before its thread goes on."""
+    lane = opened(lanes, web)
+    work = Calling(web.url, is_short=False)
+    work.goes_on = threading.Event()
+    assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+    assert work.begun.wait(PATIENCE_SECONDS)
+    lane.borrower = work
+    lanes.drop(work)
+    work.goes_on.set()
+
+    lane.join(PATIENCE_SECONDS)
+    assert not lane._thread.is_alive()
+    assert (lanes._all, lanes._idle) == ([], [])
+
+
+def test_a_lane_that_a_caller_uses_ends_when_the_caller_leaves(web: Web) -> None:
+    """Ours: a connection is not closed while somebody reads from it."""
+    lanes = Lanes(connections_to(Endpoint("web", web.url)), "web")
+    lane = opened(lanes, web)
+
+    class Closing(Calling):
+        def begin(self, lane: Lane) -> bool:
+            lanes.close(PATIENCE_SECONDS)
+            assert lane._thread.is_alive()
+            return super().begin(lane)
+
+    for is_short in (True, False):
+        work = Closing(web.url, is_short=is_short)
+        if is_short:
+            assert lanes.begin(work, Deadline(ENOUGH_SECONDS))
+            assert work.outcome == 202
+        else:
+            assert not lanes.begin(work, Deadline(ENOUGH_SECONDS))
+    lane.join(PATIENCE_SECONDS)
+    assert not lane._thread.is_alive()

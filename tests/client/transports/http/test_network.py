@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import socket
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES, Network
+from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES, InterruptedExchangeError, Network, Stream
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import line_to, result, serving
+from tests.waiting import ENOUGH_SECONDS, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import httpcore2
+Ends = tuple[Stream, socket.socket]
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[httpcore2.NetworkStream, socket.socket]]:
+def ends() -> Iterator[Ends]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         stream = Network().connect_tcp("127.0.0.1", listener.getsockname()[1], 5)
+        assert isinstance(stream, Stream)
         server, _ = listener.accept()
         server.settimeout(5)
         with server:
@@ -29,7 +34,7 @@ def ends() -> Iterator[tuple[httpcore2.NetworkStream, socket.socket]]:
         stream.close()
 
 
-def test_the_pieces_of_a_request_are_one_packet(ends: tuple[httpcore2.NetworkStream, socket.socket]) -> None:
+def test_the_pieces_of_a_request_are_one_packet(ends: Ends) -> None:
     """Ours: a server that is told of the head alone does its work twice."""
     stream, server = ends
     stream.write(b"head ")
@@ -44,7 +49,7 @@ def test_the_pieces_of_a_request_are_one_packet(ends: tuple[httpcore2.NetworkStr
     assert server.recv(100) == b"head body"
 
 
-def test_a_long_body_goes_out_as_it_is_written(ends: tuple[httpcore2.NetworkStream, socket.socket]) -> None:
+def test_a_long_body_goes_out_as_it_is_written(ends: Ends) -> None:
     """Ours: it would be in memory twice."""
     stream, server = ends
     stream.write(b"x" * (MAX_HELD_BYTES + 1))
@@ -52,17 +57,59 @@ def test_a_long_body_goes_out_as_it_is_written(ends: tuple[httpcore2.NetworkStre
     assert server.recv(100) == b"x" * 100
 
 
-def test_a_response_that_came_early_is_read_though_nothing_can_be_written(
-    ends: tuple[httpcore2.NetworkStream, socket.socket],
-) -> None:
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_a_response_that_came_early_is_read_though_nothing_can_be_written(ends: Ends, is_limited: bool) -> None:
     """HTTP: a server may refuse a request before all of it has arrived, and close."""
     stream, server = ends
+    stream.deadline = Deadline(ENOUGH_SECONDS) if is_limited else None
     server.sendall(b"refused")
     own = stream.get_extra_info("socket")
     own.shutdown(socket.SHUT_WR)
     stream.write(b"body")
 
     assert stream.read(100, 5) == b"refused"
+
+
+def test_a_read_ends_at_a_deadline(ends: Ends) -> None:
+    """Ours: a caller that reads by itself has a time limit; one that has passed before lets nothing be read."""
+    stream, server = ends
+    stream.deadline = Deadline(0.02)
+    stream.write(b"request")
+
+    with pytest.raises(InterruptedExchangeError):
+        stream.read(100)
+    assert server.recv(100) == b"request"
+    with pytest.raises(InterruptedExchangeError):
+        stream.read(100)
+
+
+def test_a_read_lasts_as_long_as_its_deadline_is_held(ends: Ends) -> None:
+    """Ours: a person may be answering a question."""
+    stream, server = ends
+    clock = Clock()
+    stream.deadline = deadline = Deadline(1, clock=clock)
+    deadline.hold()
+    clock.now += 10
+    threading.Timer(WAIT_SLICE_SECONDS * 1.5, server.sendall, [b"response"]).start()
+
+    assert stream.read(100) == b"response"
+
+
+def test_a_write_that_the_server_does_not_read_ends_at_the_deadline(ends: Ends) -> None:
+    """Ours."""
+    stream, server = ends
+    own = stream.get_extra_info("socket")
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    own.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            own.send(b"x" * 4096)
+    stream.deadline = Deadline(0.02)
+    stream.write(b"request")
+
+    with pytest.raises(InterruptedExchangeError):
+        stream.read(100)
+    assert server.recv(1) == b"x"
 
 
 def test_it_is_the_same_for_an_encrypted_connection(tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import signal
 import threading
+import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BAD = {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}}
+INTERRUPTIONS = 100
 TOOL = {"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
 
 
@@ -452,3 +456,33 @@ def test_a_server_of_another_dialect_is_found_and_remembered(tmp_path: Path) -> 
     with serving(lambda asked: dialect(asked._replace(path="/rpc"))) as web, client_of(web.url) as client:
         assert text_of(client.call("t", {})) == "t"
         assert {asked.path for asked in web.asked} == {"/mcp"}
+
+
+def test_wherever_a_ctrl_c_arrives_nothing_is_left_and_the_next_call_succeeds() -> None:
+    """Ours: a notebook uses the client again. The caller reads by itself, so it may arrive at any point of that."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    chance = random.Random(18)
+    interrupted = 0
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with serving(stateless) as web, client_of(web.url) as client:
+            while interrupted < INTERRUPTIONS:
+                began = time.monotonic()
+                assert client.call("t", {})["content"][0]["text"] == "t"
+                seconds = time.monotonic() - began
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, max(chance.random() * seconds, 1e-6))
+                    client.call("t", {})
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except KeyboardInterrupt:
+                    interrupted += 1
+            channel = client.transport._channel  # type: ignore[attr-defined]
+            wait_until(lambda: not channel._lanes.running())
+            assert (channel._begun, channel._requests) == ({}, {})
+            assert len(channel._lanes._all) == len(channel._lanes._idle)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.authorizer import Authorizer, NoAuthorizer
@@ -179,18 +180,26 @@ class Kept:
         self.records: list[tuple[bytes, RequestId | None]] = []
         self.failures: list[tuple[RequestId, MCPError]] = []
         self.ends: list[MCPError] = []
+        # What ends a call, and the threads on which messages have arrived.
+        self.outcomes: SimpleQueue[Any] = SimpleQueue()
+        self.threads: list[threading.Thread] = []
 
     def receive(self, record: bytes, about: RequestId | None = None) -> None:
         self.records.append((record, about))
 
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        self.threads.append(threading.current_thread())
         self.messages.append((value, about))
+        if "method" not in value:
+            self.outcomes.put(value)
 
     def request_failed(self, about: RequestId, error: MCPError) -> None:
         self.failures.append((about, error))
+        self.outcomes.put(error)
 
     def channel_ended(self, error: MCPError) -> None:
         self.ends.append(error)
+        self.outcomes.put(error)
 
     def wait(self, count: int = 1) -> None:
         """Until so many things have arrived."""
@@ -232,6 +241,31 @@ class Line:
         """Send a request of the stateless era."""
         self.send(jsonrpc.request(request_id, method, {**params, "_meta": ENVELOPE}))
         return self.kept
+
+    def call(self, request_id: RequestId, deadline: Deadline | None = None, **params: Any) -> Any:
+        """The outcome of a request of the stateless era that this thread waits for; None if its time was up."""
+        deadline = deadline or Deadline(ENOUGH_SECONDS)
+        outcomes = self.kept.outcomes = SimpleQueue()
+        message = jsonrpc.request(request_id, "tools/call", {"name": "t", **params, "_meta": ENVELOPE})
+
+        def wake() -> None:
+            outcomes.put(None)
+            self.channel.wake()
+
+        self.channel.ask(Outgoing(message, request_id), deadline, "tools/call 't'")
+        deadline.on_cancel(wake)
+        return self.channel.wait(outcomes, request_id, deadline)
+
+    def opened(self) -> Line:
+        """After a first call, whose connection the next one uses."""
+        assert "result" in self.call("first")
+        wait_until(lambda: not self.running())
+        return self
+
+    def running(self) -> list[Any]:
+        """What is not done."""
+        assert self.channel._lanes is not None
+        return self.channel._lanes.running()
 
 
 @contextmanager

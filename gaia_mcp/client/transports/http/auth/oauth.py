@@ -71,6 +71,8 @@ class OAuth:
 
     def headers(self, method: str, url: str, deadline: Deadline) -> Mapping[str, str]:
         """See `Authorizer`."""
+        if self._has_looked and self._grant is None:
+            return {}  # Without the lock: a Ctrl-C may arrive at any moment of a request.
         with self._locked(deadline):
             grant = self._current(deadline)
             if grant is None or grant.tokens is None or not self._is_own(url):
