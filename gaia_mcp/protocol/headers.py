@@ -69,7 +69,7 @@ class AnnotationError(ValueError):
 
 def encoded(text: str) -> str:
     """`text` as a header value: unchanged, or in Base64 where HTTP cannot carry it or it looks like Base64."""
-    if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
+    if _PLAIN.fullmatch(text) and not (text.startswith("=?") and _ENCODED.fullmatch(text)):
         return text
     # As in the body: a surrogate pair becomes one character, and a lone surrogate becomes U+FFFD.
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -187,7 +187,11 @@ class Channel(ABC):
 
 
 def next_outcome(outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:
-    """The next of `outcomes`; None if there is none before `deadline` passes or must be checked again."""
+    """The next of `outcomes`; None if there is none before `deadline` passes or must be checked again. For the only
+    thread that takes them.
+    """
+    if outcomes.qsize():
+        return outcomes.get_nowait()
     try:
         return outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
     except Empty:

@@ -127,7 +127,7 @@ class HttpChannel(Channel):
     def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
         exchange = self._new_exchange(outgoing, deadline, stage)
         self._begin(exchange)
-        if exchange.is_request:
+        if exchange.done is None:
             return
         if exchange.done.wait(min(deadline.remaining(), ACCEPT_SECONDS)) and exchange.error is not None:
             raise exchange.error
@@ -201,7 +201,8 @@ class HttpChannel(Channel):
             self._listening.cancel()
         # Let the pending cancellations be sent.
         for notice in tuple(self._cancelling):
-            notice.done.wait(IMPATIENT_GRACE_SECONDS)
+            if notice.done is not None:
+                notice.done.wait(IMPATIENT_GRACE_SECONDS)
         if is_first and self._reason is None and self._wire.session is not None:
             farewell = _Farewell(self._wire)
             self._use(farewell)
@@ -293,7 +294,7 @@ class HttpChannel(Channel):
             self._begun[request_id] = exchange, has_enough
             self._requests[request_id] = exchange
             if has_enough():  # Before it could be woken.
-                exchange.given_up.set()
+                exchange.is_given_up = True
             is_begun = self._lanes.begin(exchange, deadline)
             del self._begun[request_id]
         except BaseException:
@@ -356,7 +357,7 @@ class _Farewell:
     """Ends the session with DELETE. Servers may reject that."""
 
     def __init__(self, wire: Wire) -> None:
-        self.given_up = threading.Event()
+        self.is_given_up = False
         self.done = threading.Event()
         self._wire = wire
 

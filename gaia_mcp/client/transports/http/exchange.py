@@ -75,8 +75,8 @@ class Exchange:
 
     It is carried out in steps, so that its caller can begin it and a thread can go on.
 
-    `done` is set at the end; `error` is then the reason if a message without a response was not sent. `is_settled` is
-    whether the response has arrived.
+    For a message that gets no response `done` is set at the end, and `error` is then the reason if it was not sent. For
+    a request `done` is None, and `is_settled` is whether the response has arrived.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Exchange:
         self.message = message
         # "At its start" would not name the request.
         self.stage = message["method"] if stage == "at its start" else stage
-        self.given_up = threading.Event()
-        self.done = threading.Event()
+        self.is_given_up = False
+        self.is_request = "id" in message and "method" in message
+        self.done = None if self.is_request else threading.Event()
         self.error: MCPError | None = None
         self.is_settled = False
-        self.is_request = "id" in message and "method" in message
         self._wire = wire
         self._record = record
         self._deadline = deadline
@@ -144,7 +144,8 @@ class Exchange:
             self._fail(LocalProtocolError(f"{self.stage} failed: {type(cause).__name__}: {cause}"))
         finally:
             self._owner.exchange_done(self)
-            self.done.set()
+            if self.done is not None:
+                self.done.set()
 
     def _open(self, lane: Lane) -> Response:
         """Send the message; the response, its body unread."""
@@ -159,7 +160,7 @@ class Exchange:
             return True
         if status in (401, 403) and self._wire.authorizer.challenged(response, self._deadline):
             return True
-        if status in (429, 503) and self._has_paused(response):
+        if status in (429, 503) and self._has_paused(lane, response):
             return True
         return self._is_refused(lane, response)
 
@@ -209,7 +210,7 @@ class Exchange:
         if self.is_settled:
             return
         if parser.last_id and not self._is_stateless:
-            resume(lane, self._wire, self._deadline, parser, self.given_up, self._read_events)
+            resume(lane, self._wire, self._deadline, parser, self._read_events)
         if not self.is_settled:
             raise lost(self._wire.endpoint.server, self.stage) from failure
 
@@ -284,14 +285,13 @@ class Exchange:
         if status not in (307, 308) or self._redirects > MAX_REDIRECTS or not self._wire.redirected(place):
             raise redirected(self._wire.endpoint, status, place)
 
-    def _has_paused(self, response: Response) -> bool:
+    def _has_paused(self, lane: Lane, response: Response) -> bool:
         """Wait as long as the server asks, if the deadline allows. Returns whether it did."""
         seconds = _retry_after(response.headers.get("retry-after", ""))
         self._pauses += 1
         if seconds is None or self._pauses > MAX_PAUSES or seconds >= self._deadline.remaining():
             return False
-        if self.given_up.wait(seconds):
-            raise InterruptedExchangeError
+        lane.pause(seconds)
         return True
 
     @property

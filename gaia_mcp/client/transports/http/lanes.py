@@ -28,9 +28,9 @@ IDLE_KEPT = 4
 
 
 class Work(Protocol):
-    """A job for a lane."""
+    """A job for a lane, which sets `is_given_up` when it is cancelled."""
 
-    given_up: threading.Event
+    is_given_up: bool
 
     def run(self, lane: Lane) -> None:
         """Use `lane` until done. Must not raise."""
@@ -58,6 +58,7 @@ class Lane:
         # Reentrant: a signal handler may close the channel, in a thread that holds it already.
         self._lock = threading.RLock()
         self._work: Work | None = None
+        self._interrupted = threading.Event()
         self._stream: Stream | None = None
         # The work that was begun by its caller. Ignore it while the lane is free.
         self.borrower: ShortWork | None = None
@@ -111,14 +112,25 @@ class Lane:
 
     def check(self) -> None:
         """Raise `InterruptedExchangeError` if the work of this lane has been cancelled."""
-        if self._work is not None and self._work.given_up.is_set():
+        if self._work is not None and self._work.is_given_up:
+            raise InterruptedExchangeError
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long. Raises `InterruptedExchangeError` once the work of this lane has been cancelled. For the thread
+        of the lane.
+        """
+        self.check()
+        if self._interrupted.wait(seconds):
             raise InterruptedExchangeError
 
     def interrupt(self, work: Work) -> None:
         """Cancel `work`, from any thread. Does nothing if it is done."""
-        work.given_up.set()
+        work.is_given_up = True
         with self._lock:
-            if self._work is not work or self._stream is None:
+            if self._work is not work:
+                return
+            self._interrupted.set()
+            if self._stream is None:
                 return
             # The shutdown of the plain socket, also for TLS: the TLS state belongs to the reading thread.
             with contextlib.suppress(OSError):
@@ -137,6 +149,7 @@ class Lane:
         while (work := self._todo.get()) is not None:
             with self._lock:
                 self._work, self.borrower = work, None
+                self._interrupted.clear()
             work.run(self)
             with self._lock:
                 self._work = None
@@ -205,10 +218,10 @@ class Lanes:
             with self._lock:
                 self._all.append(lane)
                 if self._is_closed:
-                    work.given_up.set()
+                    work.is_given_up = True
         self._running[work] = lane
         lane.give(work)
-        if work.given_up.is_set():
+        if work.is_given_up:
             lane.stop()
         return lane
 

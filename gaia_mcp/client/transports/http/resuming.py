@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.http import bodies
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
-from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 
 if TYPE_CHECKING:
-    import threading
-
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.client.transports.http.lanes import Lane
     from gaia_mcp.client.transports.http.wire import Wire
@@ -43,7 +40,6 @@ def resume(
     wire: Wire,
     deadline: Deadline,
     parser: EventParser,
-    given_up: threading.Event,
     read_events: Callable[[Response, EventParser], bool],
 ) -> None:
     """Resume after the last event of `parser`, until `read_events` returns True or the server has no such stream.
@@ -53,8 +49,7 @@ def resume(
     left = MAX_RESUMPTIONS
     while left:
         left -= 1
-        if given_up.wait(pause_seconds(parser)):
-            raise InterruptedExchangeError
+        lane.pause(pause_seconds(parser))
         last_id = parser.last_id
         try:
             headers = wire.stream_headers("GET", deadline, last_id)

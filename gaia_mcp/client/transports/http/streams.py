@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.http import bodies
@@ -34,7 +34,7 @@ class ServerStream:
     """
 
     def __init__(self, wire: Wire, deadline: Deadline, on_end: Callable[[MCPError], None]) -> None:
-        self.given_up = threading.Event()
+        self.is_given_up = False
         self.known = threading.Event()
         self.failure: MCPError | None = None
         self._wire = wire
@@ -56,7 +56,7 @@ class ServerStream:
         if not self.known.is_set():
             self.failure = reason
             self.known.set()
-        elif not self.given_up.is_set():
+        elif not self.is_given_up:
             self._on_end(reason)
 
     def _goes_on(self, lane: Lane) -> bool:
@@ -104,14 +104,15 @@ class OptionalStream:
     """
 
     def __init__(self, wire: Wire, seconds: float) -> None:
-        self.given_up = threading.Event()
+        self.is_given_up = False
         self.begun = threading.Event()
         self._wire = wire
         self._seconds = seconds
 
     def run(self, lane: Lane) -> None:
         try:
-            self._follow(lane)
+            with suppress(InterruptedExchangeError):
+                self._follow(lane)
         finally:
             self.begun.set()
 
@@ -136,9 +137,8 @@ class OptionalStream:
                             self._wire.receive(bodies.text_of(event.data), None)
             except TRANSPORT_ERRORS:
                 pass
-            except (MCPError, InterruptedExchangeError):
+            except MCPError:
                 return
             # If the server repeatedly ends the stream at once, the pause grows.
             failures = 0 if parser.last_id != before else failures + 1
-            if self.given_up.wait(pause_seconds(parser, failures)):
-                return
+            lane.pause(pause_seconds(parser, failures))

@@ -114,8 +114,7 @@ class LeaderFollower:
             while True:
                 if self._readers.leader is outcomes:
                     self._lead(outcomes, deadline)
-                # Only this thread takes anything out.
-                outcome = outcomes.get_nowait() if outcomes.qsize() else next_outcome(outcomes, deadline)
+                outcome = next_outcome(outcomes, deadline)
                 if outcome is not None or deadline.expired:
                     return outcome
         finally:

@@ -236,7 +236,7 @@ def test_streams_that_never_end_are_given_up_for_others() -> None:
         wait_until(lambda: len(web.broken) == 2)
         gone = next(iter(line.channel._lingering))
         line.channel._interrupt(gone)
-        wait_until(lambda: gone.done.is_set())
+        wait_until(lambda: gone not in line.running())
         line.channel._interrupt(gone)
 
 

@@ -524,7 +524,7 @@ def test_a_request_that_has_its_response_cannot_fail() -> None:
         exchange = Exchange(wire, line.channel, message, b"", Deadline(ENOUGH_SECONDS), "tools/list")
         exchange.is_settled = True
         line.channel._use(exchange)
-        assert exchange.done.wait(ENOUGH_SECONDS)
+        wait_until(lambda: not line.running())
         assert (kept.failures, line.kept.failures) == ([], [])
 
 

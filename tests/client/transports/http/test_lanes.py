@@ -27,7 +27,7 @@ class Asking:
     """One GET. `goes_on` holds it back when its response has begun."""
 
     def __init__(self, url: str, goes_on: threading.Event | None = None) -> None:
-        self.given_up = threading.Event()
+        self.is_given_up = False
         self.done = threading.Event()
         self.begun = threading.Event()
         self.outcome: object = None
@@ -135,7 +135,7 @@ def test_a_lane_is_not_harmed_by_the_end_of_an_exchange_that_was_over(web: Web, 
 def test_an_exchange_that_was_given_up_before_it_began_sends_nothing(web: Web, lanes: Lanes) -> None:
     """Ours: also if that happens while the connection is made."""
     work = Asking(web.url)
-    work.given_up.set()
+    work.is_given_up = True
     lane = Lane(connections_to(Endpoint("web", web.url)), lambda *_: None, "web")
     lane.give(work)
     assert work.done.wait(PATIENCE_SECONDS)

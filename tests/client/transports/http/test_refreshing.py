@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def refreshed(answer: Any) -> tuple[bool, list[Asked]]:
     found: list[bool] = []
 
     class Work:
-        given_up = threading.Event()
+        is_given_up = False
 
         def run(self, lane: Lane) -> None:
             found.append(refresh_tools(lane, wire, CALL, Deadline(5)))

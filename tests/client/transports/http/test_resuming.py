@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +24,7 @@ class Resuming:
     """Reads on, until an event "end"."""
 
     def __init__(self, wire: Any, begun: bytes) -> None:
-        self.given_up = threading.Event()
+        self.is_given_up = False
         self.wire = wire
         self.parser = EventParser()
         self.parser.feed(begun)
@@ -34,7 +33,7 @@ class Resuming:
 
     def run(self, lane: Lane) -> None:
         try:
-            resume(lane, self.wire, Deadline(5), self.parser, self.given_up, self.read)
+            resume(lane, self.wire, Deadline(5), self.parser, self.read)
         except Exception as problem:
             self.problem = problem
 
@@ -50,11 +49,8 @@ def resumed(answer: Any, begun: bytes = BEGUN, *, is_given_up: bool = False) -> 
         wire, _ = new_wire(web.url)
         work = Resuming(wire, begun)
         lanes = Lanes(connections_to(wire.endpoint), "web")
-        if is_given_up:
-            work.given_up.set()
-            work.run(None)  # type: ignore[arg-type]
-        else:
-            lanes.use(work)
+        work.is_given_up = is_given_up
+        lanes.use(work)
         lanes.close(PATIENCE_SECONDS)
         assert all(asked.method == "GET" for asked in web.asked)
         return work, [asked.headers["last-event-id"] for asked in web.asked]

@@ -103,7 +103,7 @@ def test_a_search_that_was_given_up_before_it_began_sends_nothing() -> None:
         wire, _ = new_wire(web.url)
         lanes = Lanes(connections_to(wire.endpoint), "web")
         stream = ServerStream(wire, Deadline(5), lambda _: None)
-        stream.given_up.set()
+        stream.is_given_up = True
         lanes.use(stream)
         lanes.close(PATIENCE_SECONDS)
         assert stream.failure is not None

@@ -33,11 +33,11 @@ def oauth(world: World, folder: Path, person: Person | None = None, **settings: 
     return OAuth("web", world.url, Settings(**settings), folder, person=person, sources=SOURCES)
 
 
-def call(authorizer: Authorizer, world: World, url: str = "") -> httpx2.Response:
+def call(authorizer: Authorizer, world: World, url: str = "", seconds: float = 20) -> httpx2.Response:
     """Send requests as a channel does, until one is not refused or not to be repeated."""
     while True:
-        response = httpx2.post(url or world.url, headers=dict(authorizer.headers("POST", world.url, Deadline(20))))
-        if response.status_code not in (401, 403) or not authorizer.challenged(response, Deadline(20)):
+        response = httpx2.post(url or world.url, headers=dict(authorizer.headers("POST", world.url, Deadline(seconds))))
+        if response.status_code not in (401, 403) or not authorizer.challenged(response, Deadline(seconds)):
             return response
 
 
@@ -378,7 +378,7 @@ def test_a_thread_that_waits_for_a_login_of_another_has_its_deadline(world: Worl
     thread.start()
     assert shown.wait(20)
     with pytest.raises(DeadlineError):
-        authorizer.headers("POST", world.url, Deadline(0.05))
+        call(authorizer, world, seconds=0.05)
     ended.set()
     thread.join()
     assert authorizer.headers("POST", world.url, Deadline(5)) != {}
