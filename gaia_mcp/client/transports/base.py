@@ -136,9 +136,7 @@ class Channel(ABC):
         return {}
 
     def wake(self) -> None:  # noqa: B027
-        """Make a thread that reads in `wait` check its queue and its deadline again. Call it after an outcome that ends
-        a request, unless it arrived on the channel as that.
-        """
+        """Make a thread that reads in `wait` check its queue and its deadline again."""
 
     @abstractmethod
     def is_running(self) -> bool:

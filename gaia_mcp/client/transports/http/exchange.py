@@ -125,14 +125,15 @@ class Exchange:
     def _run(self, lane: Lane) -> Iterator[None]:
         """Carry it out. Pauses before whatever may take long: another thread may go on there."""
         try:
-            while (response := self._open(lane)) is not None:
-                with closing(response):
+            is_due = True
+            while is_due:
+                with closing(self._open(lane)) as response:
                     if 200 <= response.status_code < 300:
                         yield from self._take(lane, response)
-                        break
-                    yield
-                    if not self._is_repeated(lane, response):
-                        break
+                        is_due = False
+                    else:
+                        yield
+                        is_due = self._is_repeated(lane, response)
         except InterruptedExchangeError:
             pass
         except MCPError as error:

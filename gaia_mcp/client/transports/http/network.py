@@ -49,7 +49,8 @@ class Stream(httpcore2.NetworkStream):
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._held += buffer
-        if len(self._held) > MAX_HELD_BYTES:
+        # Only a read ends at the deadline.
+        if len(self._held) > MAX_HELD_BYTES and self.deadline is None:
             self._flush(timeout)
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ def test_a_write_that_the_server_does_not_read_ends_at_the_deadline(ends: Ends) 
         while True:
             own.send(b"x" * 4096)
     stream.deadline = Deadline(0.02)
-    stream.write(b"request")
+    stream.write(b"x" * (MAX_HELD_BYTES + 1))
 
     with pytest.raises(InterruptedExchangeError):
         stream.read(100)
