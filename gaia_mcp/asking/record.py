@@ -83,17 +83,20 @@ class Record:
         del self._answers[name]
         self._rejected[name] = problem
 
-    def ask(self, questions: Mapping[str, Question]) -> None:
-        """Record that these questions are asked now. Raises `QuestionError` after too many rounds."""
+    def ask(self, questions: Mapping[str, Question], *, by_result: bool = False) -> None:
+        """Record that these questions are asked now. Raises `QuestionError` after too many rounds. `by_result` is
+        whether the result of this run asks all questions of the run, in one round.
+        """
+        is_new_round = not (by_result and self._has_asked)
         # A client counts all requests, including the first one, which is not a round.
-        if self.rounds >= MAX_ROUND_TRIPS - 1:
+        if is_new_round and self.rounds >= MAX_ROUND_TRIPS - 1:
             name = next(iter(questions))
             message = questions[name].params.get("message")
             what = f"question {name!r}" + (f" ({message})" if message else "")
             if (reason := self._unsettled(name)) is None:
                 raise QuestionError(f"{what} is one too many: a call has {self.rounds} rounds of questions at most")
             raise QuestionError(f"{what} is not settled after {self.rounds} rounds: {reason}")
-        self.rounds += 1
+        self.rounds += is_new_round
         asked = {name: digest_of(question) for name, question in questions.items()}
         # Another thread of the tool may be waiting for an answer.
         self._open = {**self._open, **asked} if self._has_asked else asked

@@ -86,7 +86,7 @@ class CallQuestions:
                 missing = self._missing(named, read)
                 if not missing:
                     return [read[name] for name in named]
-                self.record.ask(missing)
+                self.record.ask(missing, by_result=call.asks_by_result)
             with nullcontext() if call.asks_by_result else call.front.waiting(call):
                 answers = call.front.ask(call, _in_trace(call, missing))
                 if answers is None:

@@ -56,6 +56,17 @@ def test_what_is_asked_meanwhile_leaves_a_question_open_in_its_run_only() -> Non
     assert (record.answer("b", WHERE), record.answer("c", WHO)) == (None, "Eve")
 
 
+def test_what_one_result_asks_is_one_round() -> None:
+    """Ours: whichever thread of the tool asks it."""
+    record = Record()
+    for _ in range(MAX_ROUND_TRIPS - 1):
+        record = again(record)
+        record.ask({"a": WHO}, by_result=True)
+        record.ask({"b": WHERE}, by_result=True)
+    with pytest.raises(QuestionError, match="not settled"):
+        again(record).ask({"a": WHO}, by_result=True)
+
+
 def test_an_answer_that_came_before_its_question_belongs_to_the_first_of_its_name() -> None:
     """Ours: and to no other one; what is not asked for in this run is dropped."""
     record = Record(unasked={"a": "Ada", "b": "here"})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server import call_questions, served_call
@@ -258,6 +259,23 @@ def test_threads_of_a_tool_ask_at_the_same_time(era: str) -> None:
     assert text_of(person.call("work")) == "Accepted(value={'name': 'Ada'}) [Root(uri='file:///a', name='A')]"
     assert sorted(person.asked) == ["Who?", "roots/list"]
     assert person.requests == (1 if era == "handshake" else 2)
+
+
+def test_the_questions_of_all_threads_are_one_round() -> None:
+    """Ours: the result of a run asks them together, so that the client counts them once."""
+
+    def work(call: Call) -> str:
+        def ask(thread: str) -> list[str]:
+            return [call.roots(name=f"{thread}{number}")[0].name for number in range(MAX_ROUND_TRIPS - 1)]
+
+        with ThreadPoolExecutor() as pool:
+            asked = [pool.submit(ask, thread) for thread in "ab"]
+        return str(len([name for each in asked for name in each.result()]))
+
+    person = Person("stateless", Tools(work=work))
+
+    assert text_of(person.call("work")) == str(2 * (MAX_ROUND_TRIPS - 1))
+    assert person.requests == MAX_ROUND_TRIPS
 
 
 def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None:
