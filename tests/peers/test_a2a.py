@@ -225,7 +225,7 @@ def test_a_task_that_is_terminated_stays_so_when_its_tool_returns(world: World) 
     world.upstream.go_on.clear()
     task = world.client("begin", content=wanted("waits", "x.y"))
     following = world.client.send("follow", task=task)
-    wait_until(lambda: world.upstream.web.asked[-1].path == "/waits/rpc")
+    wait_until(lambda: [asked.path for asked in world.upstream.web.asked[-1:]] == ["/waits/rpc"])
     assert world.client("status", task=task)["state"] == "WORKING"
 
     assert world.client("terminate", task=task) is True

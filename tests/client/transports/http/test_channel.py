@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import threading
 from typing import Any
@@ -587,6 +586,9 @@ def test_after_a_ctrl_c_nothing_is_left_of_a_call(is_twice: bool, monkeypatch: p
     """Ours: wherever it arrives. After a second one, what is left goes with the request, when that is cancelled."""
 
     def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupted_again(*_: object) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt
 
@@ -594,8 +596,8 @@ def test_after_a_ctrl_c_nothing_is_left_of_a_call(is_twice: bool, monkeypatch: p
         channel = line.opened().channel
         assert channel._lanes is not None
         if is_twice:
-            monkeypatch.setattr(channel._lanes, "drop", interrupted)
-        monkeypatch.setattr(line.kept, "receive_message", lambda *_: signal.raise_signal(signal.SIGINT))
+            monkeypatch.setattr(channel._lanes, "drop", interrupted_again)
+        monkeypatch.setattr(line.kept, "receive_message", interrupted)
         with pytest.raises(KeyboardInterrupt):
             line.call(2)
         assert len(channel._begun) == is_twice
