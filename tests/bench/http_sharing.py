@@ -1,6 +1,7 @@
 """Figures of several workers that share a store: what a request costs there, beside one worker that shares nothing.
 
-Each worker has as many clients as the one: the fewer requests come at once, the more each costs an event loop.
+Each worker has as many clients as the one, and each client sends as many requests: the fewer come at once, the more
+each costs an event loop, and the fewer a session has, the more of its beginning is counted with each.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def http_sharing(effort: Effort) -> list[Figure]:
         for name, make in (("a stateless call", _stateless), ("a call in a session", _in_session)):
             costs: list[tuple[Cost, Cost]] = []
             for _ in range(3):
-                one, four = (_cost(redis, each, max(CLIENTS * WORKERS, effort.calls), make) for each in (alone, shared))
+                one, four = (_cost(redis, each, max(1, effort.calls // CLIENTS), make) for each in (alone, shared))
                 costs.append((one, four))
             one_us, four_us = (statistics.median(cost[at].seconds for cost in costs) * 1e6 for at in (0, 1))
             redis_us = statistics.median(four.redis_seconds for _, four in costs) * 1e6
@@ -54,29 +55,28 @@ def http_sharing(effort: Effort) -> list[Figure]:
     return figures
 
 
-def _cost(redis: Port, workers: Sequence[Port], requests: int, make: Callable[[int, str], bytes]) -> Cost:
-    asyncio.run(_load(workers, CLIENTS * len(workers), make))
+def _cost(redis: Port, workers: Sequence[Port], turns: int, make: Callable[[int, str], bytes]) -> Cost:
+    """What a request takes if each client sends `turns` of them, one after the other."""
+    asyncio.run(_load(workers, 1, make))
     before, redis_before = sum(each.processor_seconds for each in workers), redis.processor_seconds
-    asyncio.run(_load(workers, requests, make))
+    asyncio.run(_load(workers, turns, make))
     after = sum(each.processor_seconds for each in workers)
-    requests -= requests % (CLIENTS * len(workers))
+    requests = turns * CLIENTS * len(workers)
     return Cost(spent(before, after) / requests, (redis.processor_seconds - redis_before) / requests)
 
 
-async def _load(workers: Sequence[Port], requests: int, make: Callable[[int, str], bytes]) -> None:
-    clients = CLIENTS * len(workers)
-
+async def _load(workers: Sequence[Port], turns: int, make: Callable[[int, str], bytes]) -> None:
     async def client(number: int) -> None:
         # A session begins at one worker, and is used at another.
         session = await _session(workers[(number + 1) % len(workers)].port) if make is _in_session else ""
         port = workers[number % len(workers)].port
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for _ in range(requests // clients):
+        for _ in range(turns):
             writer.write(make(port, session))
             await _answer(reader)
         writer.close()
 
-    await asyncio.gather(*map(client, range(clients)))
+    await asyncio.gather(*map(client, range(CLIENTS * len(workers))))
 
 
 async def _session(port: int) -> str:

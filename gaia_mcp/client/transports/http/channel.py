@@ -201,8 +201,8 @@ class HttpChannel(Channel):
             self._listening.cancel()
         # Let the pending cancellations be sent.
         for notice in tuple(self._cancelling):
-            if notice.done is not None:
-                notice.done.wait(IMPATIENT_GRACE_SECONDS)
+            assert notice.done is not None  # noqa: S101 (a notification gets no response)
+            notice.done.wait(IMPATIENT_GRACE_SECONDS)
         if is_first and self._reason is None and self._wire.session is not None:
             farewell = _Farewell(self._wire)
             self._use(farewell)

@@ -67,14 +67,15 @@ class Stream(httpcore2.NetworkStream):
     def _read_until(self, deadline: Deadline, max_bytes: int) -> bytes:
         # On the socket itself: the stream in between would cost a small call some percent.
         own: socket.socket = self._stream.get_extra_info("socket")
-        own.settimeout(max(deadline.remaining(), _SHORTEST_SECONDS))
         held, self._held = self._held, b""
-        try:
-            own.sendall(held)
-        except TimeoutError:
-            raise InterruptedExchangeError from None
-        except OSError:
-            pass  # As in `read`.
+        if held:
+            own.settimeout(max(deadline.remaining(), _SHORTEST_SECONDS))
+            try:
+                own.sendall(held)
+            except TimeoutError:
+                raise InterruptedExchangeError from None
+            except OSError:
+                pass  # As in `read`.
         while True:
             # In slices: the deadline may be held or extended meanwhile.
             own.settimeout(max(min(deadline.remaining(), WAIT_SLICE_SECONDS), _SHORTEST_SECONDS))

@@ -607,6 +607,14 @@ def test_after_a_ctrl_c_nothing_is_left_of_a_call(is_twice: bool, monkeypatch: p
         assert line.call(3)["id"] == 3
 
 
+def test_another_request_of_a_caller_is_sent_at_once() -> None:
+    """Ours: of the handshake era, where closing the connection would not cancel it."""
+    with talking(result) as (web, line):
+        line.channel.ask(Outgoing(jsonrpc.request(1, "ping", None), 1), Deadline(ENOUGH_SECONDS), "ping")
+        line.kept.message()
+        assert len(web.asked) == 1
+
+
 def test_a_request_that_its_caller_did_not_come_to_send_is_forgotten() -> None:
     """Ours: a Ctrl-C may arrive in between."""
     with talking(result) as (web, line):

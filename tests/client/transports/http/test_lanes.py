@@ -234,6 +234,40 @@ def test_a_lane_may_end_itself(lanes: Lanes, web: Web) -> None:
     assert ended == [None]
 
 
+class Pausing(Asking):
+    """Waits so long."""
+
+    seconds = 0.0
+
+    def run(self, lane: Lane) -> None:
+        try:
+            self.begun.set()
+            self.outcome = lane.pause(self.seconds)
+        except InterruptedExchangeError as problem:
+            self.outcome = problem
+        self.done.set()
+
+
+def test_a_pause_ends_when_its_work_is_given_up(lanes: Lanes) -> None:
+    """Ours: before it or during it; the next work of the lane is not concerned."""
+    for is_early in (False, True):
+        work = Pausing("")
+        work.seconds = PATIENCE_SECONDS
+        work.is_given_up = is_early
+        lane = lanes.use(work)
+        assert work.begun.wait(PATIENCE_SECONDS)
+        lanes.interrupt(work)
+        assert work.done.wait(PATIENCE_SECONDS)
+        assert type(work.outcome) is InterruptedExchangeError
+        if not is_early:
+            wait_until(lambda: bool(lanes._idle))
+            following = Pausing("")
+            assert lanes.use(following) is lane
+            assert following.done.wait(PATIENCE_SECONDS)
+            assert following.outcome is None
+            wait_until(lambda: bool(lanes._idle))
+
+
 # Work that its caller begins.
 
 

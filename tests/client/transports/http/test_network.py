@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import httpcore2
 import pytest
 
 from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES, InterruptedExchangeError, Network, Stream
@@ -98,18 +99,25 @@ def test_a_read_lasts_as_long_as_its_deadline_is_held(ends: Ends) -> None:
 def test_a_write_that_the_server_does_not_read_ends_at_the_deadline(ends: Ends) -> None:
     """Ours."""
     stream, server = ends
-    own = stream.get_extra_info("socket")
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    own.setblocking(False)
-    with suppress(BlockingIOError):
-        while True:
-            own.send(b"x" * 4096)
+    server.sendall(b"response")
     stream.deadline = Deadline(0.02)
-    stream.write(b"x" * (MAX_HELD_BYTES + 1))
+    # More than the systems hold between two sockets. It is written only by the read, which ends.
+    stream.write(b"x" * (64 << 20))
 
     with pytest.raises(InterruptedExchangeError):
         stream.read(100)
     assert server.recv(1) == b"x"
+
+
+def test_a_connection_that_is_reset_is_an_error_of_reading(ends: Ends) -> None:
+    """Ours: as without a deadline."""
+    stream, server = ends
+    stream.deadline = Deadline(ENOUGH_SECONDS)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    server.close()
+
+    with pytest.raises(httpcore2.ReadError):
+        stream.read(100)
 
 
 def test_it_is_the_same_for_an_encrypted_connection(tmp_path: Path) -> None:

@@ -131,6 +131,22 @@ def test_what_arrives_is_handed_over_with_its_request() -> None:
     assert [about for about, _ in kept.failures] == [4]
 
 
+def test_it_is_known_whether_something_is_being_received() -> None:
+    """Ours: a listener may take long, or receive more itself."""
+    seen: list[bool] = []
+    wire, kept = new_wire("http://127.0.0.1:1/mcp")
+
+    def listener(value: Any, about: Any = None) -> None:
+        if about is None:
+            wire.receive_value({}, jsonrpc.request(1, "ping", None))
+        seen.append(wire.is_receiving)
+
+    kept.receive_message = listener  # type: ignore[method-assign]
+    wire.receive_value({}, None)
+
+    assert (seen, wire.is_receiving) == ([True, True], False)
+
+
 @pytest.mark.parametrize("response", [{"result": 7}, {"result": {}}, {"error": {"code": 1, "message": "no"}}])
 def test_a_response_that_teaches_nothing_is_passed_on(response: dict[str, Any]) -> None:
     """Ours: the conversation judges it."""
