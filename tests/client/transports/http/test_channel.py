@@ -32,6 +32,7 @@ from tests.client.transports.http.web import (
     Line,
     accepted,
     as_events,
+    ending_once_asked,
     event,
     handshake,
     result,
@@ -527,7 +528,7 @@ def test_a_call_that_is_not_answered_in_time_is_cancelled() -> None:
     with talking(result) as (web, line):
         line.opened()
         web.answer = unanswered
-        assert line.call(2, Deadline(0.05)) is None
+        assert line.call(2, ending_once_asked(web, 2)) is None
         wait_until(lambda: bool(web.broken))
         assert line.running() == []
         web.answer = result

@@ -29,6 +29,7 @@ from tests.client.transports.http.web import (
     accepted,
     as_events,
     as_json,
+    ending_once_asked,
     error,
     event,
     handshake,
@@ -640,7 +641,7 @@ def test_a_caller_does_not_wait_for_the_listener_of_another_message(is_event: bo
         else:
             received(value, about)
 
-    with talking(answer) as (_, line):
+    with talking(answer) as (web, line):
         # Two connections, one of which is left.
         line.ask("tools/list", 0)
         line.ask("tools/list", 1).wait(2)
@@ -650,7 +651,7 @@ def test_a_caller_does_not_wait_for_the_listener_of_another_message(is_event: bo
         assert listening.wait(ENOUGH_SECONDS)
         assert line.channel._lanes is not None
         assert line.channel._lanes._idle[-1].is_ready
-        assert line.call(3, Deadline(0.2)) is None
+        assert line.call(3, ending_once_asked(web, 4)) is None
         may_go_on.set()
         line.kept.wait(3)
 

@@ -20,7 +20,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Outgoing
 from tests.protocol_support import ENVELOPE
-from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     import ssl
@@ -289,6 +289,18 @@ def talking(answer: Callable[[Asked], Answer], way: str | None = None, **options
 
 def connections_to(endpoint: Endpoint) -> Connections:
     return Connections(endpoint, endpoint.context())
+
+
+def ending_once_asked(web: Web, count: int) -> Deadline:
+    """A deadline that has passed once the server has been asked so often, however long that takes."""
+    clock = Clock()
+
+    def run_out() -> None:
+        wait_until(lambda: len(web.asked) >= count)
+        clock.now += 2
+
+    threading.Thread(target=run_out).start()
+    return Deadline(1, clock=clock)
 
 
 def new_wire(url: str) -> tuple[Wire, Kept]:
