@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,12 +14,13 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest_plugins = ["tests.prepare.fixtures", "tests.redis_support"]
+pytest_plugins = ["tests.forking.fixtures", "tests.prepare.fixtures", "tests.redis_support"]
 
 TESTS = Path(__file__).parent
 # A test is marked by what it uses, or by the folder that it lies in. One that starts a process by itself, without any
 # of these, says so with `@pytest.mark.story`; it fails otherwise.
 MARKS_OF_FIXTURES = {
+    "fork_server": "story",
     "mark": "story",
     "no_orphans": "story",
     "nothing_left": "story",
@@ -39,6 +41,16 @@ def pytest_configure() -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     sys.addaudithook(_refuse_processes)
+    # Python compiles hundreds of test modules in each worker otherwise. What stories start writes such files anyway.
+    sys.dont_write_bytecode = False
+    # All that is made until the tests begin stays: searching it for garbage is of no use, then or in a test.
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Search only what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pty
@@ -10,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,16 @@ import pytest
 
 from tests.cli.rehearsals import Rehearsals
 from tests.cli.terminals import Person
+from tests.forking.client import SERVER, Command
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tests.forking.client import ForkServer
+
 SERVERS = Path(__file__).parent.parent / "servers"
 BIN = Path(sys.executable).parent
-PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,12 @@ class Ran:
         return [line for line in self.stderr.splitlines() if not line.startswith("note: ")]
 
 
-class Started(subprocess.Popen[bytes]):
+class Started(Command):
     """A command that runs beside its story. `printed` is what it wrote to stderr, once it has been waited for."""
 
     printed = b""
 
-    def communicate(self, *arguments: Any, **options: Any) -> tuple[bytes, bytes]:
+    def communicate(self, *arguments: Any, **options: Any) -> tuple[Any, Any]:
         out, err = super().communicate(*arguments, **options)
         self.printed += err or b""
         return out, err
@@ -61,15 +63,19 @@ class Started(subprocess.Popen[bytes]):
 class Gaia:
     """Runs `gaia mcp …` with a home, a working folder and a configuration of its own. Whatever line it advises to type
     is typed, as one of `shared` with the stories of other workers.
+
+    Commands are forked. With `starts`, they are started: for what only a real start shows.
     """
 
-    def __init__(self, folder: Path, shared: Path) -> None:
+    def __init__(self, folder: Path, shared: Path, fork_server: ForkServer) -> None:
+        self.starts = False
+        self._fork_server = fork_server
         self.home = folder / "home"
         self.cwd = folder / "work"
         self.home.mkdir()
         self.cwd.mkdir()
         self._started: list[Started] = []
-        self._rehearsals = Rehearsals(BIN / "gaia", folder, shared)
+        self._rehearsals = Rehearsals(fork_server, folder, shared)
         self.environ = {
             "HOME": str(self.home),
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -80,10 +86,15 @@ class Gaia:
     def config(self) -> Path:
         return self.home / ".gaia" / "mcp_servers.json"
 
-    def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """`gaia mcp …`, started."""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        process = Started([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, **{"env": self.environ, **pipes})
+    def command(self, *words: str | Path, **options: Any) -> subprocess.CompletedProcess[Any]:
+        """A whole command line, run to its end here and in this environment."""
+        return self._fork_server.run(words, **{"cwd": self.cwd, "env": self.environ, "starts": self.starts, **options})
+
+    def popen(self, *arguments: str, **options: Any) -> Started:
+        """`gaia mcp …`, running beside the story."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        settings = {"cwd": self.cwd, "env": self.environ, "starts": self.starts, **pipes, **options}
+        process = Started(self._fork_server, [BIN / "gaia", "mcp", *arguments], **settings)
         self._started.append(process)
         return process
 
@@ -103,15 +114,8 @@ class Gaia:
 
     def __call__(self, *arguments: str, stdin: str = "", **variables: str) -> Ran:
         """`gaia mcp …`, run to its end."""
-        done = subprocess.run(
-            [BIN / "gaia", "mcp", *arguments],
-            input=stdin.encode(),
-            capture_output=True,
-            cwd=self.cwd,
-            env={**self.environ, **variables},
-            timeout=60,
-            check=False,
-        )
+        words = (BIN / "gaia", "mcp", *arguments)
+        done = self.command(*words, input=stdin.encode(), env={**self.environ, **variables})
         self.rehearse(done.stderr.decode(), arguments, stdin.encode(), {**self.environ, **variables})
         return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
 
@@ -139,13 +143,11 @@ def run_on_terminal(
 
     The terminal has `width` columns, or does not know its size.
     """
-    pid, terminal = pty.fork()
-    if pid == 0:
-        import termios
-
-        termios.tcsetwinsize(0, (40, width))
-        os.chdir(gaia.cwd)
-        os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {"TERM": "xterm", **gaia.environ})
+    terminal, theirs = pty.openpty()
+    termios.tcsetwinsize(terminal, (40, width))
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    command = gaia.popen(*arguments, **streams, env={"TERM": "xterm", **gaia.environ}, terminal=True)
+    os.close(theirs)
     seen = b""
     pending = typed
     while True:
@@ -161,14 +163,16 @@ def run_on_terminal(
         if pending and after in seen:
             os.write(terminal, pending)
             pending = b""
-    _, status = os.waitpid(pid, 0)
+    code = command.wait()
     os.close(terminal)
     gaia.rehearse(seen.decode(), arguments)
-    return seen.decode(), os.waitstatus_to_exitcode(status)
+    return seen.decode(), code
 
 
 def descendants() -> dict[int, str]:
-    """Every process that we started, or that was left to us by one that we started, with its command line."""
+    """Every process that we started, or that was left to us by one that we started, with its command line; without the
+    fork server.
+    """
     parents: dict[int, int] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -184,19 +188,21 @@ def descendants() -> dict[int, str]:
             above = parents[above]
         if above == os.getpid() and pid != above:
             try:
-                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
+            if os.fsencode(SERVER) not in words:
+                found[pid] = b" ".join(words).decode()
     return found
 
 
 @pytest.fixture
-def no_orphans() -> Iterator[None]:
-    """Proves that a test leaves no process behind. Orphans are handed to us rather than to init, so none is missed.
+def no_orphans(fork_server: ForkServer) -> Iterator[None]:
+    """Proves that a test leaves no process behind. Orphans are handed to us rather than to init, so none is missed: we
+    are a subreaper, for the fork server.
 
     A watcher whose command was interrupted while it stopped a server has a look around before it ends.
     """
-    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     before = descendants()
     yield
     end = time.monotonic() + PATIENCE_SECONDS
@@ -219,9 +225,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def gaia(tmp_path: Path, shared: Path, no_orphans: None) -> Iterator[Gaia]:
+def gaia(tmp_path: Path, shared: Path, fork_server: ForkServer, no_orphans: None) -> Iterator[Gaia]:
     """The program, in a fresh home."""
-    program = Gaia(tmp_path, shared)
+    program = Gaia(tmp_path, shared, fork_server)
     yield program
     program.close()
 

@@ -12,7 +12,6 @@ import json
 import os
 import pty
 import select
-import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -20,9 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cli.typed_lines import advised, filled, refusal
+from tests.forking.client import BIN, Command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from tests.forking.client import ForkServer
 
 # A line that leads to a server without an end has been understood by then.
 PATIENCE_SECONDS = 10
@@ -35,8 +37,8 @@ BUG, WRONG = 1, 2
 class Rehearsals:
     """`folder` holds the home and the working folder of the story, `shared` is that of all workers."""
 
-    def __init__(self, program: Path, folder: Path, shared: Path) -> None:
-        self._program = program
+    def __init__(self, fork_server: ForkServer, folder: Path, shared: Path) -> None:
+        self._fork_server = fork_server
         self._folder = folder
         self._shared = shared
 
@@ -73,14 +75,13 @@ class Rehearsals:
 
     def _run(self, words: list[str], cwd: Path, environ: Mapping[str, str], stdin: bytes) -> tuple[int, str]:
         """The exit code and the output of a line that is typed at a terminal, or fed if it reads `-`."""
-        command = [self._program, "mcp", *words]
+        command = [BIN / "gaia", "mcp", *words]
         if "-" in words:
-            ran = subprocess.run(
-                command, cwd=cwd, env=environ, input=stdin, capture_output=True, timeout=PATIENCE_SECONDS, check=False
-            )
+            ran = self._fork_server.run(command, cwd=cwd, env=environ, input=stdin, timeout=PATIENCE_SECONDS)
             return ran.returncode, (ran.stdout + ran.stderr).decode()
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(command, cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        process = Command(self._fork_server, command, cwd=cwd, env=environ, **streams)
         os.close(theirs)
         try:
             return _ended(process, ours)
@@ -88,7 +89,7 @@ class Rehearsals:
             os.close(ours)
 
 
-def _ended(process: subprocess.Popen[bytes], terminal: int) -> tuple[int, str]:
+def _ended(process: Command, terminal: int) -> tuple[int, str]:
     """The exit code of a program, which is asked to end after a while, and what it wrote to its terminal."""
     shown = b""
     end = time.monotonic() + PATIENCE_SECONDS

@@ -1,0 +1,197 @@
+"""The process that imports the program once and forks for each command line: `python server.py DESCRIPTOR ROOM`.
+
+A request comes over the socket with descriptors: a command line, its environment, working folder, umask, limits and
+terminal. The command becomes a child of the process at the other end of the socket, which waits for it and sees how it
+ended as for any other child. For that it is forked twice: when the process in between ends, the command is handed to
+its nearest ancestor that is a subreaper, and the other end is one.
+
+It stands for the console scripts alone. What Python reads when it starts (variables such as `PYTHONPATH`, the locale,
+its options) was read here already: the other end starts such a command for real. It knows no test, has one thread, and
+ends with the socket, as does every command that still runs then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import resource
+import signal
+import socket
+import struct
+import sys
+import termios
+import time
+import types
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TextIO
+
+# Where the system shows the words and the environment of a process, here with room for those of any command.
+ROOM_BYTES = 16 * 1024
+# A message begins with its length in bytes.
+LENGTH = struct.Struct("!I")
+# More than a command has been given.
+MAX_DESCRIPTORS = 32
+# Beside the package itself: what commands import that no module of it imports at its beginning. Where a library reads
+# the environment at its import, it has read that of the fork server: `test_honesty.py` compares what commands do when
+# they are forked with what they do when they are started.
+IMPORTED = ("email.message", "encodings.ascii", "jsonschema_rs", "platformdirs.unix", "rich.table", "tomli_w")
+
+
+def serve() -> None:
+    """Fork for each request until the socket is closed. Returns in the commands alone, once they are to run."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    _import_program()
+    # A Ctrl-C in the terminal of the test run is for the run.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    running: list[int] = []
+    while (received := _receive(channel)) is not None:
+        request, descriptors = received
+        gate, hold = os.pipe()
+        born, report = os.pipe()
+        between = os.fork()
+        if between == 0:
+            pid = os.fork()
+            if pid != 0:
+                os.write(report, str(pid).encode())
+                os._exit(0)
+            os.close(hold)
+            os.read(gate, 1)  # It ends when the command has its new parent.
+            _become(request, descriptors, channel)
+            return
+        os.waitpid(between, 0)
+        running = [*filter(_is_running, running), os.pidfd_open(int(os.read(born, 20)))]
+        for descriptor in (gate, hold, born, report, *descriptors):
+            os.close(descriptor)
+    for command in running:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(command, signal.SIGKILL)
+    os._exit(0)
+
+
+def _import_program() -> None:
+    import gaia_mcp
+
+    modules = [found.name for found in pkgutil.walk_packages(gaia_mcp.__path__, "gaia_mcp.")]
+    for module in (*modules, *IMPORTED):
+        if not module.endswith(".__main__"):
+            importlib.import_module(module)
+    if len(list(Path("/proc/self/task").iterdir())) != 1:
+        raise RuntimeError("an import has started a thread, which no forked command would have")
+    gc.collect()
+    # The collector of a command leaves these objects alone, so that their pages stay shared.
+    gc.freeze()
+
+
+def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """The next request, with its descriptors; None at the end."""
+    data, descriptors, _, _ = socket.recv_fds(channel, LENGTH.size, MAX_DESCRIPTORS)
+    if not data:
+        return None
+    (length,) = LENGTH.unpack(data)
+    request: dict[str, Any] = json.loads(channel.recv(length, socket.MSG_WAITALL))
+    return request, descriptors
+
+
+def _is_running(command: int) -> bool:
+    """Whether a command has not ended; its descriptor is closed if it has."""
+    try:
+        signal.pidfd_send_signal(command, 0)
+    except ProcessLookupError:
+        os.close(command)
+        return False
+    return True
+
+
+def _become(request: dict[str, Any], descriptors: list[int], channel: socket.socket) -> None:
+    """Be as a process is that has just been started for the request; then answer it."""
+    answer = {"pid": os.getpid(), "errno": 0}
+    try:
+        _take_place(request)
+    except OSError as error:
+        answer["errno"] = error.errno
+    channel.send(json.dumps(answer).encode())
+    if answer["errno"]:
+        os._exit(255)
+    _place(descriptors, request["numbers"])
+    if request["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    _begin(request["words"])
+    for name, limit in request["limits"]:
+        resource.setrlimit(name, tuple(limit))
+
+
+def _take_place(request: dict[str, Any]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    time.tzset()
+    if request["umask"] >= 0:
+        os.umask(request["umask"])
+    if request["session"]:
+        os.setsid()
+    if request["group"] >= 0:
+        os.setpgid(0, request["group"])
+    if request["cwd"] is not None:
+        os.chdir(request["cwd"])
+
+
+def _place(descriptors: list[int], numbers: list[int]) -> None:
+    """Have descriptors at these numbers, and no others."""
+    above = max([*descriptors, *numbers]) + 1
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in descriptors]
+    for number, descriptor in zip(numbers, moved, strict=True):
+        os.dup2(descriptor, number)
+    edges = [2, *sorted(number for number in numbers if number > 2), os.sysconf("SC_OPEN_MAX")]
+    for low, high in pairwise(edges):
+        os.closerange(low + 1, high)
+
+
+def _begin(words: list[str]) -> None:
+    """What Python does before it runs a console script."""
+    sys.argv = words
+    sys.orig_argv = [sys.executable, *words]
+    _show(sys.orig_argv, [f"{name}={value}" for name, value in os.environ.items()])
+    sys.path[0] = os.path.dirname(words[0])  # noqa: PTH120
+    main = types.ModuleType("__main__")
+    main.__file__ = words[0]
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    sys.stdin = sys.__stdin__ = _stream(0, "r", sys.stdin)
+    sys.stdout = sys.__stdout__ = _stream(1, "w", sys.stdout)
+    sys.stderr = sys.__stderr__ = _stream(2, "w", sys.stderr)
+    if "COVERAGE_PROCESS_START" in os.environ:
+        import coverage
+
+        coverage.process_startup()
+
+
+def _show(words: list[str], environ: list[str]) -> None:
+    """Have `ps` and `/proc` show the command instead of the fork server."""
+    places = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:49]
+    for shown, start, end in zip((words, environ), places[0::2], places[1::2], strict=True):
+        data = b"".join(os.fsencode(word) + b"\0" for word in shown)
+        size = int(end) - int(start)
+        ctypes.memmove(int(start), data[: size - 1].ljust(size, b"\0"), size)
+
+
+def _stream(number: int, mode: str, like: TextIO) -> TextIO:
+    """A standard stream as Python opens it, in the encoding that it found at its start."""
+    newline = None if mode == "r" else "\n"
+    stream = open(number, mode, encoding=like.encoding, errors=like.errors, newline=newline, closefd=False)  # noqa: SIM115
+    if number == 2:
+        stream.reconfigure(line_buffering=True)
+    return stream
+
+
+if __name__ == "__main__":
+    serve()
+    from gaia_mcp.cli.program import main
+
+    sys.exit(main())

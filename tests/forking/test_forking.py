@@ -1,0 +1,225 @@
+"""What a forked command line is given, and what is left of it: seen by an agent that the command serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from coverage import CoverageData
+
+from tests.forking.client import BIN, LANG, Command, ForkServer, is_forked
+from tests.processes import living_with
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SERVE = (BIN / "gaia", "mcp", "serve", "probe.py")
+# Writes, when it is imported, all that a program can see of how it was started.
+PROBE = """
+import json, os, resource, signal, sys, threading, time
+from pathlib import Path
+from gaia_mcp import MCPAgent, tool
+
+main = sys.modules["__main__"]
+streams = [sys.stdin, sys.stdout, sys.stderr]
+seen = {
+    "argv": sys.argv,
+    "orig_argv": sys.orig_argv,
+    "executable": sys.executable,
+    "path": sys.path,
+    "flags": str(sys.flags),
+    "main": [main.__name__, main.__file__],
+    "environ": dict(os.environ),
+    "cwd": os.getcwd(),
+    "umask": os.umask(0),
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
+    "limits": [resource.getrlimit(limit) for limit in range(16)],
+    "handlers": [str(signal.getsignal(number)).partition(" at ")[0] for number in signal.valid_signals()],
+    "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+    "threads": [thread.name for thread in threading.enumerate()],
+    "zone": time.tzname,
+    "leads": [os.getpgrp() == os.getpid(), os.getsid(0) == os.getpid()],
+    "streams": [[s.encoding, s.errors, s.line_buffering, s.write_through, s.newlines, s.mode] for s in streams],
+    "parent": os.getppid(),
+}
+Path("seen").write_text(json.dumps(seen))
+
+
+class Probe(MCPAgent):
+    @tool
+    def look(self) -> None:
+        "Has looked already."
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "probe.py").write_text(PROBE)
+    return tmp_path
+
+
+def environ(folder: Path, **more: str) -> dict[str, str]:
+    return {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": LANG, **more}
+
+
+def seen(server: ForkServer, place: Path, **options: Any) -> dict[str, Any]:
+    """What the served agent sees, with no request to answer."""
+    settings = {"cwd": place, "env": environ(place), **options}
+    done = server.run((*SERVE, "--check"), **settings)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads((place / "seen").read_text())
+    return found
+
+
+def test_a_forked_program_sees_what_a_started_one_sees(fork_server: ForkServer, place: Path) -> None:
+    """Ours: a test may not be able to tell the difference."""
+    options = [
+        {},
+        {"env": environ(place, TZ="Asia/Tokyo", EMPTY="", ODD="\udc80")},
+        {"umask": 0o027},
+        {"start_new_session": True},
+        {"process_group": 0},
+        {"limits": {resource.RLIMIT_NOFILE: (300, 400), resource.RLIMIT_CORE: (0, 0)}},
+    ]
+
+    found = [[seen(fork_server, place, starts=starts, **one) for one in options] for starts in (True, False)]
+
+    assert found[1] == found[0]
+
+
+def test_a_forked_command_is_a_child_of_the_test_and_has_its_descriptors_alone(
+    fork_server: ForkServer, place: Path
+) -> None:
+    """Ours: it is waited for, signalled and reaped like any other, and an open descriptor would hold a pipe open."""
+    reader, writer = os.pipe()
+
+    started, forked = (seen(fork_server, place, pass_fds=[writer], starts=starts) for starts in (True, False))
+
+    os.close(reader)
+    os.close(writer)
+    assert started["parent"] == forked["parent"] == os.getpid()
+    assert str(writer) in started["descriptors"]
+    assert forked["descriptors"] == started["descriptors"]
+
+
+def test_an_end_by_a_signal_is_reported_as_one(fork_server: ForkServer, place: Path) -> None:
+    """Ours: a command that is killed has no exit status."""
+    command = Command(fork_server, SERVE, cwd=place, env=environ(place), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    wait_until((place / "seen").exists)
+
+    command.kill()
+    command.communicate(timeout=PATIENCE_SECONDS)
+
+    assert command.returncode == -signal.SIGKILL
+
+
+def test_a_missing_working_folder_is_the_error_of_a_start(fork_server: ForkServer, tmp_path: Path) -> None:
+    """Ours: no process is left of it."""
+    errors = []
+    for starts in (True, False):
+        with pytest.raises(FileNotFoundError) as caught:
+            Command(fork_server, SERVE, cwd=tmp_path / "none", env=environ(tmp_path), starts=starts)
+        errors.append((caught.value.errno, caught.value.filename))
+
+    assert errors[0] == errors[1]
+
+
+def test_ctrl_c_at_the_terminal_of_a_forked_command_interrupts_it(fork_server: ForkServer, place: Path) -> None:
+    """POSIX: the controlling terminal signals its foreground process group."""
+    ours, theirs = pty.openpty()
+    script = place / "slow.py"
+    script.write_text("import time\nopen('up', 'w').close()\ntime.sleep(60)\n")
+    words = (BIN / "gaia", "mcp", "tools", "--", sys.executable, str(script))
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    command = Command(fork_server, words, cwd=place, env=environ(place), terminal=True, **streams)
+    os.close(theirs)
+    wait_until((place / "up").exists)
+
+    os.write(ours, b"\x03")
+    code = command.wait(PATIENCE_SECONDS)
+    os.close(ours)
+
+    assert code == 130
+
+
+@pytest.fixture
+def own() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.mark.story
+def test_commands_end_with_their_fork_server(own: ForkServer, place: Path) -> None:
+    """Ours: a test run that is over leaves nothing running."""
+    command = Command(own, SERVE, cwd=place, env=environ(place), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    wait_until((place / "seen").exists)
+
+    own.close()
+
+    assert command.wait(PATIENCE_SECONDS) == -signal.SIGKILL
+    command.communicate()
+
+
+@pytest.mark.story
+def test_a_fork_server_ends_with_its_test_run(place: Path) -> None:
+    """Ours: also where the run is killed, as are the commands that it has started."""
+    program = (
+        "import os, subprocess, sys, time\n"
+        "from pathlib import Path\n"
+        "from tests.forking.client import Command, ForkServer\n"
+        "words, place = sys.argv[1:-1], sys.argv[-1]\n"
+        "Command(ForkServer(), words, cwd=place, env=dict(os.environ), stdin=subprocess.PIPE)\n"
+        "while not Path(place, 'seen').exists():\n"
+        "    time.sleep(0.01)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    root = Path(__file__).parents[2]
+    run = subprocess.run(
+        [sys.executable, "-c", program, *map(str, SERVE), place], cwd=root, env=environ(place), timeout=PATIENCE_SECONDS
+    )
+
+    assert run.returncode == -signal.SIGKILL
+    wait_until(lambda: not living_with(str(place)))
+
+
+def test_the_code_of_a_forked_command_is_measured(fork_server: ForkServer, place: Path) -> None:
+    """Ours: `python -m tests.covered` counts what commands run for the test that typed them."""
+    config = place / "config"
+    config.write_text(f"[run]\nparallel = true\npatch = _exit\ncontext = here\ndata_file = {place}/data\n")
+
+    seen(fork_server, place, env=environ(place, COVERAGE_PROCESS_START=str(config)))
+
+    (file,) = place.glob("data.*")
+    data = CoverageData(str(file))
+    data.read()
+    data.set_query_context("here")
+    measured = {Path(name).name for name in data.measured_files() if data.lines(name)}
+    assert measured >= {"program.py", "serve.py", "probe.py"}
+
+
+def test_only_what_starts_alike_is_forked() -> None:
+    """Ours: what the interpreter reads at its start cannot be changed by a fork."""
+    plain = {"LANG": LANG}
+    gaia = [str(BIN / "gaia")]
+
+    assert is_forked(gaia, plain)
+    assert is_forked([BIN / "gmcp", "call"], {**plain, "COLUMNS": "40"})
+    for words, variables in [
+        ([sys.executable, "-m", "gaia_mcp"], plain),
+        (gaia, {}),
+        (gaia, {"LANG": "C"}),
+        (gaia, {**plain, "LC_ALL": "C"}),
+        (gaia, {**plain, "PYTHONPATH": "."}),
+        (gaia, {**plain, "LD_PRELOAD": "x"}),
+    ]:
+        assert not is_forked(words, variables), (words, variables)
