@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from tests.processes import living_with
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.storage.server_cache import ServerCache
@@ -96,6 +97,25 @@ def _plain_logging() -> Iterator[None]:
 
 def text_of(result: dict[str, Any]) -> Any:
     return json.loads(result["content"][0]["text"])
+
+
+def error_of(work: Callable[..., object], *arguments: Any) -> Exception | None:
+    """The exception that `work` raises: for a table of errors, all of whose rows are checked at once."""
+    try:
+        work(*arguments)
+    except Exception as error:
+        return error
+    return None
+
+
+@contextmanager
+def noted(row: object) -> Iterator[None]:
+    """Name the row of a table in whatever is raised."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"row: {row!r:.200}")
+        raise
 
 
 @pytest.fixture(params=ERAS)

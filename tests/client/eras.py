@@ -8,6 +8,7 @@ from typing import Any
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from tests.client.transports.talk import Message, Script, Talk, error, result
+from tests.waiting import ENOUGH_SECONDS
 
 # The stateless era and the newest of the other one.
 ERAS = ("2026-07-28", "2025-11-25")
@@ -58,7 +59,7 @@ def scripted(version: str, answers: Answers, capabilities: Any = CAPABILITIES) -
 def connected(version: str, answers: Answers, capabilities: Any) -> tuple[MCPClient, Talk]:
     """A client that has agreed on this revision with a server that answers by `answers`."""
     conversation = Talk(scripted(version, answers, capabilities))
-    client = MCPClient("odd", conversation, timeout=5)
+    client = MCPClient("odd", conversation, timeout=ENOUGH_SECONDS)
     client.open()
     conversation.sent.clear()
     assert client.protocol_version == version

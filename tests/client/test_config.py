@@ -11,6 +11,7 @@ import pytest
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.config.trust import approve, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError
+from tests.client.conftest import error_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "servers.json"
 
 
-def test_the_usual_file_lies_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_file_is_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GAIA's documents: ~/.gaia/mcp_servers.json, and the folder is made. Design, section 5: 0700."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GAIA_HOME", raising=False)
@@ -54,7 +55,7 @@ def test_a_server_is_added_changed_and_removed(path: Path) -> None:
     assert json.loads(path.read_text()) == {"mcpServers": {}}
 
 
-def test_what_is_not_there_is_empty_and_can_be_removed(path: Path) -> None:
+def test_a_missing_server_is_an_empty_dict_and_can_be_removed(path: Path) -> None:
     """GAIA's documents: an empty dict, and saving only if the server existed."""
     config = MCPConfig(path)
     assert config.get_server("none") == {}
@@ -62,7 +63,7 @@ def test_what_is_not_there_is_empty_and_can_be_removed(path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_older_key_is_read_and_kept(path: Path) -> None:
+def test_the_legacy_servers_key_is_read_and_preserved(path: Path) -> None:
     """GAIA's documents: the legacy "servers" key."""
     path.write_text(json.dumps({"note": 1, "servers": {"fs": ENTRY}}))
     config = MCPConfig(path)
@@ -71,8 +72,8 @@ def test_the_older_key_is_read_and_kept(path: Path) -> None:
     assert json.loads(path.read_text()) == {"note": 1, "servers": {"fs": ENTRY, "db": ENTRY}}
 
 
-def test_what_is_handed_out_is_a_copy(path: Path) -> None:
-    """GAIA's documents: a copy of all configurations; and what was handed in stays the caller's."""
+def test_returned_entries_are_copies(path: Path) -> None:
+    """GAIA's documents: a copy of all configurations. Ours: the entry that is passed is copied too."""
     config = MCPConfig(path)
     given = {"command": "npx", "args": ["a"]}
     config.add_server("fs", given)
@@ -83,8 +84,8 @@ def test_what_is_handed_out_is_a_copy(path: Path) -> None:
     assert config.get_server("fs") == {"command": "npx", "args": ["a"]}
 
 
-def test_changes_of_others_survive_and_are_seen(path: Path) -> None:
-    """Ours: two programs, one file."""
+def test_changes_of_another_instance_are_preserved_and_read(path: Path) -> None:
+    """Ours: two programs may use one file."""
     one, other = MCPConfig(path), MCPConfig(path)
     one.add_server("a", ENTRY)
     other.add_server("b", ENTRY)
@@ -93,26 +94,27 @@ def test_changes_of_others_survive_and_are_seen(path: Path) -> None:
     assert list(MCPConfig(path).get_servers()) == ["a"]
 
 
-@pytest.mark.parametrize(("name", "entry"), [("fs", {}), ("fs", {"command": ""}), ("fs", None), ("a b", ENTRY)])
-def test_an_entry_that_makes_no_sense_is_a_value_error(path: Path, name: str, entry: Any) -> None:
+def test_an_invalid_entry_is_a_value_error(path: Path) -> None:
     """GAIA's documents: "command" is required."""
-    with pytest.raises(EntryError) as caught:
-        MCPConfig(path).add_server(name, entry)
-    assert isinstance(caught.value, ValueError)
+    rows: list[tuple[str, Any]] = [("fs", {}), ("fs", {"command": ""}), ("fs", None), ("a b", ENTRY)]
+
+    assert [type(error_of(MCPConfig(path).add_server, *row)) for row in rows] == [EntryError] * len(rows)
+    assert issubclass(EntryError, ValueError)
     assert not path.exists()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"mcpServers": []}'])
-def test_a_file_that_cannot_be_read_is_an_error_and_stays(path: Path, content: str) -> None:
-    """Ours: never emptied."""
-    path.write_text(content)
-    with pytest.raises(ConfigFileError):
-        MCPConfig(path)
-    assert path.read_text() == content
+def test_an_unreadable_file_is_an_error_and_is_not_changed(path: Path) -> None:
+    """Ours: the user can correct it; an empty file in its place would lose all servers."""
+    found = {}
+    for content in ("", "{", "[]", '{"mcpServers": []}'):
+        path.write_text(content)
+        found[content] = (type(error_of(MCPConfig, path)), path.read_text())
+
+    assert found == {content: (ConfigFileError, content) for content in found}
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_ours(path: Path) -> None:
-    """Ours: translated where it crosses our border."""
+def test_a_directory_that_cannot_be_created_is_a_config_file_error(path: Path) -> None:
+    """Ours: a program need not catch `OSError` too."""
     path.write_text("{}")
     with pytest.raises(ConfigFileError) as caught:
         MCPConfig(path / "deeper" / "servers.json")
@@ -121,8 +123,8 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_ours(path: Path) -> None:
         MCPConfig("~nobody-of-that-name/servers.json")
 
 
-def test_a_project_s_file_is_not_looked_at(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a library must not run what lies in the working folder."""
+def test_an_unapproved_project_file_is_not_read(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a library must not start the servers of whatever directory it is used in."""
     (tmp_path / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"evil": ENTRY}}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GAIA_HOME", str(tmp_path / "home"))
@@ -130,15 +132,15 @@ def test_a_project_s_file_is_not_looked_at(path: Path, tmp_path: Path, monkeypat
     assert MCPConfig(path).get_servers() == {}
 
 
-def test_it_shows_its_file_and_nothing_of_what_is_in_it(path: Path) -> None:
-    """Ours: it turns up in debuggers, entries hold secrets, and the file may have become unreadable."""
+def test_the_repr_shows_only_the_path(path: Path) -> None:
+    """Ours: debuggers print it, entries hold secrets, and the file may have become unreadable."""
     config = MCPConfig(path)
     path.write_text("{")
     assert repr(config) == f"<MCPConfig {path}>"
 
 
-def test_what_others_have_changed_is_seen_at_once(path: Path) -> None:
-    """GAIA's documents: servers are read from the file. Ours: as it is now, not as it was once."""
+def test_every_read_returns_the_current_file(path: Path) -> None:
+    """GAIA's documents: servers are read from the file. Ours: at each call, so that no change is missed."""
     config = MCPConfig(path)
     MCPConfig(path).add_server("fs", ENTRY)
     assert config.server_exists("fs")
@@ -150,8 +152,8 @@ def test_what_others_have_changed_is_seen_at_once(path: Path) -> None:
 
 
 @pytest.mark.parametrize("note", [float("nan"), object(), {1: float("inf")}])
-def test_what_json_cannot_say_is_refused_before_it_spoils_the_file(path: Path, note: Any) -> None:
-    """Ours: the file could not be read any more, and with it all other servers."""
+def test_an_entry_that_json_cannot_represent_is_not_written(path: Path, note: Any) -> None:
+    """Ours: the file would become unreadable, and all other servers with it."""
     config = MCPConfig(path)
     config.add_server("fs", ENTRY)
     with pytest.raises(EntryError):
@@ -159,10 +161,10 @@ def test_what_json_cannot_say_is_refused_before_it_spoils_the_file(path: Path, n
     assert config.get_servers() == {"fs": ENTRY}
 
 
-def test_without_a_file_the_servers_are_those_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: the user's, and over them those of a project once it is approved. GAIA lays the project's file over them
-    unasked.
-    """
+def test_the_default_servers_are_the_users_and_those_of_an_approved_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: those of an approved project override the user's. GAIA reads the project's file without an approval."""
     own, project = tmp_path / "own" / "mcp_servers.json", tmp_path / "project" / "mcp_servers.json"
     for file, servers in ((own, {"a": {"command": "a"}, "b": {"command": "b"}}), (project, {"b": {"command": "p"}})):
         file.parent.mkdir()
@@ -191,8 +193,8 @@ def test_without_a_file_the_servers_are_those_of_the_commands(tmp_path: Path, mo
     assert MCPConfig(own).load_report == {"mode": "explicit", "config_file": own, "servers": ["a", "b", "c"]}
 
 
-def test_entries_may_be_put_in_place_of_those_of_a_file(tmp_path: Path) -> None:
-    """GAIA's documents name the attribute, and tests of programs use it."""
+def test_assigned_servers_replace_those_of_the_file(tmp_path: Path) -> None:
+    """GAIA's documents name the attribute, and programs assign to it in their tests."""
     config = MCPConfig(tmp_path / "servers.json")
 
     config._servers = {"mine": {"command": "run"}}

@@ -1,4 +1,4 @@
-"""A lock that is waited for until a deadline. The clocks stand still, so that nothing ends by itself."""
+"""The lock whose acquisition ends with a deadline. The clocks stand still, so that no wait ends by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.talk import in_thread
 from tests.interleavings import explore
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,25 +27,25 @@ def endless() -> Deadline:
 def try_it(lock: DeadlineLock, deadline: Deadline, then: threading.Event | None = None) -> bool:
     with lock.held(deadline) as is_held:
         if then is not None:
-            then.wait(5)
+            then.wait(PATIENCE_SECONDS)
         return is_held
 
 
-def test_the_thread_that_holds_it_may_take_it_again() -> None:
+def test_the_lock_is_reentrant() -> None:
     """Ours: a method of the client calls another."""
     lock = DeadlineLock()
 
     with lock.held(endless()) as outer, lock.held(endless()) as inner:
         assert (outer, inner) == (True, True)
         thread, outcomes = in_thread(lambda: try_it(lock, Deadline(0)))
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [False]
     assert try_it(lock, Deadline(0))
 
 
-def test_a_thread_that_waits_gets_it_when_it_is_free() -> None:
-    """Ours."""
+def test_a_waiting_thread_acquires_the_lock_once_it_is_released() -> None:
+    """Ours: the thread that releases it wakes the others, which would wait for a whole slice otherwise."""
     lock, release = DeadlineLock(), threading.Event()
     first, got_first = in_thread(lambda: try_it(lock, endless(), release))
     wait_until(lambda: not try_it(lock, Deadline(0)))
@@ -53,24 +53,24 @@ def test_a_thread_that_waits_gets_it_when_it_is_free() -> None:
 
     release.set()
     for thread in (first, second):
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
 
     assert (got_first, got_second) == ([True], [True])
 
 
 def test_a_cancelled_deadline_ends_the_wait_at_once() -> None:
-    """Ours: also for a thread that has not sent anything."""
+    """Ours: also that of a thread which has not sent its request yet."""
     lock, release, deadline = DeadlineLock(), threading.Event(), endless()
     holder, _ = in_thread(lambda: try_it(lock, endless(), release))
     wait_until(lambda: not try_it(lock, Deadline(0)))
     waiting, outcomes = in_thread(lambda: try_it(lock, deadline))
 
     deadline.cancel()
-    waiting.join(5)
+    waiting.join(PATIENCE_SECONDS)
 
     assert outcomes == [False]
     release.set()
-    holder.join(5)
+    holder.join(PATIENCE_SECONDS)
 
 
 class Pressed:
@@ -83,22 +83,22 @@ class Pressed:
 
     def __enter__(self) -> None:
         self._entered += 1
-        if (self._when, self._entered) == ("about to let go", 2):
+        if (self._when, self._entered) == ("before the release", 2):
             raise KeyboardInterrupt
         self._real.__enter__()
 
     def __exit__(self, *_: object) -> None:
         self._real.__exit__(None, None, None)
         self._left += 1
-        if (self._when, self._left) == ("just taken", 1):
+        if (self._when, self._left) == ("after the acquisition", 1):
             raise KeyboardInterrupt
 
     def notify_all(self) -> None:
         self._real.notify_all()
 
 
-@pytest.mark.parametrize("when", ["just taken", "about to let go"])
-def test_an_interruption_leaves_nothing_held(when: str) -> None:
+@pytest.mark.parametrize("when", ["after the acquisition", "before the release"])
+def test_a_keyboard_interrupt_leaves_the_lock_free(when: str) -> None:
     """Ours: other threads could not use the client again."""
     lock = DeadlineLock()
     lock._free = Pressed(lock._free, when)  # type: ignore[assignment]
@@ -107,12 +107,12 @@ def test_an_interruption_leaves_nothing_held(when: str) -> None:
         try_it(lock, endless())
 
     thread, outcomes = in_thread(lambda: try_it(lock, Deadline(0)))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     assert outcomes == [True]
 
 
-def test_in_every_order_one_thread_holds_it_and_each_has_it_or_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: no wait has to end by itself."""
+def test_in_every_interleaving_one_thread_at_a_time_holds_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: every thread acquires it or is cancelled, without a timeout of its own."""
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:
         monkeypatch.setattr(module, "threading", threads)

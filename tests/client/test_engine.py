@@ -29,14 +29,13 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, pause_before
 from gaia_mcp.storage.server_cache import ServerCache
-from tests.client.conftest import text_of
+from tests.client.conftest import error_of, noted, text_of
 from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import Message, Talk, error, handshake, in_thread, progress_of, result
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tests.client.conftest import Started
@@ -55,8 +54,8 @@ def era_cache(folder: Path, server: str = "s") -> ServerCache:
 
 
 @pytest.mark.parametrize("server", GOOD)
-def test_the_peer_goes_with_the_connection_and_what_it_said_stays(start_server: Started, server: str) -> None:
-    """Ours for `peer`; GAIA's documents: server_info is an attribute that connect() fills."""
+def test_disconnecting_clears_the_peer_and_preserves_server_info(start_server: Started, server: str) -> None:
+    """Ours for `peer`. GAIA's documents: server_info is an attribute that connect() sets."""
     client = start_server(server, is_open=False)
     assert (client.peer, client.server_info) == (None, {})
     client.open()
@@ -71,8 +70,8 @@ def test_the_peer_goes_with_the_connection_and_what_it_said_stays(start_server: 
 
 
 @pytest.mark.parametrize("server", GOOD)
-def test_a_with_block_connects_and_lets_go(start_server: Started, server: str) -> None:
-    """Ours."""
+def test_a_with_block_connects_and_disconnects(start_server: Started, server: str) -> None:
+    """Ours: a program cannot forget to disconnect then."""
     with start_server(server, is_open=False) as client:
         assert text_of(client.call("echo", {})) == {}
         assert client.peer is not None
@@ -80,8 +79,8 @@ def test_a_with_block_connects_and_lets_go(start_server: Started, server: str) -
     assert client.is_connected() is False
 
 
-def test_a_with_block_that_cannot_begin_leaves_nothing_running(start_server: Started) -> None:
-    """Ours."""
+def test_a_with_block_that_fails_to_connect_leaves_no_connection(start_server: Started) -> None:
+    """Ours: Python does not call `__exit__` then, so `__enter__` must end the server."""
     client = start_server("wrong_version", is_open=False)
 
     with pytest.raises(ProtocolError), client:
@@ -90,7 +89,7 @@ def test_a_with_block_that_cannot_begin_leaves_nothing_running(start_server: Sta
     assert client.is_connected() is False
 
 
-def test_a_client_that_never_connected_says_so(start_server: Started) -> None:
+def test_a_request_before_connecting_is_a_not_connected_error(start_server: Started) -> None:
     """GAIA's documents: RuntimeError, "Not connected"."""
     client = start_server("good_handshake", is_open=False)
 
@@ -101,7 +100,7 @@ def test_a_client_that_never_connected_says_so(start_server: Started) -> None:
     assert start_server.notes("good_handshake") == []
 
 
-def test_a_server_is_started_without_a_message_to_it(start_server: Started) -> None:
+def test_starting_a_server_sends_no_message(start_server: Started) -> None:
     """Ours: a process may warm up while a program does something else."""
     client = start_server("good_handshake", is_open=False)
 
@@ -113,14 +112,14 @@ def test_a_server_is_started_without_a_message_to_it(start_server: Started) -> N
     assert start_server.notes("good_handshake").count("initialize") == 1
 
 
-def test_the_status_and_the_log_of_its_process_are_known(start_server: Started) -> None:
-    """Ours: without the secrets that the server was given."""
+def test_the_exit_status_and_stderr_of_the_process_are_available(start_server: Started) -> None:
+    """Ours: the secrets of the entry are masked in the stderr log."""
     client = start_server("floods_stderr", env={"TOKEN": "again and"})
     assert "again and" in client.masker().secrets
     wait_until(lambda: "**** again" in client.stderr_tail())
     assert client.exit_status is None
 
-    stopped = client.close(5)
+    stopped = client.close(PATIENCE_SECONDS)
 
     assert stopped is not None
     assert client.exit_status == stopped.returncode == 0
@@ -129,9 +128,9 @@ def test_the_status_and_the_log_of_its_process_are_known(start_server: Started) 
         client.call("echo", {})
 
 
-def test_debug_logs_what_passes(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GAIA's documents: debug=True. Ours: without it nothing but what goes wrong is logged."""
-    monkeypatch.setattr(logging.getLogger("gaia_mcp"), "level", logging.INFO)
+def test_debug_logs_every_message(caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA's documents: debug=True. Ours: without it only problems are logged."""
+    logging.getLogger("gaia_mcp").setLevel(logging.INFO)
     MCPClient("quiet", Talk(handshake)).open()
     assert caplog.messages == []
 
@@ -171,12 +170,12 @@ def test_a_server_outlives_the_thread_that_started_it(start_server: Started, ser
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize("info", [{}, {"name": "gaia", "version": "1"}, {"name": "x" * 9999}, {"name": 1}, "none"])
-def test_what_a_server_calls_itself_changes_nothing(version: str, info: Any) -> None:
-    """Spec 2026-07-28, MC-12: it is there to be shown."""
+def test_server_info_does_not_change_how_the_client_behaves(version: str) -> None:
+    """Spec 2026-07-28, MC-12: it is for display only."""
+    infos: list[Any] = [{}, {"name": "gaia", "version": "1"}, {"name": "x" * 9999}, {"name": 1}, "none"]
     usual = scripted(version, lambda _: {"tools": [{"name": "t", "inputSchema": {"type": "object"}}], "content": []})
 
-    def presented(message: Message) -> list[Message]:
+    def presented(message: Message, info: Any) -> list[Message]:
         answers = usual(message)
         if message["method"] in ("server/discover", "initialize") and "result" in answers[0]:
             meta = {"io.modelcontextprotocol/serverInfo": info}
@@ -189,11 +188,14 @@ def test_what_a_server_calls_itself_changes_nothing(version: str, info: Any) -> 
         tools = [(tool.name, tool.input_schema) for tool in client.fetch_tools()]
         return talk.sent, tools, client.call("t", {}), client.capabilities, client.protocol_version
 
-    assert outcome(Talk(presented)) == outcome(Talk(usual))
+    expected = outcome(Talk(usual))
+    for info in infos:
+        with noted(info):
+            assert outcome(Talk(lambda message, info=info: presented(message, info))) == expected  # type: ignore[misc]
 
 
-def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
-    """Ours: one at a time was GAIA's."""
+def test_a_slow_call_does_not_delay_another(start_server: Started) -> None:
+    """Ours: GAIA sends one request at a time."""
     client = start_server("good_handshake")
     is_answered = threading.Event()
     with ThreadPoolExecutor(1) as pool:
@@ -204,8 +206,8 @@ def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
         assert isinstance(slow.exception(), DeadlineError)
 
 
-def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Started) -> None:
-    """Spec, B-8: the server hears of it; the connection goes on."""
+def test_a_timeout_cancels_the_call_and_preserves_the_connection(start_server: Started) -> None:
+    """Spec, B-8: the server gets a cancellation notification, and later calls succeed."""
     client = start_server("good_handshake")
 
     with pytest.raises(DeadlineError) as caught:
@@ -217,7 +219,7 @@ def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Star
 
 
 def test_a_server_that_pings_and_does_not_read_delays_no_request(start_server: Started) -> None:
-    """Ours: every request ends by its own deadline, whatever the server would like to hear from us meanwhile."""
+    """Ours: every request ends by its own deadline, also while responses to the server cannot be written."""
     client = start_server("pings_without_reading")
     transport = client.transport
     assert isinstance(transport, StdioTransport)
@@ -233,8 +235,8 @@ def test_a_server_that_pings_and_does_not_read_delays_no_request(start_server: S
         assert isinstance(outcome.exception(PATIENCE_SECONDS), DeadlineError)
 
 
-def test_a_server_that_no_longer_reads_is_told_so_and_connected_to_again(start_server: Started) -> None:
-    """Ours: it would be of no use for ever."""
+def test_a_server_that_has_closed_its_stdin_is_reported_and_restarted(start_server: Started) -> None:
+    """Ours: every later call to that process would fail."""
     client = start_server("closes_stdin")
     client.call("echo", {"a": 1})
     wait_until(lambda: "heard enough" in client.transport.stderr_tail())  # type: ignore[attr-defined]
@@ -247,7 +249,7 @@ def test_a_server_that_no_longer_reads_is_told_so_and_connected_to_again(start_s
     assert text_of(client.call("echo", {"a": 3})) == {"a": 3}
 
 
-def test_one_deadline_covers_connecting_again_and_the_call(start_server: Started) -> None:
+def test_one_deadline_covers_reconnecting_and_the_call(start_server: Started) -> None:
     """Ours: shared by all the steps of one request."""
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
@@ -262,7 +264,7 @@ def test_one_deadline_covers_connecting_again_and_the_call(start_server: Started
     assert deadline.expired
 
 
-def test_waiting_for_another_threads_connecting_ends_with_the_deadline(start_server: Started) -> None:
+def test_waiting_for_a_thread_that_connects_ends_with_the_deadline(start_server: Started) -> None:
     """Ours: every wait has a deadline."""
     client = start_server("good_handshake")
     is_over = threading.Event()
@@ -271,10 +273,10 @@ def test_waiting_for_another_threads_connecting_ends_with_the_deadline(start_ser
         waiting = pool.submit(client.fetch_tools, deadline_until(is_over.is_set))
         assert not waiting.done()
         is_over.set()
-        assert isinstance(waiting.exception(5), DeadlineError)
+        assert isinstance(waiting.exception(PATIENCE_SECONDS), DeadlineError)
 
 
-def test_progress_is_told_and_lengthens_the_time(start_talk: StartTalk) -> None:
+def test_progress_is_reported_and_extends_the_deadline(start_talk: StartTalk) -> None:
     """Spec, B-8: up to a ceiling."""
     clock = Clock()
     client, conversation = start_talk(lambda asked: progress_of(asked, 1))
@@ -292,8 +294,8 @@ def test_progress_is_told_and_lengthens_the_time(start_talk: StartTalk) -> None:
         client.call("steps", {}, Deadline(1, ceiling=2, clock=clock), on_progress=on_progress)
 
 
-def test_progress_of_a_process_is_told(start_server: Started) -> None:
-    """Spec, progress: as it goes, before the response; several that come together are told as the newest."""
+def test_progress_of_a_process_is_reported(start_server: Started) -> None:
+    """Spec, progress: before the response. Ours: of several that arrive together the newest is reported."""
     steps: list[tuple[float, float | None]] = []
 
     start_server("good_handshake").call(
@@ -306,8 +308,8 @@ def test_progress_of_a_process_is_told(start_server: Started) -> None:
     assert steps[-1] == (6, 6)
 
 
-def test_a_call_after_a_crash_connects_again(start_server: Started) -> None:
-    """Ours: nothing of it has left yet."""
+def test_a_call_after_a_crash_reconnects(start_server: Started) -> None:
+    """Ours: it has not been sent before, so it cannot run twice."""
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
         client.call("die", {})
@@ -316,7 +318,7 @@ def test_a_call_after_a_crash_connects_again(start_server: Started) -> None:
     assert start_server.notes("good_handshake").count("initialize") == 2
 
 
-def test_a_server_that_refuses_the_revision_agreed_on_is_asked_anew(start_server: Started, tmp_path: Path) -> None:
+def test_a_refused_revision_is_negotiated_again(start_server: Started, tmp_path: Path) -> None:
     """Spec, MC-3: another revision that it lists is chosen, and the request, which it has not run, sent again."""
     cache = era_cache(tmp_path / "cache", "leaves_revision")
     client = start_server("leaves_revision", era_cache=cache)
@@ -330,32 +332,30 @@ def test_a_server_that_refuses_the_revision_agreed_on_is_asked_anew(start_server
     assert calls(start_server, "leaves_revision") == ["tools/call echo"] * 2
 
 
-@pytest.mark.parametrize(
-    ("data", "times"),
-    [
+def test_a_refused_revision_is_an_error_if_no_other_is_supported() -> None:
+    """Spec, MC-3: the user gets the error of the server then."""
+    rows: list[tuple[Any, int]] = [
         (None, 1),
         ({"supported": "2025-11-25"}, 1),
         ({"supported": ["2026-07-28", "1.0.0"]}, 1),
-        # What is agreed on anew is refused as well.
+        # The revision that is negotiated next is refused as well.
         ({"supported": ["2025-11-25"]}, 2),
-    ],
-)
-def test_a_refused_revision_is_reported_where_no_other_can_be_agreed_on(data: Any, times: int) -> None:
-    """Spec, MC-3: else the user is told."""
-    talk = Talk(scripted("2026-07-28", lambda asked: [error(asked, -32022, "no", data=data)]))
-    client = MCPClient("odd", talk)
-    client.open()
+    ]
+    for data, times in rows:
+        talk = Talk(scripted("2026-07-28", lambda asked, data=data: [error(asked, -32022, "no", data=data)]))  # type: ignore[misc]
+        client = MCPClient("odd", talk)
+        client.open()
 
-    with pytest.raises(PeerError) as caught:
-        client.call("echo", {})
+        caught = error_of(client.call, "echo", {})
 
-    assert caught.value.code == -32022
-    assert (len(talk.channels), talk.methods().count("tools/call")) == (times, times)
+        assert isinstance(caught, PeerError), data
+        assert (data, caught.code) == (data, -32022)
+        assert (data, len(talk.channels), talk.methods().count("tools/call")) == (data, times, times)
 
 
 @pytest.mark.parametrize(("reconnects", "revision"), [(False, None), (True, "2026-07-28")])
-def test_a_refused_revision_is_reported_where_no_other_may_be_agreed_on(reconnects: bool, revision: str | None) -> None:
-    """Ours: the person has fixed the revision, or does not want the server started again."""
+def test_a_refused_revision_is_an_error_if_no_other_is_allowed(reconnects: bool, revision: str | None) -> None:
+    """Ours: the entry fixes the revision, or the server must not be started again."""
     data = {"supported": ["2025-11-25"]}
     talk = Talk(scripted("2026-07-28", lambda asked: [error(asked, -32022, "no", data=data)]))
     talk.reconnects = reconnects
@@ -369,7 +369,7 @@ def test_a_refused_revision_is_reported_where_no_other_may_be_agreed_on(reconnec
 
 
 def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Started) -> None:
-    """Ours: it may have done something already."""
+    """Ours: the tool may have run already."""
     client = start_server("dies_in_call")
 
     for count in (1, 2):
@@ -378,7 +378,7 @@ def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Sta
         assert calls(start_server, "dies_in_call") == ["tools/call echo"] * count
 
 
-def test_many_calls_after_a_crash_connect_again_once(start_server: Started) -> None:
+def test_concurrent_calls_after_a_crash_reconnect_once(start_server: Started) -> None:
     """Ours: no request is sent before the handshake is done."""
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
@@ -394,8 +394,8 @@ def test_many_calls_after_a_crash_connect_again_once(start_server: Started) -> N
     assert again.index("notifications/initialized") < again.index("tools/call echo")
 
 
-def test_a_disconnected_client_does_not_connect_again(start_server: Started) -> None:
-    """Ours: who disconnects means it."""
+def test_a_disconnected_client_does_not_reconnect(start_server: Started) -> None:
+    """Ours: after `disconnect` a program expects no server to run."""
     client = start_server("good_handshake")
     client.disconnect()
 
@@ -404,8 +404,8 @@ def test_a_disconnected_client_does_not_connect_again(start_server: Started) -> 
     assert start_server.notes("good_handshake").count("initialize") == 1
 
 
-def test_a_server_started_while_another_thread_disconnected_is_let_go_of(start_server: Started) -> None:
-    """Ours: no caller would expect to find it running."""
+def test_a_server_started_while_another_thread_disconnects_is_closed(start_server: Started) -> None:
+    """Ours: no caller would close it later."""
     client = start_server("good_handshake")
     seen = client._disconnects
     client.disconnect()
@@ -434,9 +434,9 @@ class Slow:
 
 
 def test_a_disconnect_while_the_era_is_written_is_not_undone(start_server: Started) -> None:
-    """Ours: who disconnects means it, also in the last moment of connecting."""
-    client = start_server("good_handshake", is_open=False)
-    client._era_cache = Slow(client.disconnect)  # type: ignore[assignment]
+    """Ours: after `disconnect` a program expects no server to run, also if another thread is still connecting."""
+    cache: Any = Slow(lambda: client.disconnect())
+    client = start_server("good_handshake", is_open=False, era_cache=cache)
 
     with pytest.raises(NotConnectedError):
         client.open()
@@ -448,13 +448,13 @@ def test_a_disconnect_while_the_era_is_written_is_not_undone(start_server: Start
 
 
 @pytest.mark.parametrize("server", GOOD)
-def test_a_server_that_is_there_says_so(start_server: Started, server: str) -> None:
+def test_a_server_that_responds_to_a_ping_is_alive(start_server: Started, server: str) -> None:
     """Spec, ping and discover."""
     start_server(server).check_alive()
 
 
-def test_a_server_that_has_gone_is_reported_where_it_may_not_be_started_again(start_server: Started) -> None:
-    """Ours: a program that watches a server wants to know why it ended."""
+def test_an_exited_server_is_an_error_if_reconnecting_is_not_allowed(start_server: Started) -> None:
+    """Ours: a program that monitors a server needs the reason for its exit."""
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
         client.call("die", {})
@@ -466,7 +466,7 @@ def test_a_server_that_has_gone_is_reported_where_it_may_not_be_started_again(st
     assert start_server.notes("good_handshake").count("initialize") == 2
 
 
-def test_logs_reach_the_host(start_server: Started) -> None:
+def test_log_messages_reach_the_host(start_server: Started) -> None:
     """Spec, logging."""
     heard: list[Any] = []
     client = start_server("good_handshake", host=Host(on_log=lambda *message: heard.append(message)))
@@ -482,8 +482,8 @@ def test_logs_reach_the_host(start_server: Started) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_call_that_was_cancelled_before_it_began_ends_at_once(start_server: Started, era: str) -> None:
-    """Ours: the deadline has passed, for every request that it is given to."""
+def test_a_request_with_a_cancelled_deadline_ends_at_once(start_server: Started, era: str) -> None:
+    """Ours: whichever request the deadline is passed to."""
     client = start_server("offers", era)
     deadline = client.deadline()
     deadline.cancel()
@@ -502,8 +502,8 @@ def test_a_call_that_was_cancelled_before_it_began_ends_at_once(start_server: St
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_cancelling_what_is_done_changes_nothing(start_server: Started, era: str) -> None:
-    """Ours."""
+def test_cancelling_a_finished_request_has_no_effect(start_server: Started, era: str) -> None:
+    """Ours: the response may arrive just before; a granted subscription remains."""
     client = start_server("offers", era)
     deadline = client.deadline()
     client.subscribe_resource(URI, deadline)
@@ -523,22 +523,22 @@ def test_of_several_calls_only_the_cancelled_one_ends(start_server: Started, era
     wait_until(lambda: start_server.notes("offers").count("tools/call hang") == 4)
 
     deadlines[2].cancel()
-    running[2][0].join(5)
+    running[2][0].join(PATIENCE_SECONDS)
 
     assert [len(outcomes) for _, outcomes in running] == [0, 0, 1, 0]
     assert client.read_resource(URI)["contents"]
     for deadline in deadlines:
         deadline.cancel()
     for thread, outcomes in running:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
         assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
     wait_until(lambda: start_server.notes("offers").count("notifications/cancelled") == 4)
     assert client.call("list", {})
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_deadline_of_several_threads_ends_all_their_requests(start_server: Started, era: str) -> None:
-    """Ours: what a program does together it can give up together."""
+def test_cancelling_a_shared_deadline_ends_all_its_requests(start_server: Started, era: str) -> None:
+    """Ours: a program may share one deadline between threads, and cancel all of them together."""
     client = start_server("offers", era)
     deadline = client.deadline()
     running = [in_thread(lambda: client.call("hang", {}, deadline)) for _ in range(3)]
@@ -547,26 +547,26 @@ def test_a_deadline_of_several_threads_ends_all_their_requests(start_server: Sta
     deadline.cancel()
 
     for thread, outcomes in running:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
         assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
 
 
-def test_a_call_can_be_cancelled_while_a_person_is_asked(start_server: Started) -> None:
-    """Ours: the clock stands still then, but a call that was cancelled ends at once."""
+def test_a_call_can_be_cancelled_while_the_host_answers_a_server_request(start_server: Started) -> None:
+    """Ours: the deadline is paused then, but cancelling it ends the call at once."""
     asked, answered = threading.Event(), threading.Event()
 
     def sample(_params: dict[str, Any]) -> dict[str, Any]:
         asked.set()
-        answered.wait(5)
+        answered.wait(PATIENCE_SECONDS)
         return {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
 
     client = start_server("asks_sampling", host=Host(sample=sample))
     deadline = client.deadline()
     thread, outcomes = in_thread(lambda: client.call("ask", {}, deadline))
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE_SECONDS)
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     answered.set()
 
     assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
@@ -574,128 +574,98 @@ def test_a_call_can_be_cancelled_while_a_person_is_asked(start_server: Started) 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_call_can_be_cancelled_from_another_thread(start_server: Started, era: str) -> None:
-    """Spec, utilities/cancellation: the server is told; ours: the caller gets an error of its own."""
+    """Spec, utilities/cancellation: the server is notified. Ours: the caller gets an error of its own."""
     client = start_server("offers", era)
     deadline = client.deadline()
-    failures: list[Exception] = []
-
-    def call() -> None:
-        try:
-            client.call("hang", {}, deadline)
-        except CancelledError as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=call)
-    thread.start()
+    thread, outcomes = in_thread(lambda: client.call("hang", {}, deadline))
     wait_until(lambda: "tools/call hang" in start_server.notes("offers"))
-    deadline.cancel()
-    thread.join(5)
 
-    assert [isinstance(failure, CancelledError) for failure in failures] == [True]
-    assert "'hang'" in str(failures[0])
+    deadline.cancel()
+    thread.join(PATIENCE_SECONDS)
+
+    assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
+    assert "'hang'" in str(outcomes[0])
+    wait_until(lambda: "notifications/cancelled" in start_server.notes("offers"))
     assert client.call("list", {})
 
 
-def test_a_call_that_waits_for_another_thread_can_be_cancelled(start_server: Started) -> None:
-    """Ours: another thread holds the lock, and each has a deadline of its own."""
+def test_a_request_that_waits_for_the_lock_can_be_cancelled(start_server: Started) -> None:
+    """Ours: each thread has a deadline of its own, also while another one holds the lock."""
     client = start_server("offers", ERAS[0])
     deadline = client.deadline()
-    held, over = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with client._alone(client.deadline()):
-            held.set()
-            over.wait(5)
+    with client._alone(client.deadline()):
+        thread, outcomes = in_thread(lambda: client.fetch_tools(deadline))
+        # A thread that waits for the lock is woken by its deadline.
+        wait_until(lambda: deadline._listeners)
+        deadline.cancel()
+        thread.join(PATIENCE_SECONDS)
 
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(5)
-    timer = threading.Timer(0.05, deadline.cancel)
-    timer.start()
-    try:
-        with pytest.raises(CancelledError):
-            client.fetch_tools(deadline)
-    finally:
-        over.set()
-        thread.join()
-        timer.join()
+    assert [type(outcome) for outcome in outcomes] == [CancelledError]
 
 
 # Listeners.
 
 
-ASKING = pytest.mark.parametrize(
-    "ask",
-    [
-        lambda client: client.read_resource("x://"),
-        lambda client: client.list_prompts(),
-        lambda client: client.fetch_tools(),
-        lambda client: client.find_tool("x"),
-        lambda client: client.call("x", {}),
-        lambda client: client.check_alive(),
-        lambda client: client.set_log_level("info"),
-        lambda client: client.subscribe_resource("x://"),
-        lambda client: client.unsubscribe_resource(URI),
-    ],
-)
+# Every method that sends a request, and its arguments.
+REQUESTS: dict[str, tuple[Any, ...]] = {
+    "read_resource": ("x://",),
+    "list_prompts": (),
+    "fetch_tools": (),
+    "find_tool": ("x",),
+    "call": ("x", {}),
+    "check_alive": (),
+    "set_log_level": ("info",),
+    "subscribe_resource": ("x://",),
+    "unsubscribe_resource": (URI,),
+}
 
 
-@ASKING
-def test_a_listener_that_asks_the_same_client_is_refused_at_once(
-    start_talk: StartTalk, ask: Callable[[MCPClient], Any]
-) -> None:
-    """Ours: it is called where responses are read. Also while another thread asks for the tools."""
+def refusals(client: MCPClient) -> dict[str, type[BaseException]]:
+    """The class of the error that each request raises."""
+    return {method: type(error_of(getattr(client, method), *REQUESTS[method])) for method in REQUESTS}
+
+
+ALL_REFUSED = dict.fromkeys(REQUESTS, LocalProtocolError)
+
+
+def test_a_request_from_a_listener_of_the_same_client_is_refused(start_talk: StartTalk) -> None:
+    """Ours: it is called on the thread that reads responses. Also while another thread requests the tools."""
     client, conversation = start_talk(lambda _: None)
     thread, tools = in_thread(client.fetch_tools)
     wait_until(lambda: "tools/list" in conversation.methods())
-    refused: list[Exception] = []
-
-    def listener(_: str) -> None:
-        try:
-            ask(client)
-        except LocalProtocolError as problem:
-            refused.append(problem)
-
-    client.on_list_changed = client.on_resource_updated = listener
+    refused: list[Any] = []
+    client.on_list_changed = client.on_resource_updated = lambda _: refused.append(refusals(client))
     before = conversation.methods()
+
     conversation.arrives(changed("prompts"))
     conversation.arrives(updated(URI))
 
-    assert len(refused) == 2
+    assert refused == [ALL_REFUSED] * 2
     assert conversation.methods() == before
     asked = next(message for message in conversation.sent if message["method"] == "tools/list")
     conversation.arrives(result(asked, {"tools": []}))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     assert tools == [[]]
 
 
-@ASKING
 @pytest.mark.parametrize("era", ERAS)
-def test_a_listener_that_asks_where_the_server_is_connected_to_again_is_refused_too(
-    start_server: Started, era: str, ask: Callable[[MCPClient], Any]
-) -> None:
-    """Ours: the same wherever it is called."""
+def test_a_request_from_a_listener_is_refused_while_the_client_reconnects(start_server: Started, era: str) -> None:
+    """Ours: as during any other request, though it is called on the thread that reconnects."""
     client = start_server("offers", era)
-    refused: list[Exception] = []
-
-    def listener(_: str) -> None:
-        try:
-            ask(client)
-        except LocalProtocolError as problem:
-            refused.append(problem)
-
+    refused: list[Any] = []
     client.subscribe_resource(URI)
-    client.on_resource_updated = listener
+    client.on_resource_updated = lambda _: refused.append(refusals(client))
     with pytest.raises(ServerExitedError):
         client.call("die", {})
 
     assert client.call("list", {})["content"][0]["text"] == URI
-    assert len(refused) == 1
+    assert refused == [ALL_REFUSED]
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_listener_may_have_another_thread_ask(start_server: Started, era: str) -> None:
-    """Ours: that is what the refusal advises."""
+def test_a_listener_may_send_requests_in_another_thread(start_server: Started, era: str) -> None:
+    """Ours: as the hint of the error advises."""
     client = start_server("offers", era)
     read: list[Any] = []
 
@@ -717,20 +687,20 @@ def accept(params: dict[str, Any]) -> dict[str, Any]:
     return {"action": "accept", "content": {"city": "Oslo"}}
 
 
-def test_a_question_in_a_call_is_answered_by_the_person(start_server: Started) -> None:
+def test_an_elicitation_in_a_call_is_answered_by_the_user(start_server: Started) -> None:
     """Spec, elicitation, handshake era."""
     client = start_server("good_handshake", host=Host(elicit=accept))
 
     assert text_of(client.call("ask", {})) == {"action": "accept", "content": {"city": "Oslo"}}
 
 
-def test_a_question_is_declined_without_a_person(start_server: Started) -> None:
+def test_an_elicitation_is_declined_without_a_user(start_server: Started) -> None:
     """Spec, elicitation."""
     assert text_of(start_server("good_handshake").call("ask", {})) == {"action": "decline"}
 
 
-def test_a_person_may_take_longer_than_the_deadline(start_server: Started) -> None:
-    """Ours: no person types against the clock."""
+def test_the_deadline_is_paused_while_the_user_answers(start_server: Started) -> None:
+    """Ours: a user must not have to type against the clock."""
     clock = Clock()
 
     def ponder(params: dict[str, Any]) -> dict[str, Any]:
@@ -742,8 +712,8 @@ def test_a_person_may_take_longer_than_the_deadline(start_server: Started) -> No
     assert text_of(client.call("ask", {}, Deadline(0.3, clock=clock)))["action"] == "accept"
 
 
-def test_roots_are_answered(start_server: Started) -> None:
-    """Spec, roots; also for a server that wants to know before anything else."""
+def test_roots_requests_are_answered(start_server: Started) -> None:
+    """Spec, roots; also of a server that requests them before it responds to anything."""
     roots = [{"uri": "file:///a", "name": "a"}]
 
     assert text_of(start_server("good_handshake", host=Host(roots=roots)).call("roots", {})) == {"roots": roots}
@@ -751,7 +721,7 @@ def test_roots_are_answered(start_server: Started) -> None:
 
 
 @pytest.mark.parametrize("method", ["sampling/createMessage", "something/else"])
-def test_what_was_not_declared_is_refused(start_server: Started, method: str) -> None:
+def test_an_undeclared_request_is_refused(start_server: Started, method: str) -> None:
     """Spec: -32601, or the server's tool would hang."""
     assert text_of(start_server("good_handshake").call("any", {"method": method}))["code"] == -32601
 
@@ -762,14 +732,14 @@ def test_sampling_without_a_model_is_refused(start_server: Started) -> None:
 
 
 def test_a_hundred_server_requests_at_once_are_all_answered(start_server: Started) -> None:
-    """Ours: answered or refused, none forgotten."""
+    """Ours: those over the limit are refused; none is left without a response."""
     client = start_server("asks_without_end")
     client.call("ask", {})
 
     assert isinstance(text_of(client.call("how_many", {})), int)
 
 
-def test_input_is_collected_and_handed_back_with_the_state(start_server: Started) -> None:
+def test_input_responses_are_sent_with_the_request_state(start_server: Started) -> None:
     """Spec 2026-07-28, MC-4 and MC-5: the same arguments, all the answers by key, the state byte for byte."""
     roots = [{"uri": "file:///a"}]
     client = start_server("good_stateless", host=Host(elicit=accept, roots=roots))
@@ -781,8 +751,8 @@ def test_input_is_collected_and_handed_back_with_the_state(start_server: Started
     assert calls(start_server, "good_stateless") == ["tools/call ask"] * 2
 
 
-def test_a_person_may_take_longer_than_the_deadline_between_two_round_trips(start_server: Started) -> None:
-    """Ours."""
+def test_the_deadline_is_paused_while_the_user_answers_an_input_request(start_server: Started) -> None:
+    """Ours: as in the handshake era, though no request is in flight between two round trips."""
     clock = Clock()
 
     def ponder(params: dict[str, Any]) -> dict[str, Any]:
@@ -820,7 +790,7 @@ def test_no_other_method_may_require_input(start_server: Started, method: str) -
             asked.request(method)
 
 
-def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) -> None:
+def test_a_request_state_without_input_requests_is_sent_back(start_server: Started) -> None:
     """Spec 2026-07-28, MC-4: a state without input requests is sent back at once."""
     client = start_server("good_stateless")
 
@@ -828,8 +798,8 @@ def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) ->
     assert calls(start_server, "good_stateless") == ["tools/call again"] * 4
 
 
-def test_asking_again_ends_with_the_deadline(start_server: Started) -> None:
-    """Ours: the pause before the next round counts too."""
+def test_the_pause_before_a_round_trip_ends_with_the_deadline(start_server: Started) -> None:
+    """Ours: the client does not wait for a time that the deadline no longer allows."""
     client = start_server("good_stateless")
 
     with pytest.raises(DeadlineError):
@@ -838,8 +808,8 @@ def test_asking_again_ends_with_the_deadline(start_server: Started) -> None:
     assert calls(start_server, "good_stateless") == ["tools/call again"]
 
 
-def test_a_server_that_never_has_enough_is_stopped_after_ten_round_trips(start_server: Started) -> None:
-    """Spec's SDKs: 10."""
+def test_a_request_ends_after_ten_round_trips(start_server: Started) -> None:
+    """Ours: the limit of the official SDKs, 10, ends a server that requires input for ever."""
     client = start_server("good_stateless")
 
     with pytest.raises(RemoteProtocolError, match="10 round trips"):
@@ -848,7 +818,7 @@ def test_a_server_that_never_has_enough_is_stopped_after_ten_round_trips(start_s
     assert len(calls(start_server, "good_stateless")) == MAX_ROUND_TRIPS == 10
 
 
-def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Started) -> None:
+def test_an_undeclared_input_request_is_a_protocol_error(start_server: Started) -> None:
     """Spec 2026-07-28: fail the call locally with a clear message."""
     client = start_server("good_stateless")
 
@@ -859,7 +829,7 @@ def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Starte
     assert len(calls(start_server, "good_stateless")) == 2
 
 
-def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server: Started) -> None:
+def test_declined_sampling_ends_the_call(start_server: Started) -> None:
     """Spec, sampling: the server receives an error in the handshake era, and nothing in the stateless one."""
 
     def sample(_params: dict[str, Any]) -> dict[str, Any]:
@@ -894,19 +864,19 @@ def test_a_call_may_become_a_task() -> None:
     assert talk.methods() == ["tools/call", "tasks/get", "tasks/update", "tasks/get"]
 
 
-# The era that is remembered.
+# The era cache.
 
 
 @pytest.mark.parametrize(("server", "era"), [("good_handshake", "handshake"), ("good_stateless", "stateless")])
 def test_the_era_of_a_server_is_remembered(start_server: Started, tmp_path: Path, server: str, era: str) -> None:
-    """DE-2: the next start need not find out again."""
+    """DE-2: the next start needs no probe."""
     start_server(server, era_cache=era_cache(tmp_path))
 
     assert era_cache(tmp_path).era() == era
 
 
-def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Started, tmp_path: Path) -> None:
-    """Ours."""
+def test_a_server_known_to_need_the_handshake_is_not_probed(start_server: Started, tmp_path: Path) -> None:
+    """Ours: a probe costs such a server one round trip, or a whole timeout."""
     era_cache(tmp_path).keep_era("handshake")
 
     start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
@@ -915,8 +885,8 @@ def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Starte
 
 
 @pytest.mark.parametrize("known", ["stateless", "nonsense"])
-def test_any_other_known_era_is_tested(start_server: Started, tmp_path: Path, known: str) -> None:
-    """Ours: and corrected."""
+def test_any_other_cached_era_is_probed_again(start_server: Started, tmp_path: Path, known: str) -> None:
+    """Ours: only the handshake saves a probe; the cache is corrected by its result."""
     era_cache(tmp_path).keep_era(known)
 
     start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
@@ -925,7 +895,7 @@ def test_any_other_known_era_is_tested(start_server: Started, tmp_path: Path, kn
     assert era_cache(tmp_path).era() == "handshake"
 
 
-def test_a_known_era_that_has_become_wrong_is_corrected(start_server: Started, tmp_path: Path) -> None:
+def test_an_outdated_cached_era_is_corrected(start_server: Started, tmp_path: Path) -> None:
     """DE-2: an updated server must not be unreachable until the cached era expires."""
     era_cache(tmp_path).keep_era("handshake")
 
@@ -936,8 +906,8 @@ def test_a_known_era_that_has_become_wrong_is_corrected(start_server: Started, t
     assert era_cache(tmp_path).era() == "stateless"
 
 
-def test_a_known_era_that_ends_the_server_is_corrected_at_once(start_server: Started, tmp_path: Path) -> None:
-    """Ours: some end on a request that they do not know."""
+def test_a_cached_era_that_makes_the_server_exit_is_corrected_at_once(start_server: Started, tmp_path: Path) -> None:
+    """Ours: some servers exit on an unknown request."""
     era_cache(tmp_path).keep_era("handshake")
 
     start_server("no_initialize", era_cache=era_cache(tmp_path))
@@ -946,8 +916,8 @@ def test_a_known_era_that_ends_the_server_is_corrected_at_once(start_server: Sta
     assert era_cache(tmp_path).era() == "stateless"
 
 
-def test_a_known_era_that_costs_all_the_time_is_forgotten(start_server: Started, tmp_path: Path) -> None:
-    """Ours: the next start finds out anew."""
+def test_a_cached_era_that_causes_a_timeout_is_removed(start_server: Started, tmp_path: Path) -> None:
+    """Ours: the next start probes the server again."""
     era_cache(tmp_path).keep_era("handshake")
     client = start_server("no_initialize", "silent", era_cache=era_cache(tmp_path), is_open=False)
 
@@ -959,8 +929,8 @@ def test_a_known_era_that_costs_all_the_time_is_forgotten(start_server: Started,
     assert client.open(Deadline(20)).era == "stateless"
 
 
-def test_without_a_known_era_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:
-    """Ours."""
+def test_without_a_cached_era_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:
+    """Ours: a second start is for a wrong cached era; without one it would fail in the same way."""
     client = start_server("wrong_version", era_cache=era_cache(tmp_path), is_open=False)
 
     with pytest.raises(ProtocolError):
@@ -970,16 +940,16 @@ def test_without_a_known_era_a_broken_server_is_started_only_once(start_server: 
     assert era_cache(tmp_path).era() is None
 
 
-def test_an_era_that_cannot_be_kept_is_no_error(start_server: Started, tmp_path: Path) -> None:
-    """Ours: only a slower start."""
+def test_a_failure_to_write_the_era_cache_is_ignored(start_server: Started, tmp_path: Path) -> None:
+    """Ours: it only makes the next start slower."""
     (tmp_path / "eras").write_text("in the way")
 
     start_server("good_handshake", era_cache=era_cache(tmp_path)).check_alive()
 
 
 @pytest.mark.parametrize(("times", "is_answered"), [("1", True), (str(MAX_ROUND_TRIPS), False)])
-def test_a_call_goes_on_after_its_urls_were_opened(start_server: Started, times: str, is_answered: bool) -> None:
-    """Spec 2025-11-25, URLElicitationRequiredError: the request may be sent again. Not without an end."""
+def test_a_call_is_repeated_after_its_urls_were_opened(start_server: Started, times: str, is_answered: bool) -> None:
+    """Spec 2025-11-25, URLElicitationRequiredError: the request may be sent again. Ours: a limited number of times."""
     opened: list[str] = []
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
@@ -996,8 +966,8 @@ def test_a_call_goes_on_after_its_urls_were_opened(start_server: Started, times:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_request_that_met_an_expired_session_is_sent_once_more_in_another(times: int) -> None:
-    """Spec, LC-6: it was not run. A second session that is gone at once is an error."""
+def test_a_request_in_an_expired_session_is_sent_once_more_in_a_new_one(times: int) -> None:
+    """Spec, LC-6: it has not run. A second session that has expired at once is an error."""
     lost: list[int] = []
 
     def script(message: Message) -> list[Message]:
@@ -1024,7 +994,7 @@ def test_a_request_that_met_an_expired_session_is_sent_once_more_in_another(time
 
 
 @pytest.mark.parametrize(("method", "times"), [("tools/list", 1), ("tools/list", 2), ("tools/call", 1)])
-def test_a_request_that_was_lost_alone_is_sent_once_more_if_it_only_reads(method: str, times: int) -> None:
+def test_a_request_without_a_response_is_sent_once_more_unless_it_is_a_call(method: str, times: int) -> None:
     """Spec, HC-6: under a new id. A call may have run."""
     lost: list[int] = []
 
@@ -1050,8 +1020,8 @@ def test_a_request_that_was_lost_alone_is_sent_once_more_if_it_only_reads(method
 
 
 @pytest.mark.parametrize("reconnects", [True, False])
-def test_a_ping_that_met_an_expired_session_is_sent_once_more_in_another(reconnects: bool) -> None:
-    """Spec, LC-6: unless the caller wants to know of this connection."""
+def test_a_ping_in_an_expired_session_is_sent_once_more_in_a_new_one(reconnects: bool) -> None:
+    """Spec, LC-6: unless the caller checks this connection alone."""
     lost: list[int] = []
 
     def script(message: Message) -> list[Message]:
@@ -1074,8 +1044,8 @@ def test_a_ping_that_met_an_expired_session_is_sent_once_more_in_another(reconne
     assert len(talk.channels) == (2 if reconnects else 1)
 
 
-def test_a_call_whose_url_is_not_opened_fails_with_it(start_server: Started) -> None:
-    """Ours: a program finds it in the error."""
+def test_a_call_whose_url_is_not_opened_fails_with_the_url(start_server: Started) -> None:
+    """Ours: a program can open the URL by itself."""
     with pytest.raises(PeerError) as caught:
         start_server("requires_url", "1").call("echo", {})
     assert (caught.value.code, caught.value.data["elicitations"][1]["url"]) == (-32042, "https://other.org/")

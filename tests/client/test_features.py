@@ -1,4 +1,4 @@
-"""What a server offers beside tools, asked of real processes in both eras, and of servers that answer oddly."""
+"""Prompts, resources, completion, logging and skills: of real processes in both eras, and with unusual responses."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from gaia_mcp.errors import (
     SessionExpiredError,
 )
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
+from tests.client.conftest import error_of, noted
 from tests.client.eras import (
     CAPABILITIES,
     ERAS,
@@ -55,8 +56,8 @@ def client(request: pytest.FixtureRequest, start_server: Started) -> MCPClient:
     return client
 
 
-def test_what_the_server_says_about_itself_is_there(client: MCPClient) -> None:
-    """Spec, lifecycle and discovery: the same in both eras, and gone with the connection."""
+def test_server_info_and_capabilities_are_known_until_disconnect(client: MCPClient) -> None:
+    """Spec, lifecycle and discovery: the same in both eras. Ours: they belong to the connection."""
     assert client.instructions == "Ask politely."
     assert set(client.capabilities) == {"tools", "prompts", "resources", "completions", "logging"}
     assert client.server_info == {"name": "offers.py", "version": "1"}
@@ -66,8 +67,8 @@ def test_what_the_server_says_about_itself_is_there(client: MCPClient) -> None:
     assert (client.instructions, client.protocol_version, client.capabilities) == ("", None, {})
 
 
-def test_prompts_are_listed_from_all_pages_and_filled(client: MCPClient) -> None:
-    """Spec, server/prompts. What has no name is left out and told."""
+def test_prompts_are_listed_from_all_pages_and_read(client: MCPClient) -> None:
+    """Spec, server/prompts. Ours: prompts without a name are left out and reported."""
     assert [prompt["name"] for prompt in client.list_prompts()] == ["review", "second"]
     assert len(client.tool_problems) == 2
     filled = client.get_prompt("review", {"lang": "python"})
@@ -83,7 +84,7 @@ def test_resources_and_their_templates_are_listed_and_read(client: MCPClient) ->
 
 
 def test_arguments_are_completed(client: MCPClient) -> None:
-    """Spec, utilities/completion: with what is known of the other arguments, where something is."""
+    """Spec, utilities/completion: with the values of the other arguments, if there are any."""
     reference = {"type": "ref/prompt", "name": "review"}
 
     assert client.complete(reference, "lang", "py") == Completion(["python", "pypy"], 12, has_more=True)
@@ -100,7 +101,7 @@ def test_a_log_level_can_be_set(client: MCPClient) -> None:
     assert client.list_resources()
 
 
-def test_changes_of_a_resource_are_heard_until_it_is_unsubscribed(client: MCPClient) -> None:
+def test_resource_updates_are_received_until_unsubscribe(client: MCPClient) -> None:
     """Spec, server/resources: by `resources/subscribe`, or by listening."""
     heard: list[str] = []
     client.on_resource_updated = heard.append
@@ -114,15 +115,15 @@ def test_changes_of_a_resource_are_heard_until_it_is_unsubscribed(client: MCPCli
     assert heard == ["file:///a"]
 
 
-def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
+def test_a_refused_subscription_is_an_error(client: MCPClient) -> None:
     """Spec: the server knows no such resource."""
     with pytest.raises(ResourceUnknownError, match="has no resource 'file:///refused'"):
         client.subscribe_resource("file:///refused")
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "is_unknown"),
-    [
+def test_every_response_for_an_unknown_resource_is_the_same_error(start_talk: StartTalk) -> None:
+    """MC-13: whichever code the server uses. Ours: it is a `PeerError` with the code and message of the response."""
+    rows = [
         (-32002, "Resource not found", True),
         (-32602, "Resource not found", True),
         (-32602, "no scheme like that", True),
@@ -131,24 +132,21 @@ def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
         (-32601, "Method not found", False),
         (-32601, "resources/read: unknown method, not found", False),
         (-32603, "out of order", False),
-    ],
-)
-def test_a_resource_that_is_not_there_is_one_error(
-    start_talk: StartTalk, code: int, text: str, is_unknown: bool
-) -> None:
-    """MC-13: whichever code the server has for it. Ours: it is also the error response that it is."""
-    client, _ = start_talk(lambda asked: [error(asked, code, text)])
+    ]
+    found = []
+    for code, text, _ in rows:
+        client, _talk = start_talk(lambda asked, code=code, text=text: [error(asked, code, text)])
+        caught = error_of(client.read_resource, "x://y")
+        assert isinstance(caught, PeerError), (code, text)
+        is_unknown = isinstance(caught, ResourceUnknownError)
+        found.append((caught.code, caught.text, is_unknown))
+        assert ("has no resource 'x://y'" in caught.message) == is_unknown, (code, text)
 
-    with pytest.raises(PeerError) as caught:
-        client.read_resource("x://y")
-
-    assert isinstance(caught.value, ResourceUnknownError) == is_unknown
-    assert (caught.value.code, caught.value.text) == (code, text)
-    assert ("has no resource 'x://y'" in caught.value.message) == is_unknown
+    assert found == rows
 
 
-def test_a_list_whose_changes_are_not_granted_is_told() -> None:
-    """MC-9: a program that waits for them would wait in vain."""
+def test_a_list_changed_subscription_that_is_not_granted_is_reported() -> None:
+    """MC-9: else a program would wait for changes that are never sent."""
     talk = Talk(scripted(ERAS[0], lambda asked: [granted(asked)] if "listen" in asked["method"] else {"tools": []}))
     client = MCPClient("s", talk)
     heard: list[str] = []
@@ -160,7 +158,7 @@ def test_a_list_whose_changes_are_not_granted_is_told() -> None:
     assert heard == ["tools"]
 
 
-def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> None:
+def test_a_subscription_ended_by_the_server_is_reported(start_server: Started) -> None:
     """Spec 2026-07-28: nothing is replayed, so a program subscribes anew. Before, servers cannot end one."""
     client = start_server("offers", ERAS[0])
     ended: list[str] = []
@@ -172,8 +170,8 @@ def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> N
     wait_until(lambda: ended == ["file:///a"])
 
 
-def test_subscriptions_outlive_the_servers_process(client: MCPClient) -> None:
-    """Spec, IO-7: a server that was started again is asked again, and what it has may have changed meanwhile."""
+def test_subscriptions_are_renewed_after_a_restart(client: MCPClient) -> None:
+    """Spec, IO-7: a restarted server has no subscriptions. Ours: an update is reported, as one may have been missed."""
     heard: list[str] = []
     client.on_resource_updated = heard.append
     client.subscribe_resource("file:///a")
@@ -185,28 +183,24 @@ def test_subscriptions_outlive_the_servers_process(client: MCPClient) -> None:
     assert heard == ["file:///a"]
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda client: client.get_prompt("p"),
-        lambda client: client.read_resource("x://"),
-        lambda client: client.complete({"type": "ref/prompt", "name": "p"}, "a", ""),
-        lambda client: client.subscribe_resource("x://"),
-    ],
-)
-def test_what_is_not_offered_is_not_asked_for(start_server: Started, ask: Callable[[MCPClient], Any]) -> None:
+def test_an_undeclared_feature_is_not_requested(start_server: Started) -> None:
     """Spec, LC-3: only negotiated capabilities are used."""
     for server in ("good_stateless", "good_handshake"):
         client = start_server(server)
 
-        with pytest.raises(NotSupportedError) as caught:
-            ask(client)
+        errors = [
+            error_of(client.get_prompt, "p"),
+            error_of(client.read_resource, "x://"),
+            error_of(client.complete, {"type": "ref/prompt", "name": "p"}, "a", ""),
+            error_of(client.subscribe_resource, "x://"),
+        ]
 
-        assert caught.value.feature in ("prompts", "resources", "completions")
+        features = [each.feature for each in errors if isinstance(each, NotSupportedError)]
+        assert features == ["prompts", "resources", "completions", "resources"], errors
         assert client.list_prompts() == client.list_resources() == client.list_resource_templates() == []
 
 
-def test_nothing_is_asked_without_a_connection(start_server: Started) -> None:
+def test_a_request_without_a_connection_is_an_error(start_server: Started) -> None:
     """GAIA's documents: a RuntimeError."""
     client = start_server("good_stateless", is_open=False)
 
@@ -215,8 +209,8 @@ def test_nothing_is_asked_without_a_connection(start_server: Started) -> None:
             ask()
 
 
-def test_a_server_that_says_nothing_about_itself_is_asked_all_the_same() -> None:
-    """Ours: custom transports answer `initialize` as they like."""
+def test_a_server_that_declares_no_capabilities_is_sent_requests() -> None:
+    """Ours: custom transports respond to `initialize` without any capabilities."""
     found = {"contents": [], "messages": [], "prompts": [{"name": "p"}]}
     client = MCPClient("s", Scripted(**dict.fromkeys(("resources/read", "prompts/get", "prompts/list"), found)))
     client.open()
@@ -237,15 +231,15 @@ def test_a_result_without_its_list_is_an_error(ask: Callable[[MCPClient], Any]) 
         ask(client)
 
 
-def test_the_oldest_servers_are_asked_to_complete_though_they_cannot_say_that_they_do(start_server: Started) -> None:
+def test_a_server_of_2024_11_05_needs_no_capability_for_completion(start_server: Started) -> None:
     """Spec 2024-11-05: there was no capability for it."""
     client = start_server("offers", "2024-11-05")
 
     assert client.complete({"type": "ref/prompt", "name": "review"}, "lang", "py").values == ["python", "pypy"]
 
 
-def test_the_log_level_outlives_the_servers_process(start_server: Started) -> None:
-    """Ours: as subscriptions do."""
+def test_the_log_level_is_set_again_after_a_restart(start_server: Started) -> None:
+    """Ours: as subscriptions are."""
     client = start_server("offers", ERAS[1])
     client.set_log_level("warning")
     client.call_tool("die", {})
@@ -256,8 +250,8 @@ def test_the_log_level_outlives_the_servers_process(start_server: Started) -> No
     assert [line for line in start_server.notes("offers") if "logging/setLevel" in line][1:]
 
 
-def test_a_server_that_declares_nothing_is_asked_for_nothing(start_server: Started) -> None:
-    """Spec, LC-3: an empty object says that nothing is offered."""
+def test_prompts_and_resources_are_not_requested_if_capabilities_are_empty(start_server: Started) -> None:
+    """Spec, LC-3: an empty object declares no capability."""
     client = start_server("declares_nothing")
 
     assert client.list_prompts() == client.list_resources() == []
@@ -265,56 +259,80 @@ def test_a_server_that_declares_nothing_is_asked_for_nothing(start_server: Start
 
 # Unusual responses.
 
-LISTS = pytest.mark.parametrize(
-    ("method", "member", "key"),
-    [
-        ("list_prompts", "prompts", "name"),
-        ("list_resources", "resources", "uri"),
-        ("list_resource_templates", "resourceTemplates", "uriTemplate"),
-    ],
+# The methods that list, the member of their results, and the member that each item must have.
+LISTS = (
+    ("list_prompts", "prompts", "name"),
+    ("list_resources", "resources", "uri"),
+    ("list_resource_templates", "resourceTemplates", "uriTemplate"),
 )
 
 
-@LISTS
-def test_an_invalid_item_is_left_out_and_reported(start_talk: StartTalk, method: str, member: str, key: str) -> None:
-    """Ours: one bad item must not hide the others."""
-    bad = [None, 7, "x", [], {}, {key: 7}, {key: None}]
-    client, _ = start_talk(lambda _: {member: [*bad, {key: "good", "size": "odd", "arguments": 7}]})
-
-    assert getattr(client, method)() == [{key: "good", "size": "odd", "arguments": 7}]
-    assert len(client.tool_problems) == len(bad)
-    assert all(key in problem for problem in client.tool_problems)
+def listed(start_talk: StartTalk, method: str, result: Message) -> tuple[Any, list[str]]:
+    """The list that a client reads from this result, and the problems it reports."""
+    client, _ = start_talk(lambda _: result)
+    with noted((method, result)):
+        return getattr(client, method)(), client.tool_problems
 
 
-@LISTS
-@pytest.mark.parametrize("page", [None, "x", 7, {}])
-def test_a_page_without_a_list_is_an_empty_one(
-    start_talk: StartTalk, method: str, member: str, key: str, page: Any
-) -> None:
-    """Ours: noted, as it is with tools."""
-    client, _ = start_talk(lambda _: {} if page is None else {member: page})
-
-    assert getattr(client, method)() == []
-    assert len(client.tool_problems) == 1
+# Arguments for each of these methods.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "list_prompts": (),
+    "get_prompt": ("p",),
+    "read_resource": ("x://",),
+    "complete": ({"type": "ref/prompt", "name": "p"}, "a", ""),
+    "subscribe_resource": (URI,),
+}
 
 
-@LISTS
-@pytest.mark.parametrize("cursor", [7, {}, ["x"], True])
-def test_an_invalid_cursor_ends_the_list(
-    start_talk: StartTalk, method: str, member: str, key: str, cursor: Any
-) -> None:
-    """Ours: what came is kept."""
-    client, _ = start_talk(lambda _: {member: [{key: "a"}], "nextCursor": cursor})
+def not_refused(client: MCPClient, *methods: str) -> dict[str, Exception | None]:
+    """Those methods that do not raise an error with the name of the server, and what they raise."""
+    errors = {method: error_of(getattr(client, method), *CALLS[method]) for method in methods}
+    return {
+        method: each
+        for method, each in errors.items()
+        if not isinstance(each, RemoteProtocolError) or "'odd' answered" not in str(each)
+    }
 
-    assert getattr(client, method)() == [{key: "a"}]
-    assert len(client.tool_problems) == 1
+
+def test_an_invalid_item_is_left_out_and_reported(start_talk: StartTalk) -> None:
+    """Ours: one invalid item must not hide the others."""
+    for method, member, key in LISTS:
+        bad = [None, 7, "x", [], {}, {key: 7}, {key: None}]
+        good = {key: "good", "size": "odd", "arguments": 7}
+
+        items, problems = listed(start_talk, method, {member: [*bad, good]})
+
+        assert (items, len(problems)) == ([good], len(bad))
+        assert [problem for problem in problems if key not in problem] == []
+
+
+def test_a_page_without_a_list_is_empty_and_reported(start_talk: StartTalk) -> None:
+    """Ours: as of tools; the items of the other pages are returned."""
+    rows = [(method, page) for method, member, _ in LISTS for page in ({}, {member: "x"}, {member: 7}, {member: {}})]
+    found = [(*row, listed(start_talk, *row)) for row in rows]
+
+    assert [each for each in found if (each[2][0], len(each[2][1])) != ([], 1)] == []
+
+
+def test_an_invalid_cursor_ends_the_list(start_talk: StartTalk) -> None:
+    """Ours: the items before it are returned."""
+    rows = [(*each, cursor) for each in LISTS for cursor in (7, {}, ["x"], True)]
+    found = {
+        (method, str(cursor)): listed(start_talk, method, {member: [{key: "a"}], "nextCursor": cursor})
+        for method, member, key, cursor in rows
+    }
+
+    assert {row: items for row, (items, _) in found.items()} == {
+        (method, str(cursor)): [{key: "a"}] for method, _, key, cursor in rows
+    }
+    assert {row: problems for row, (_, problems) in found.items() if len(problems) != 1} == {}
 
 
 @pytest.mark.parametrize(("code", "is_empty"), [(-32601, True), (-32603, False)])
-def test_templates_that_a_server_does_not_know_of_are_an_empty_list(
+def test_resource_templates_are_empty_if_the_method_is_unknown(
     start_talk: StartTalk, code: int, is_empty: bool
 ) -> None:
-    """Ours: many servers have resources and no templates; any other error is one."""
+    """Ours: many servers have resources and no templates. Any other error is raised."""
     client, _ = start_talk(lambda message: [error(message, code, "no")])
 
     if is_empty:
@@ -324,17 +342,19 @@ def test_templates_that_a_server_does_not_know_of_are_an_empty_list(
         client.list_resource_templates()
 
 
-@pytest.mark.parametrize("value", [None, 7, "x", {}, ["x"], [None], [{"role": "user", "content": {}}, 7]])
-def test_a_result_of_the_wrong_form_is_an_error(start_talk: StartTalk, value: Any) -> None:
+def test_a_malformed_result_is_an_error(start_talk: StartTalk) -> None:
     """Ours: a typed error with the server's name, rather than a TypeError in the caller."""
-    client, _ = start_talk(lambda _: {"messages": value, "contents": value})
+    values: list[Any] = [None, 7, "x", {}, ["x"], [None], [{"role": "user", "content": {}}, 7]]
+    wrong = []
+    for value in values:
+        client, _ = start_talk(lambda _, value=value: {"messages": value, "contents": value})
+        if found := not_refused(client, "get_prompt", "read_resource"):
+            wrong.append((value, found))
 
-    for ask in (lambda: client.get_prompt("p"), lambda: client.read_resource("x://")):
-        with pytest.raises(RemoteProtocolError, match="'odd' answered"):
-            ask()
+    assert not wrong
 
 
-def test_what_is_odd_inside_is_handed_over_as_it_came(start_talk: StartTalk) -> None:
+def test_unknown_content_is_returned_unchanged(start_talk: StartTalk) -> None:
     """Ours: a later revision may allow it."""
     inside = [{}, {"role": 7, "content": "text"}, {"uri": None, "blob": "no base64!"}]
     client, _ = start_talk(lambda _: {"messages": inside, "contents": inside, "description": 7})
@@ -343,57 +363,57 @@ def test_what_is_odd_inside_is_handed_over_as_it_came(start_talk: StartTalk) -> 
     assert client.read_resource("x://")["contents"] == inside
 
 
-@pytest.mark.parametrize("found", [None, 7, "x", [], {}, {"values": None}, {"values": "abc"}, {"values": {"a": 1}}])
-def test_a_completion_without_values_is_an_error(start_talk: StartTalk, found: Any) -> None:
-    """Ours."""
-    client, _ = start_talk(lambda _: {"completion": found})
+def test_a_completion_without_values_is_an_error(start_talk: StartTalk) -> None:
+    """Ours: an empty list would mean that the server has no suggestion."""
+    completions: list[Any] = [None, 7, "x", [], {}, {"values": None}, {"values": "abc"}, {"values": {"a": 1}}]
+    wrong = []
+    for completion in completions:
+        client, _ = start_talk(lambda _, completion=completion: {"completion": completion})
+        if found := not_refused(client, "complete"):
+            wrong.append((completion, found))
 
-    with pytest.raises(RemoteProtocolError, match="'odd' answered"):
-        client.complete({"type": "ref/prompt", "name": "p"}, "a", "")
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
+def test_invalid_members_of_a_completion_are_left_out(start_talk: StartTalk) -> None:
+    """Ours: the other members are valid."""
+    rows: list[tuple[Message, Completion]] = [
         ({"values": []}, Completion([], None, has_more=False)),
         ({"values": ["a", None, 7, ["b"], {}, "c"]}, Completion(["a", "c"], None, has_more=False)),
         ({"values": [], "total": "7", "hasMore": "yes"}, Completion([], None, has_more=False)),
         ({"values": [], "total": True, "hasMore": 1}, Completion([], None, has_more=False)),
         ({"values": [], "total": 2.5, "hasMore": None}, Completion([], None, has_more=False)),
         ({"values": [], "total": 0, "hasMore": True}, Completion([], 0, has_more=True)),
-    ],
-)
-def test_what_is_odd_in_a_completion_is_left_out(start_talk: StartTalk, found: Any, expected: Completion) -> None:
-    """Ours: the rest is of use."""
-    client, _ = start_talk(lambda _: {"completion": found})
+    ]
 
-    assert client.complete({"type": "ref/prompt", "name": "p"}, "a", "") == expected
+    def completed(completion: Message) -> Completion:
+        client, _ = start_talk(lambda _: {"completion": completion})
+        with noted(completion):
+            return client.complete({"type": "ref/prompt", "name": "p"}, "a", "")
+
+    assert [(completion, completed(completion)) for completion, _ in rows] == rows
 
 
-def test_a_completion_of_very_many_values_is_kept(start_talk: StartTalk) -> None:
-    """Ours: the specification's hundred is a limit for servers."""
+def test_a_completion_of_5000_values_is_returned(start_talk: StartTalk) -> None:
+    """Ours: the limit of the specification, 100 values, is one for servers."""
     client, _ = start_talk(lambda _: {"completion": {"values": ["x"] * 5000}})
 
     assert len(client.complete({"type": "ref/prompt", "name": "p"}, "a", "").values) == 5000
 
 
-@pytest.mark.parametrize("broken", [None, 7, "x", [1]])
-def test_a_result_that_is_not_an_object_is_an_error(start_talk: StartTalk, broken: Any) -> None:
+def test_a_result_that_is_not_an_object_is_an_error(start_talk: StartTalk) -> None:
     """Spec, JSON-RPC: a result of MCP is an object."""
-    client, _ = start_talk(lambda message: [{"jsonrpc": "2.0", "id": message["id"], "result": broken}])
+    wrong = []
+    for value in (None, 7, "x", [1]):
+        client, _ = start_talk(lambda asked, value=value: [{"jsonrpc": "2.0", "id": asked["id"], "result": value}])
+        if found := not_refused(client, "list_prompts", "read_resource", "complete", "subscribe_resource"):
+            wrong.append((value, found))
 
-    for ask in (
-        client.list_prompts,
-        lambda: client.read_resource("x://"),
-        lambda: client.complete({"type": "ref/prompt", "name": "p"}, "a", ""),
-        lambda: client.subscribe_resource(URI),
-    ):
-        with pytest.raises(RemoteProtocolError, match="'odd' answered"):
-            ask()
+    assert not wrong
 
 
 def test_an_unknown_log_level_is_not_sent(start_talk: StartTalk) -> None:
-    """Spec 2026-07-28: it would go into every request from then on, and have each of them refused."""
+    """Spec 2026-07-28: every later request would contain it, and be refused."""
     client, conversation = start_talk()
 
     with pytest.raises(LocalProtocolError, match="'loud'"):
@@ -412,19 +432,19 @@ def subscriptions_sent(conversation: Talk) -> list[str]:
     return [method for method in conversation.methods() if method in methods]
 
 
-@pytest.mark.parametrize("offer", [{}, {"subscribe": False}, {"subscribe": "yes"}, None, 7])
-def test_a_server_that_tells_of_no_changes_is_not_asked_to(start_talk: StartTalk, offer: Any) -> None:
+def test_a_subscription_needs_the_subscribe_capability(start_talk: StartTalk) -> None:
     """Spec, resources: `subscribe` is a capability of its own (LC-3)."""
-    client, conversation = start_talk(capabilities={"resources": offer})
+    for resources in ({}, {"subscribe": False}, {"subscribe": "yes"}, None, 7):
+        client, conversation = start_talk(capabilities={"resources": resources})
 
-    with pytest.raises(NotSupportedError) as caught:
-        client.subscribe_resource(URI)
+        caught = error_of(client.subscribe_resource, URI)
 
-    assert (caught.value.feature, conversation.sent) == ("subscriptions", [])
+        assert isinstance(caught, NotSupportedError), resources
+        assert (resources, caught.feature, conversation.sent) == (resources, "subscriptions", [])
 
 
-def test_a_resource_that_is_subscribed_to_twice_is_told_once(start_talk: StartTalk) -> None:
-    """Ours: each listening of 2026-07-28 would be told of each change."""
+def test_a_second_subscription_to_a_resource_is_not_sent(start_talk: StartTalk) -> None:
+    """Ours: in 2026-07-28 the server would send each update once for each subscription."""
     client, conversation = start_talk()
 
     client.subscribe_resource(URI)
@@ -436,8 +456,8 @@ def test_a_resource_that_is_subscribed_to_twice_is_told_once(start_talk: StartTa
     assert len(subscriptions_sent(conversation)) == 2
 
 
-def test_a_subscription_that_met_an_expired_session_is_sent_once_in_another() -> None:
-    """Spec, LC-6: with those that were granted before."""
+def test_a_subscription_in_an_expired_session_is_sent_again_in_a_new_one() -> None:
+    """Spec, LC-6: a new session has no subscriptions, so those granted before are sent again as well."""
     granted_in: list[tuple[int, str]] = []
 
     def answer(message: Message) -> Any:
@@ -458,30 +478,35 @@ def test_a_subscription_that_met_an_expired_session_is_sent_once_in_another() ->
     assert granted_in == [(1, "test://a"), (2, "test://a"), (2, "test://b")]
 
 
-@pytest.mark.parametrize("meta", [None, 7, {}, {SUBSCRIPTION: None}, {SUBSCRIPTION: {}}, {SUBSCRIPTION: "other"}])
-def test_a_server_that_never_acknowledges_is_not_waited_for(start_talk: StartTalk, meta: Any) -> None:
-    """Ours: the caller's deadline holds, nothing is left open, and a grant that comes too late grants nothing."""
+def test_a_subscription_without_an_acknowledgement_ends_with_the_deadline(start_talk: StartTalk) -> None:
+    """Ours: the request is cancelled, and an acknowledgement after that has no effect."""
     notification = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged"}
-    unknown = {**notification, "params": {"notifications": {"resourceSubscriptions": [URI]}, "_meta": meta}}
-    heard: list[str] = []
-    client, conversation = start_talk(lambda message: [unknown])
-    client.on_resource_updated = client.on_subscription_ended = heard.append
 
-    with pytest.raises(DeadlineError):
-        client.subscribe_resource(URI, deadline_until(lambda: conversation.sent))
+    def check(meta: Any) -> None:
+        unknown = {**notification, "params": {"notifications": {"resourceSubscriptions": [URI]}, "_meta": meta}}
+        heard: list[str] = []
+        client, conversation = start_talk(lambda message: [unknown])
+        client.on_resource_updated = client.on_subscription_ended = heard.append
 
-    asked, cancelled = conversation.sent
-    assert asked["method"] in ("subscriptions/listen", "resources/subscribe")
-    assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", asked["id"])
-    late = granted(asked, URI) if is_stateless(client) else result(asked, {})
-    conversation.arrives(late)
-    conversation.arrives(result(asked, {}))
-    assert heard == []
-    assert not client._subscribed
+        with pytest.raises(DeadlineError):
+            client.subscribe_resource(URI, deadline_until(lambda: conversation.sent))
+
+        asked, cancelled = conversation.sent
+        assert asked["method"] in ("subscriptions/listen", "resources/subscribe")
+        assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", asked["id"])
+        late = granted(asked, URI) if is_stateless(client) else result(asked, {})
+        conversation.arrives(late)
+        conversation.arrives(result(asked, {}))
+        assert heard == []
+        assert not client._subscribed
+
+    for meta in (None, 7, {}, {SUBSCRIPTION: None}, {SUBSCRIPTION: {}}, {SUBSCRIPTION: "other"}):
+        with noted(meta):
+            check(meta)
 
 
-def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(start_talk: StartTalk) -> None:
-    """Ours: it must not be remembered as one that is there."""
+def test_a_subscription_that_has_ended_can_be_made_again(start_talk: StartTalk) -> None:
+    """Ours: one that ends as soon as it is granted must not count as active."""
     ended: list[str] = []
 
     def answers(message: Message) -> Any:
@@ -499,8 +524,8 @@ def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(sta
     assert len(subscriptions_sent(conversation)) == (2 if is_stateless(client) else 1)
 
 
-def test_a_subscription_that_was_refused_can_be_asked_for_again(start_talk: StartTalk) -> None:
-    """Ours: nothing of it is remembered."""
+def test_a_refused_subscription_can_be_requested_again(start_talk: StartTalk) -> None:
+    """Ours: only granted subscriptions count as active."""
     answers: list[Any] = [lambda message: [error(message, -32602, "not yet")], usual]
     client, conversation = start_talk(lambda message: answers.pop(0)(message))
 
@@ -511,8 +536,8 @@ def test_a_subscription_that_was_refused_can_be_asked_for_again(start_talk: Star
     assert len(subscriptions_sent(conversation)) == 2
 
 
-def test_a_subscription_that_is_refused_after_a_restart_has_ended(start_talk: StartTalk) -> None:
-    """Ours: the call that connects again succeeds, and the program is notified of the end."""
+def test_a_subscription_refused_after_a_restart_is_reported_as_ended(start_talk: StartTalk) -> None:
+    """Ours: the call that reconnects succeeds, and the program can subscribe again."""
     answers: list[Any] = [usual, lambda message: [error(message, -32602, "no such resource")]]
 
     def answer(message: Message) -> Any:
@@ -529,8 +554,8 @@ def test_a_subscription_that_is_refused_after_a_restart_has_ended(start_talk: St
     assert (ended, answers) == ([URI], [])
 
 
-def test_a_change_that_no_listener_is_interested_in_is_passed_over(start_talk: StartTalk) -> None:
-    """Ours: a program need not set all three."""
+def test_notifications_without_a_listener_are_ignored(start_talk: StartTalk) -> None:
+    """Ours: a program need not set all three listeners."""
     client, conversation = start_talk()
     client.subscribe_resource(URI)
 
@@ -547,10 +572,10 @@ def raising(_: str) -> None:
     raise ZeroDivisionError("a listener's own mistake")
 
 
-def test_a_listener_that_fails_does_not_stop_the_reading(
+def test_an_exception_of_a_listener_is_logged_and_reading_continues(
     start_talk: StartTalk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Ours: it is logged, and the other requests are served."""
+    """Ours: every other request would wait for a response that is never read."""
     client, conversation = start_talk()
     client.on_list_changed = client.on_resource_updated = client.on_subscription_ended = raising
     client.subscribe_resource(URI)
@@ -565,10 +590,10 @@ def test_a_listener_that_fails_does_not_stop_the_reading(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_listener_that_fails_does_not_end_the_call_that_connects_again(
+def test_an_exception_of_a_listener_does_not_fail_the_call_that_reconnects(
     start_server: Started, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Ours: the call is not the listener's."""
+    """Ours: the caller of the request did not cause the exception, and cannot handle it."""
     client = start_server("offers", era)
     client.on_resource_updated = raising
     client.subscribe_resource("file:///a")
@@ -580,8 +605,8 @@ def test_a_listener_that_fails_does_not_end_the_call_that_connects_again(
     assert any(record.exc_info for record in caplog.records)
 
 
-def test_changed_lists_are_heard_by_who_listens_from_the_start(start_talk: StartTalk) -> None:
-    """Ours: the same in both eras, though only the older one announces them unasked."""
+def test_a_listener_set_before_opening_receives_list_changes(start_talk: StartTalk) -> None:
+    """Ours: the same in both eras, though servers of the handshake era send them without a subscription."""
     heard: list[str] = []
     conversation = start_talk()[1]
     client = MCPClient("odd", conversation, timeout=5)
@@ -597,8 +622,8 @@ def test_changed_lists_are_heard_by_who_listens_from_the_start(start_talk: Start
     assert heard == ["tools"]
 
 
-def test_changed_lists_are_heard_by_who_has_asked_for_one(start_talk: StartTalk) -> None:
-    """Ours: before it is read, so that no change falls in between. Without a listener there is no traffic."""
+def test_a_listener_subscribes_to_list_changes_before_the_list_is_read(start_talk: StartTalk) -> None:
+    """Ours: so that no change between the two is missed. Without a listener nothing is sent."""
     client, conversation = start_talk(lambda message: {"prompts": []} if message["method"] == "prompts/list" else [])
     client.list_prompts()
     assert conversation.methods() == ["prompts/list"]
@@ -631,7 +656,7 @@ ANSWERS: dict[str, Message] = {
 
 
 def answer(message: Message) -> list[Message]:
-    """Two pages of everything, a grant of every subscription, and for each call of a tool two requests of its own."""
+    """Two pages of each list, a grant of every subscription, and two requests of its own during a call."""
     method, params = message["method"], message.get("params", {})
     if method == "subscriptions/listen":
         params = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: message["id"]}}
@@ -644,9 +669,8 @@ def answer(message: Message) -> list[Message]:
     return [result(message, {**ANSWERS.get(method, {}), **more})]
 
 
-@pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> None:
-    """Spec, IO-2: each message by the types of its own revision; none is of a method that the revision lacks."""
+def messages_of(version: str) -> list[Message]:
+    """All the messages of a client that uses every feature of a server of this revision."""
     talk = Talk(scripted(version, answer, EVERYTHING))
     client = MCPClient("peer", talk, timeout=5, host=Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
     client.on_list_changed = client.on_resource_updated = lambda _: None
@@ -668,25 +692,32 @@ def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> 
     client.unsubscribe_resource("file:///a")
     client.check_alive()
 
-    said = [message for message in talk.sent if message["method"] != "server/discover" or version in STATELESS_VERSIONS]
-    for message in said:
-        if "id" in message:
-            is_request(version, message)
-        else:
-            is_notification(version, message, by="client")
-    asked = {message["method"] for message in said}
-    assert {*ANSWERS, "tools/call"} <= asked
+    # In the handshake era `server/discover` is a probe, which that era does not define.
+    return [each for each in talk.sent if each["method"] != "server/discover" or version in STATELESS_VERSIONS]
+
+
+def test_every_message_of_a_client_is_valid_by_the_types_of_the_sdk() -> None:
+    """Spec, IO-2: each message by the types of its own revision; none is of a method that the revision lacks."""
     only_stateless = {"server/discover", "subscriptions/listen", "notifications/cancelled"}
     only_handshake = {"initialize", "notifications/initialized", "ping", "logging/setLevel"}
     only_handshake |= {"resources/subscribe", "resources/unsubscribe"}
-    mine, others = (only_stateless, only_handshake)[:: 1 if version in STATELESS_VERSIONS else -1]
-    assert mine <= asked
-    assert not others & asked
+    for version in ALL_VERSIONS:
+        with noted(version):
+            messages = messages_of(version)
+            for message in messages:
+                if "id" in message:
+                    is_request(version, message)
+                else:
+                    is_notification(version, message, by="client")
+            methods = {message["method"] for message in messages}
+            assert {*ANSWERS, "tools/call"} <= methods
+            mine, others = (only_stateless, only_handshake)[:: 1 if version in STATELESS_VERSIONS else -1]
+            assert mine <= methods
+            assert not others & methods
 
 
-@pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_skills_are_listed_from_all_pages_and_read_one_by_one(version: str) -> None:
-    """Extension: of a server that declares it; another one is not asked."""
+def test_skills_are_listed_from_all_pages_and_read() -> None:
+    """Extension: of a server that declares it; of another one nothing is requested."""
     text = "---\nname: a\ndescription: b\n---\n"
     uri = "skill://a/SKILL.md"
     skill = {"uri": uri, "frontmatter": {"name": "a", "description": "b"}, "resources": "dynamic"}
@@ -699,16 +730,18 @@ def test_skills_are_listed_from_all_pages_and_read_one_by_one(version: str) -> N
             return {"skills": [{"uri": "skill://b/SKILL.md"}, {"frontmatter": {}}]}
         return {"skills": [skill], "nextCursor": "2"}
 
-    declared = {"resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}}}
-    client, conversation = connected(version, answers, declared)
-    assert [each["uri"] for each in client.list_skills()] == [uri, "skill://b/SKILL.md"]
-    assert client.tool_problems == ["item 3 of skills/list has no uri"]
-    assert {message["method"] for message in conversation.sent} == {"skills/list"}
-    assert client.read_skill(skill) == text.encode()
-    assert client.read_skill(skill, "skill://a/more.md") == b"more"
-    with pytest.raises(LocalProtocolError):
-        client.read_skill(skill, "file:///etc/passwd")
+    for version in ALL_VERSIONS:
+        with noted(version):
+            declared = {"resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}}}
+            client, conversation = connected(version, answers, declared)
+            assert [each["uri"] for each in client.list_skills()] == [uri, "skill://b/SKILL.md"]
+            assert client.tool_problems == ["item 3 of skills/list has no uri"]
+            assert {message["method"] for message in conversation.sent} == {"skills/list"}
+            assert client.read_skill(skill) == text.encode()
+            assert client.read_skill(skill, "skill://a/more.md") == b"more"
+            with pytest.raises(LocalProtocolError):
+                client.read_skill(skill, "file:///etc/passwd")
 
-    without, conversation = connected(version, answers, {"resources": {}, "extensions": None})
-    assert without.list_skills() == []
-    assert conversation.sent == []
+            without, conversation = connected(version, answers, {"resources": {}, "extensions": None})
+            assert without.list_skills() == []
+            assert conversation.sent == []

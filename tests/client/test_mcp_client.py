@@ -15,7 +15,7 @@ from gaia_mcp.errors import (
     PeerError,
     VariableUnsetError,
 )
-from tests.client.conftest import SERVERS, Started, text_of
+from tests.client.conftest import SERVERS, Started, error_of, text_of
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import error
 from tests.processes import living_with
@@ -31,7 +31,7 @@ def calls(started: Started, server: str) -> list[str]:
 
 
 @pytest.mark.parametrize("server", ["good_handshake", "good_stateless"])
-def test_a_client_connects_lists_calls_and_lets_go(start_server: Started, server: str) -> None:
+def test_a_client_connects_lists_calls_and_disconnects(start_server: Started, server: str) -> None:
     """GAIA's documents, Direct Client Usage, with a server of either era."""
     client = start_server(server, is_open=False)
 
@@ -51,8 +51,8 @@ def test_a_client_connects_lists_calls_and_lets_go(start_server: Started, server
     assert "Not connected" in str(client.last_error)
 
 
-def test_a_failed_connect_is_false_with_the_reason(start_server: Started) -> None:
-    """GAIA's documents: connect() answers a bool; the reason of a failed start is not hidden."""
+def test_a_failed_connect_returns_false_and_sets_last_error(start_server: Started) -> None:
+    """GAIA's documents: connect() returns a bool. Ours: the reason for the failure is available."""
     client = start_server("exits_at_once", is_open=False)
 
     assert client.connect() is False
@@ -81,23 +81,23 @@ def test_a_client_is_made_from_an_entry(tmp_path: Path, nothing_left: dict[str, 
     assert repr(client) == f"<MCPClient 'own' over <StdioTransport {sys.executable!r}, not connected>>"
 
 
-def test_an_entry_without_a_timeout_has_the_given_one() -> None:
-    """GAIA's documents: 30 seconds unless said otherwise."""
+def test_the_timeout_argument_is_the_default_of_an_entry() -> None:
+    """GAIA's documents: 30 seconds unless it is given."""
     assert MCPClient.from_config("s", {"command": "x"}).timeout == 30
     assert MCPClient.from_config("s", {"command": "x"}, timeout=5).timeout == 5
     assert MCPClient.from_command("s", "x y", timeout=7).timeout == 7
 
 
-@pytest.mark.parametrize(("config", "words"), [("x", "config dict"), ({}, "command"), ({"args": []}, "command")])
-def test_an_invalid_entry_is_refused(config: Any, words: str) -> None:
-    """GAIA's documents: ValueError, with these words."""
-    with pytest.raises(ValueError, match=words) as caught:
+@pytest.mark.parametrize(("config", "text"), [("x", "config dict"), ({}, "command"), ({"args": []}, "command")])
+def test_an_invalid_entry_is_refused(config: Any, text: str) -> None:
+    """GAIA's documents: a ValueError with this text."""
+    with pytest.raises(ValueError, match=text) as caught:
         MCPClient.from_config("s", config)
     assert isinstance(caught.value, EntryError)
 
 
 def test_an_unset_variable_is_an_error() -> None:
-    """Ours."""
+    """Ours: a server that starts with an empty secret fails later, and does not show why."""
     with pytest.raises(VariableUnsetError):
         MCPClient.from_config("s", {"command": "${NOWHERE}"}, environ={})
 
@@ -114,7 +114,7 @@ def test_a_client_is_made_from_a_command_line(tmp_path: Path, nothing_left: dict
 # Tools.
 
 
-def test_tools_are_asked_for_once(start_server: Started) -> None:
+def test_the_tools_are_cached(start_server: Started) -> None:
     """GAIA's documents: cached, unless refresh is set; the list is the caller's to change."""
     client = start_server("good_handshake")
     client.list_tools().clear()
@@ -125,7 +125,7 @@ def test_tools_are_asked_for_once(start_server: Started) -> None:
     assert start_server.notes("good_handshake").count("tools/list") == 2
 
 
-def test_a_list_that_cannot_be_had_is_empty_with_the_reason(start_server: Started) -> None:
+def test_a_failed_list_is_empty_and_sets_last_error(start_server: Started) -> None:
     """GAIA's documents: an empty list on error."""
     client = start_server("does_not_read")
     client.timeout = 0.1
@@ -155,12 +155,12 @@ def test_invalid_parameters_are_explained_with_the_schema(start_server: Started)
     assert '"encoding": "utf-8"' in error
 
 
-def test_an_unknown_tool_has_no_schema_to_show(start_server: Started) -> None:
-    """Ours."""
+def test_an_unlisted_tool_is_refused_without_a_schema(start_server: Started) -> None:
+    """Ours: listing the tools for the schema could exceed the deadline of the call."""
     client = start_server("good_handshake")
 
     assert client.call_tool("refuse", {}) == {"error": "no such luck"}
-    assert start_server.notes("good_handshake").count("tools/list") == 0, "the call has had its time"
+    assert start_server.notes("good_handshake").count("tools/list") == 0
     assert client.last_error is None
 
 
@@ -171,14 +171,16 @@ def deep() -> Any:
     return value
 
 
-@pytest.mark.parametrize("value", [math.nan, {1, 2}, object(), deep()], ids=["nan", "set", "object", "deep"])
-def test_arguments_that_json_cannot_say_are_an_error_in_the_answer(start_server: Started, value: Any) -> None:
+def test_arguments_that_json_cannot_represent_are_an_error_key(start_server: Started) -> None:
     """GAIA's documents: an error key, no exception. Ours: nothing is sent."""
     client = start_server("good_handshake")
+    values = {"nan": math.nan, "set": {1, 2}, "object": object(), "deep": deep()}
 
-    assert "cannot be written as JSON" in client.call_tool("echo", {"x": value})["error"]
-    with pytest.raises(ArgumentsError):
-        client.call("echo", {"x": value})
+    answers = {name: client.call_tool("echo", {"x": value}) for name, value in values.items()}
+    errors = {name: type(error_of(client.call, "echo", {"x": value})) for name, value in values.items()}
+
+    assert [name for name, answer in answers.items() if "cannot be written as JSON" not in answer["error"]] == []
+    assert errors == dict.fromkeys(values, ArgumentsError)
     assert calls(start_server, "good_handshake") == []
     client.check_alive()
 
@@ -186,8 +188,8 @@ def test_arguments_that_json_cannot_say_are_an_error_in_the_answer(start_server:
 @pytest.mark.parametrize(
     ("value", "shown"), [({1}, '"{1}"'), (math.nan, "NaN"), (deep(), "cannot be shown")], ids=["set", "nan", "deep"]
 )
-def test_what_json_cannot_say_does_not_stop_the_explanation(value: Any, shown: str) -> None:
-    """Ours: a program's own transport may carry more than JSON."""
+def test_invalid_parameters_that_json_cannot_represent_are_explained(value: Any, shown: str) -> None:
+    """Ours: a custom transport need not encode the arguments as JSON."""
 
     class Refusing(Scripted):
         def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -202,7 +204,7 @@ def test_what_json_cannot_say_does_not_stop_the_explanation(value: Any, shown: s
     assert shown in client.call_tool("t", {"x": value})["error"]
 
 
-def test_another_refusal_is_told_as_it_came(start_server: Started) -> None:
+def test_another_error_is_returned_unchanged(start_server: Started) -> None:
     """GAIA's documents: {"error": "error message"}."""
     client = start_server("good_stateless")
 
@@ -211,21 +213,21 @@ def test_another_refusal_is_told_as_it_came(start_server: Started) -> None:
     assert client.call_tool("sampling", {})["error"].startswith("server 'good_stateless' asked for sampling")
 
 
-def test_an_error_response_is_an_error_in_the_answer(start_talk: StartTalk) -> None:
-    """GAIA's documents: the server's own text; only for invalid arguments is there more to say."""
+def test_an_error_response_is_an_error_key(start_talk: StartTalk) -> None:
+    """GAIA's documents: the message of the server; the schema is added for invalid arguments only."""
     client, _ = start_talk(lambda message: [error(message, -32603, "not today")])
 
     assert client.call_tool("t", {}) == {"error": "not today"}
 
 
-def test_a_call_that_fails_is_an_error_in_the_answer(start_server: Started) -> None:
+def test_a_failed_call_is_an_error_key(start_server: Started) -> None:
     """GAIA's documents: an error key, no exception."""
     assert "out of memory" in start_server("dies_in_call").call_tool("echo", {})["error"]
 
 
 @pytest.mark.story
-def test_a_program_that_forgets_its_client_leaves_no_server_behind(tmp_path: Path) -> None:
-    """Ours: not even one that does not leave when its input ends."""
+def test_a_program_that_exits_without_disconnecting_leaves_no_server(tmp_path: Path) -> None:
+    """Ours: not even one that ignores the end of its stdin."""
     program = (
         "import sys\n"
         "from gaia_mcp.client import MCPClient\n"
@@ -241,7 +243,7 @@ def test_a_program_that_forgets_its_client_leaves_no_server_behind(tmp_path: Pat
     assert living_with(str(tmp_path)) == []
 
 
-def test_half_of_a_surrogate_pair_is_sent_as_the_replacement_character(start_server: Started) -> None:
+def test_a_lone_surrogate_is_sent_as_the_replacement_character(start_server: Started) -> None:
     """Ours: this server, like the official SDK, drops a line that has one, and never responds to it."""
     client = start_server("half_pairs")
 
@@ -250,21 +252,21 @@ def test_half_of_a_surrogate_pair_is_sent_as_the_replacement_character(start_ser
     assert answer["content"][0]["text"].endswith(r'{"a\ufffd": "b\ufffd"}')
 
 
-@pytest.mark.parametrize(
-    ("name", "prefix"),
-    [
-        ("time", "time"), ("mcp-server-time", "server_time"), ("Foo MCP", "foo"), ("a_mcp_b-mcp", "a_b"),
-        ("mcp", "server"), ("", "server"), ("My-Files", "my_files"), ("mcpx", "mcpx"),
-    ],
-)  # fmt: skip
-def test_the_names_of_tools_have_a_tidy_prefix(name: str, prefix: str) -> None:
-    """GAIA, from 0.18 on: in lower case, with one separator, and without the word that says nothing."""
-    assert sanitise_server_name(name) == prefix
-    assert sanitise_server_name(prefix) == prefix
-    assert MCPClient.from_command(name, "server").prefix == prefix
+def test_the_prefix_of_tool_names_is_the_sanitised_server_name() -> None:
+    """GAIA, from 0.18 on: in lower case, with one separator, and without the redundant "mcp"."""
+    prefixes = {
+        "time": "time", "mcp-server-time": "server_time", "Foo MCP": "foo", "a_mcp_b-mcp": "a_b",
+        "mcp": "server", "": "server", "My-Files": "my_files", "mcpx": "mcpx",
+    }  # fmt: skip
+
+    assert {name: sanitise_server_name(name) for name in prefixes} == prefixes
+    assert {prefix: sanitise_server_name(prefix) for prefix in prefixes.values()} == {
+        prefix: prefix for prefix in prefixes.values()
+    }
+    assert {name: MCPClient.from_command(name, "server").prefix for name in prefixes} == prefixes
 
 
-def test_one_warning_is_logged_about_a_name_that_loses_a_word(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_shortened_server_name_is_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
     """GAIA, from 0.18 on."""
     for name in ("mcp-once", "mcp-once", "never"):
         sanitise_server_name(name)
@@ -272,8 +274,8 @@ def test_one_warning_is_logged_about_a_name_that_loses_a_word(caplog: pytest.Log
     assert [record.args for record in caplog.records] == [("mcp-once", "once")]
 
 
-def test_the_code_of_an_entry_is_looked_for_beside_its_file(tmp_path: Path) -> None:
-    """Ours: as the commands do."""
+def test_an_agent_is_looked_up_beside_the_configuration_file(tmp_path: Path) -> None:
+    """Ours: as the commands do, whatever the working directory is."""
     entry = {"agent": "mine.py"}
     (tmp_path / "mine.py").touch()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 PATH = "gaia_mcp.client.mcp_client_manager"
 
 
-def test_the_module_under_its_path_in_gaia_is_the_managers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gaias_import_path_is_the_module_of_the_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     """GAIA: what a program's tests replace there is what the manager uses."""
     monkeypatch.delitem(sys.modules, PATH, raising=False)
 

@@ -1,4 +1,4 @@
-"""What a server wants to know, or to have done, before a request can go on."""
+"""Input that a server requires before it completes a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Person:
         return {"action": self.actions.pop(0)}
 
 
-def test_each_question_gets_the_answer_of_the_host() -> None:
+def test_each_input_request_gets_the_response_of_the_host() -> None:
     """Spec, input_required: the responses have the keys of the requests."""
     host = Host(roots=[{"uri": "file:///a"}], elicit=Person("accept"))
     questions = {**ROOTS, "q": {"method": "elicitation/create", "params": {"message": "Well?"}}}
@@ -43,20 +43,20 @@ def test_each_question_gets_the_answer_of_the_host() -> None:
     assert found == {"r": {"roots": [{"uri": "file:///a"}]}, "q": {"action": "accept"}}
 
 
-def test_what_the_host_did_not_declare_is_a_breach() -> None:
-    """Spec, LC-3: a server must not ask for it."""
+def test_an_undeclared_input_request_is_a_protocol_error() -> None:
+    """Spec, LC-3: a server must not request it."""
     deadline = Deadline(5)
     with pytest.raises(RemoteProtocolError, match="sampling/createMessage, which this client did not declare"):
         answers("s", Host(), {"q": {"method": "sampling/createMessage"}}, deadline)
     assert deadline.remaining() <= 5
 
 
-@pytest.mark.parametrize(("words", "stage"), [("not today", "not today"), ("", "what the server wanted to know")])
-def test_who_does_not_want_a_model_to_be_asked_ends_the_request(words: str, stage: str) -> None:
+@pytest.mark.parametrize(("reason", "stage"), [("not today", "not today"), ("", "what the server wanted to know")])
+def test_declined_sampling_cancels_the_request(reason: str, stage: str) -> None:
     """Ours: the server cannot be notified, and does not wait."""
 
     def sample(_: dict[str, Any]) -> dict[str, Any]:
-        raise DeclinedError(words)
+        raise DeclinedError(reason)
 
     with pytest.raises(CancelledError) as caught:
         answers("s", Host(sample=sample), {"q": {"method": "sampling/createMessage"}}, Deadline(5))
@@ -67,8 +67,10 @@ def test_who_does_not_want_a_model_to_be_asked_ends_the_request(words: str, stag
     ("actions", "are_done", "asked"),
     [(("accept", "accept"), True, 2), (("accept", "cancel"), False, 2), (("decline",), False, 1)],
 )
-def test_the_person_is_asked_about_each_url(actions: tuple[str, ...], are_done: bool, asked: int) -> None:
-    """Ours: the request is repeated once all are opened; after a no the others are not asked about."""
+def test_the_user_is_asked_about_each_url_until_one_is_refused(
+    actions: tuple[str, ...], are_done: bool, asked: int
+) -> None:
+    """Ours: the request is repeated once all are opened; after a refusal the others are not shown."""
     person = Person(*actions)
 
     assert are_opened(Host(elicit=person), refused({"elicitations": [ONE, TWO]}), Deadline(5)) is are_done
@@ -76,7 +78,7 @@ def test_the_person_is_asked_about_each_url(actions: tuple[str, ...], are_done: 
     assert person.asked == wanted[:asked]
 
 
-def test_without_a_person_or_a_url_nothing_is_opened() -> None:
-    """Ours."""
+def test_nothing_is_opened_without_a_user_or_a_url() -> None:
+    """Ours: the caller gets the server's error, since a repeated request would be refused again."""
     assert are_opened(Host(), refused({"elicitations": [ONE]}), Deadline(5)) is False
     assert are_opened(Host(elicit=Person()), refused(None), Deadline(5)) is False

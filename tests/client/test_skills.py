@@ -1,4 +1,4 @@
-"""What is read of a skill, and whether that is what was listed."""
+"""The files of a skill, verified against its listing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from gaia_mcp.client.skills import check_listed, verified
 from gaia_mcp.errors import LocalProtocolError, RemoteProtocolError
 from gaia_mcp.skilltext import digest_of
+from tests.client.conftest import error_of
 
 ROOT = "skill://brewing"
 URI, OTHER = f"{ROOT}/SKILL.md", f"{ROOT}/logo.png"
@@ -33,14 +34,14 @@ def text(content: str, uri: str = URI) -> dict[str, Any]:
     return {"uri": uri, "text": content}
 
 
-def test_what_was_listed_is_read() -> None:
+def test_the_content_of_a_listed_file_is_returned() -> None:
     """Extension: the bytes of a file, as text or in base64."""
     assert verified("s", SKILL, URI, [text("x", ROOT), text(TEXT)]) == TEXT.encode()
     blob = {"uri": OTHER, "blob": base64.b64encode(LOGO).decode()}
     assert verified("s", SKILL, OTHER, [blob]) == LOGO
 
 
-def test_a_skill_that_changes_all_the_time_is_compared_by_its_description() -> None:
+def test_a_dynamic_skill_is_verified_by_its_frontmatter() -> None:
     """Extension: it has no digests."""
     dynamic = {**SKILL, "resources": "dynamic"}
 
@@ -51,44 +52,51 @@ def test_a_skill_that_changes_all_the_time_is_compared_by_its_description() -> N
         verified("s", dynamic, URI, [text(TEXT.replace("Brew", "Burn"))])
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def is_refused(error: Exception | None, problem: str) -> bool:
+    return isinstance(error, RemoteProtocolError) and problem in str(error)
+
+
+def test_content_that_differs_from_its_listing_is_refused() -> None:
+    """Extension: a client must not use it."""
+    rows: list[tuple[dict[str, Any], str]] = [
         (text(TEXT + "x"), "with 65 bytes, and has listed 64"),
         (text(TEXT.replace("Heat", "Boil")), "with another digest than it has listed"),
         (text(TEXT, OTHER), "sent no content of"),
         ({"uri": URI, "blob": "?"}, "a blob that is not base64"),
         ({"uri": URI, "blob": 7}, "a blob that is not base64"),
         ({"uri": URI}, "with 0 bytes"),
-    ],
-)
-def test_what_was_not_listed_is_refused(content: dict[str, Any], problem: str) -> None:
-    """Extension: a client must not use it."""
-    with pytest.raises(RemoteProtocolError, match=problem):
-        verified("s", SKILL, URI, [content])
+    ]
+    errors = [(error_of(verified, "s", SKILL, URI, [content]), content, problem) for content, problem in rows]
+
+    assert [each for each in errors if not is_refused(each[0], each[2])] == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "sent", "problem"),
-    [
+def test_a_listing_that_contradicts_its_files_is_refused() -> None:
+    """Extension: a listing with matching digests may be wrong in other ways."""
+    rows: list[tuple[dict[str, Any], str, str]] = [
         ({"frontmatter": {"name": "brewing"}}, TEXT, "describes another skill"),
         ({"resources": [listed(URI, b"none")]}, "none", "does not begin with YAML"),
         ({"resources": [listed(URI, b"x")] * 2}, "x", "2 times"),
         ({"resources": None}, "x", "0 times"),
         ({"resources": ["x"]}, "x", "0 times"),
-    ],
-)
-def test_an_entry_that_its_files_belie_is_refused(changes: dict[str, Any], sent: str, problem: str) -> None:
-    """Extension: digests that fit do not make it one."""
-    with pytest.raises(RemoteProtocolError, match=problem):
-        verified("s", {**SKILL, **changes}, URI, [text(sent)])
+    ]
+
+    errors = [
+        (error_of(verified, "s", {**SKILL, **changes}, URI, [text(sent)]), changes, problem)
+        for changes, sent, problem in rows
+    ]
+
+    assert [each for each in errors if not is_refused(each[0], each[2])] == []
 
 
-@pytest.mark.parametrize("uri", [f"{ROOT}/none", "file:///etc/passwd", ROOT, "skill://brewing-2/SKILL.md", ""])
-def test_a_file_of_another_skill_is_not_asked_for(uri: str) -> None:
+def test_a_file_outside_the_skill_is_refused() -> None:
     """Extension: the files of a skill are those that were listed, and lie in its folder."""
+    uris = [f"{ROOT}/none", "file:///etc/passwd", ROOT, "skill://brewing-2/SKILL.md", ""]
     check_listed("s", SKILL, URI)
-    with pytest.raises(LocalProtocolError, match="is not a file of the skill"):
-        check_listed("s", SKILL, uri)
+
+    errors = {uri: error_of(check_listed, "s", SKILL, uri) for uri in uris}
+
+    assert {uri: type(error) for uri, error in errors.items()} == dict.fromkeys(uris, LocalProtocolError)
+    assert {uri: error for uri, error in errors.items() if "is not a file of the skill" not in str(error)} == {}
     with pytest.raises(LocalProtocolError):
         check_listed("s", {**SKILL, "resources": [{"uri": "file:///etc/passwd"}]}, "file:///etc/passwd")

@@ -1,4 +1,4 @@
-"""A call that its server goes on with as a task."""
+"""A call that its server continues as a task."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def described(status: str, **members: Any) -> Message:
 
 
 class Tasks:
-    """A server of the stateless era that makes a task of each call, and describes it as `states` say, the last of them
-    from then on.
-    """
+    """A server of the stateless era that makes each call a task. Polls return `states`, the last of them for ever."""
 
     def __init__(self, *states: Any) -> None:
         self.states = list(states)
@@ -54,7 +52,7 @@ def client_of(server: Callable[[Message], Any], **options: Any) -> tuple[MCPClie
     return client, talk
 
 
-def test_the_result_of_the_task_is_that_of_the_call() -> None:
+def test_the_result_of_a_task_is_the_result_of_the_call() -> None:
     """Extension: the server alone decides, and a client that declared it accepts either result."""
     server = Tasks(described("working"), described("completed", result=DONE))
     client, talk = client_of(server)
@@ -66,8 +64,8 @@ def test_the_result_of_the_task_is_that_of_the_call() -> None:
     assert meta["io.modelcontextprotocol/clientCapabilities"]["extensions"] == {EXTENSION: {}}
 
 
-def test_messages_about_the_task_are_progress() -> None:
-    """Ours: each once."""
+def test_status_messages_of_a_task_are_reported_as_progress() -> None:
+    """Ours: each once, since polls repeat them."""
     working = [described("working", statusMessage=text) for text in ("", "reading", "reading", "writing")]
     client, _ = client_of(Tasks(*working, described("completed", result=DONE)))
     seen: list[tuple[float, str]] = []
@@ -77,7 +75,7 @@ def test_messages_about_the_task_are_progress() -> None:
     assert seen == [(1, "reading"), (2, "writing")]
 
 
-def test_required_input_is_given_once() -> None:
+def test_each_input_request_of_a_task_is_answered_once() -> None:
     """Extension: keys are unique for the task's life, and the server's state follows later."""
     asking = described("input_required", inputRequests={"q": QUESTION})
     more = described("input_required", inputRequests={"q": QUESTION, "r": {"method": "roots/list"}})
@@ -91,8 +89,8 @@ def test_required_input_is_given_once() -> None:
     assert [update["inputResponses"] for update in updates] == [{"q": accepted}, {"r": {"roots": []}}]
 
 
-def test_a_task_that_failed_is_an_error_of_the_server() -> None:
-    """Extension, FailedTask: a JSON-RPC error, which is none of the tool's."""
+def test_a_failed_task_is_a_peer_error() -> None:
+    """Extension, FailedTask: a JSON-RPC error, not an error of the tool."""
     client, talk = client_of(Tasks(described("failed", error={"code": -32603, "message": "no room"})))
 
     with pytest.raises(PeerError, match="no room") as caught:
@@ -102,8 +100,8 @@ def test_a_task_that_failed_is_an_error_of_the_server() -> None:
     assert "tasks/cancel" not in talk.methods()
 
 
-def test_a_task_that_the_server_cancelled_has_no_result() -> None:
-    """Ours: it may have run."""
+def test_a_task_cancelled_by_the_server_is_an_error() -> None:
+    """Ours: the caller must not take it for a result; the tool may have run in part."""
     client, talk = client_of(Tasks(described("cancelled")))
 
     with pytest.raises(CallCancelledError, match="the task of 'report'") as caught:
@@ -133,7 +131,7 @@ def test_a_task_whose_time_ran_out_is_cancelled() -> None:
 
 
 def test_each_poll_that_is_answered_extends_the_deadline() -> None:
-    """Ours, as progress does: a task may take as long as its server is there."""
+    """Ours, as progress does: a task may take as long as its server responds."""
     clock = Clock()
     states = Tasks(*[described("working")] * 5, described("completed", result=DONE))
 
@@ -147,7 +145,7 @@ def test_each_poll_that_is_answered_extends_the_deadline() -> None:
 
 
 def test_cancelling_the_deadline_cancels_the_task() -> None:
-    """Ours: at once, however rarely the server wants to be asked."""
+    """Ours: at once, however long the poll interval of the server is."""
     server = Tasks(described("working"))
     server.created["pollIntervalMs"] = 60_000
     client, talk = client_of(server)
@@ -156,14 +154,14 @@ def test_cancelling_the_deadline_cancels_the_task() -> None:
     wait_until(lambda: "tools/call" in talk.methods())
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert isinstance(outcomes[0], OutcomeUnknownError)
     assert talk.methods() == ["tools/call", "tasks/cancel"]
 
 
-def test_an_interruption_cancels_the_task() -> None:
-    """Ours: a Ctrl-C, which goes on."""
+def test_a_keyboard_interrupt_cancels_the_task() -> None:
+    """Ours: the user no longer wants the result. The exception is raised after that."""
     client, talk = client_of(Tasks(described("working", statusMessage="reading")))
 
     def interrupt(_progress: Any) -> None:
@@ -175,8 +173,8 @@ def test_an_interruption_cancels_the_task() -> None:
     assert talk.methods()[-1] == "tasks/cancel"
 
 
-def test_a_server_that_cannot_cancel_does_not_hide_the_reason() -> None:
-    """Ours."""
+def test_a_refused_cancellation_does_not_hide_the_first_error() -> None:
+    """Ours: the first error is the reason why the call failed."""
 
     def answer(message: Message) -> Any:
         if message["method"].startswith("tasks/"):
@@ -190,8 +188,8 @@ def test_a_server_that_cannot_cancel_does_not_hide_the_reason() -> None:
     assert talk.methods()[-1] == "tasks/cancel"
 
 
-def test_a_server_that_is_silent_about_the_cancellation_is_not_waited_for() -> None:
-    """Ours: the caller has given up already."""
+def test_a_cancellation_without_a_response_ends_with_its_own_time_limit() -> None:
+    """Ours: the deadline of the call, an hour here, does not apply to its cancellation."""
 
     def answer(message: Message) -> Any:
         return None if message["method"] == "tasks/cancel" else Tasks(described("asleep"))(message)
@@ -205,8 +203,8 @@ def test_a_server_that_is_silent_about_the_cancellation_is_not_waited_for() -> N
 
 
 @pytest.mark.parametrize("where", ["tools/call", "tasks/get"])
-def test_an_invalid_description_leaves_open_whether_the_tool_ran(where: str) -> None:
-    """Ours."""
+def test_an_invalid_task_is_an_unknown_outcome(where: str) -> None:
+    """Ours: the server has accepted the call, so the tool may have run."""
     server = Tasks(described("asleep"))
     if where == "tools/call":
         server.created = described("asleep", resultType="task")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.tool import MCPTool, mcp_tool_requires_confirmation, read_tools
+from tests.client.conftest import noted
 
 SCHEMA = {
     "type": "object",
@@ -32,9 +33,24 @@ def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("schema", "parameters"),
-    [
+def parameters_of(schema: dict[str, Any]) -> Any:
+    return MCPTool("t", "", schema).to_gaia_format("s")["parameters"]
+
+
+def wrong_parameters(rows: list[tuple[Any, dict[str, Any]]], **definitions: Any) -> list[tuple[Any, Any]]:
+    """The schemas of a parameter that do not become what their row expects, and what they become."""
+    wrong = []
+    for schema, expected in rows:
+        with noted(schema):
+            found = parameters_of({"type": "object", "properties": {"p": schema}, "$defs": definitions})["p"]
+        if found != {"required": False, "description": "", **expected}:
+            wrong.append((schema, found))
+    return wrong
+
+
+def test_an_invalid_schema_still_becomes_an_entry() -> None:
+    """Ours: servers send all of these; union types are preserved."""
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {}),
         ({"properties": None, "required": "path"}, {}),
         ({"properties": ["path"]}, {}),
@@ -45,16 +61,14 @@ def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
                 "b": {"type": ["string", "null"], "required": False, "description": ""},
             },
         ),
-    ],
-)
-def test_an_odd_schema_still_becomes_an_entry(schema: dict[str, Any], parameters: dict[str, Any]) -> None:
-    """Ours: servers send all of these; union types survive."""
-    assert MCPTool("t", "", schema).to_gaia_format("s")["parameters"] == parameters
+    ]
+
+    assert [(schema, parameters_of(schema)) for schema, _ in rows] == rows
 
 
-@pytest.mark.parametrize(
-    ("schema", "parameter"),
-    [
+def test_unions_enums_and_references_are_preserved() -> None:
+    """Ours: a model needs all that the server's schema states."""
+    rows: list[tuple[Any, dict[str, Any]]] = [
         ({"type": "string", "enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": ["integer", "null"]}),
         ({"oneOf": [{"type": ["string", "number"]}, {"type": "string"}]}, {"type": ["string", "number"]}),
@@ -63,24 +77,14 @@ def test_an_odd_schema_still_becomes_an_entry(schema: dict[str, Any], parameters
         (True, {"type": "string"}),
         ({"type": None}, {"type": "string"}),
         ({"type": [{}, "integer"]}, {"type": "integer"}),
-    ],
-)
-def test_unions_choices_and_references_survive(schema: Any, parameter: dict[str, Any]) -> None:
-    """Ours: a model must not be told less than the server said."""
-    root = {
-        "type": "object",
-        "properties": {"p": schema},
-        "$defs": {"colour": {"type": "string", "enum": ["red"], "description": "A colour"}},
-    }
+    ]
 
-    entry = MCPTool("t", "", root).to_gaia_format("s")
-
-    assert entry["parameters"]["p"] == {"required": False, "description": "", **parameter}
+    assert not wrong_parameters(rows, colour={"type": "string", "enum": ["red"], "description": "A colour"})
 
 
-@pytest.mark.parametrize(
-    ("name", "hint", "only_reads"),
-    [
+def test_a_tool_is_read_only_if_its_hint_and_its_name_agree() -> None:
+    """GAIA: every other tool requires a confirmation by the user."""
+    rows: list[tuple[str, Any, bool]] = [
         ("read_file", True, True),
         ("listAll", True, True),
         ("address-book", True, True),
@@ -93,20 +97,15 @@ def test_unions_choices_and_references_survive(schema: Any, parameter: dict[str,
         ("PUTObject", True, False),
         ("chmod", True, False),
         ("sign_transaction", True, False),
-    ],
-)
-def test_a_tool_only_reads_if_its_server_says_so_and_its_name_does_not_deny_it(
-    name: str, hint: Any, only_reads: bool
-) -> None:
-    """GAIA: everything else is to be confirmed by a person."""
-    tool = MCPTool(name, "", {}, {"readOnlyHint": hint})
+    ]
+    tools = [(name, hint, MCPTool(name, "", {}, {"readOnlyHint": hint})) for name, hint, _ in rows]
 
-    assert tool.only_reads is only_reads
-    assert tool.to_gaia_format("s")["requires_confirmation"] is not only_reads
+    assert [(name, hint, tool.only_reads) for name, hint, tool in tools] == rows
+    assert [(name, hint, not tool.to_gaia_format("s")["requires_confirmation"]) for name, hint, tool in tools] == rows
 
 
 @pytest.mark.parametrize("trusts_hints", [True, False])
-def test_a_hint_counts_only_where_the_person_trusts_its_server(trusts_hints: bool) -> None:
+def test_a_read_only_hint_counts_only_if_the_server_is_trusted(trusts_hints: bool) -> None:
     """B-10: annotations are untrusted."""
     (tool,), _ = read_tools(
         [{"name": "read", "inputSchema": {}, "annotations": {"readOnlyHint": True}}], trusts_hints=trusts_hints
@@ -117,20 +116,16 @@ def test_a_hint_counts_only_where_the_person_trusts_its_server(trusts_hints: boo
     assert tool.to_gaia_format("s")["requires_confirmation"] is not trusts_hints
 
 
-@pytest.mark.parametrize(
-    ("definition", "annotations", "title"),
-    [
+def test_a_title_is_that_of_the_tool_or_its_annotations_or_its_name() -> None:
+    """Spec 2025-06-18, tools: the order in which a display name is chosen."""
+    rows: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"title": "Read"}, {"title": "Other"}, "Read"),
         ({}, {"title": "Other"}, "Other"),
         ({}, {}, "read"),
         ({"title": 7}, {}, "read"),
-    ],
-)
-def test_a_title_is_the_tools_own_or_its_annotations_or_its_name(
-    definition: dict[str, Any], annotations: dict[str, Any], title: str
-) -> None:
-    """Spec 2025-06-18, tools: the order in which a label is chosen."""
-    assert MCPTool("read", "", {}, annotations, definition).title == title
+    ]
+
+    assert [(own, other, MCPTool("read", "", {}, other, own).title) for own, other, _ in rows] == rows
 
 
 def test_a_tool_made_by_hand_has_neither_annotations_nor_an_output_schema() -> None:
@@ -142,7 +137,7 @@ def test_a_tool_made_by_hand_has_neither_annotations_nor_an_output_schema() -> N
     assert MCPTool("t", "d", {}, definition={"outputSchema": {"type": "object"}}).output_schema == {"type": "object"}
 
 
-def test_a_definition_is_read_with_all_that_it_says() -> None:
+def test_all_members_of_a_definition_are_read() -> None:
     """Spec, tools/list."""
     definition = {
         "name": "t", "description": "d", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}, "icons": [],
@@ -156,33 +151,33 @@ def test_a_definition_is_read_with_all_that_it_says() -> None:
     assert problems == []
 
 
-def test_missing_and_mistyped_parts_become_empty_ones() -> None:
-    """Ours: one sloppy tool must not hide the others."""
+def test_missing_and_mistyped_members_become_empty() -> None:
+    """Ours: one invalid tool must not hide the others."""
     (tool,), problems = read_tools([{"name": "t", "description": None, "inputSchema": {}, "annotations": "none"}])
 
     assert (tool.description, tool.input_schema, tool.annotations) == ("", {}, {})
     assert problems == []
 
 
-def test_a_tool_without_a_schema_is_kept_and_reported() -> None:
-    """Ours: it may well work without arguments."""
+def test_a_tool_without_a_schema_is_listed_and_reported() -> None:
+    """Ours: it may work without arguments."""
     (tool,), problems = read_tools([{"name": "t", "inputSchema": None}])
 
     assert tool.input_schema == {}
     assert problems == ["tool 't' has no inputSchema object"]
 
 
-@pytest.mark.parametrize("definition", [{}, {"name": ""}, {"name": 7}, "t", None, ["name"]])
-def test_what_has_no_name_is_left_out_and_reported(definition: Any) -> None:
-    """Ours: it could not be called; its number tells the author which."""
-    tools, problems = read_tools([{"name": "good", "inputSchema": {}}, definition])
+def test_a_definition_without_a_name_is_left_out_and_reported() -> None:
+    """Ours: it could not be called; its number shows the author which one it is."""
+    good = {"name": "good", "inputSchema": {}}
+    tools, problems = read_tools([good, {}, {"name": ""}, {"name": 7}, "t", None, ["name"]])
 
     assert [tool.name for tool in tools] == ["good"]
-    assert problems == ["tool 2 has no name"]
+    assert problems == [f"tool {number} has no name" for number in range(2, 8)]
 
 
-def test_of_two_tools_of_one_name_the_first_counts() -> None:
-    """Spec, tools: names are unique within a server. Ours: it could not be said which of two is meant."""
+def test_the_first_of_two_tools_with_one_name_is_used() -> None:
+    """Spec, tools: names are unique within a server. Ours: a call could not state which of the two it means."""
     tools, problems = read_tools(
         [{"name": "t", "description": "one", "inputSchema": {}}, {"name": "t", "description": "two"}]
     )
@@ -191,9 +186,9 @@ def test_of_two_tools_of_one_name_the_first_counts() -> None:
     assert problems == ["tool 't' is listed twice"]
 
 
-@pytest.mark.parametrize(
-    ("schema", "told"),
-    [
+def test_parameters_have_exactly_the_enums_and_items_of_the_schema() -> None:
+    """Ours: the enum of one member of a union is not that of the whole."""
+    rows: list[tuple[Any, dict[str, Any]]] = [
         ({"enum": [1, 2]}, {"type": "integer", "enum": [1, 2]}),
         ({"enum": ["a", None, True, 1.5]}, {
             "type": ["string", "null", "boolean", "number"], "enum": ["a", None, True, 1.5]
@@ -209,18 +204,12 @@ def test_of_two_tools_of_one_name_the_first_counts() -> None:
         ({"enum": "a"}, {"type": "string"}),
         ({"type": "array", "items": {"$ref": "#/$defs/x"}}, {"type": "array", "items": {"type": "integer"}}),
         ({"type": "array", "items": True}, {"type": "array"}),
-    ],
-)  # fmt: skip
-def test_choices_and_items_are_told_and_nothing_that_the_schema_does_not_say(schema: Any, told: dict[str, Any]) -> None:
-    """Ours: the choices of one member of a union are not those of the whole."""
-    root = {"properties": {"p": schema}, "$defs": {"x": {"type": "integer"}}}
+    ]  # fmt: skip
 
-    entry = MCPTool("t", "", root).to_gaia_format("s")
-
-    assert entry["parameters"]["p"] == {"required": False, "description": "", **told}
+    assert not wrong_parameters(rows, x={"type": "integer"})
 
 
-def test_what_is_required_but_not_described_is_told_too() -> None:
+def test_a_required_parameter_without_a_schema_is_included() -> None:
     """Ours: without it no call would succeed."""
     entry = MCPTool("t", "", {"required": ["a"], "properties": {"b": {}}}).to_gaia_format("s")
 
@@ -230,8 +219,8 @@ def test_what_is_required_but_not_described_is_told_too() -> None:
     }
 
 
-def test_a_tool_needs_no_confirmation_only_if_it_says_that_it_reads() -> None:
-    """GAIA, from 0.23 on: neither a missing hint nor one that the name denies is believed."""
+def test_a_tool_without_a_credible_read_only_hint_requires_confirmation() -> None:
+    """GAIA, from 0.23 on: a missing hint does not count, nor one that contradicts the name."""
     assert mcp_tool_requires_confirmation("read_file", {"readOnlyHint": True}) is False
     assert mcp_tool_requires_confirmation("delete_file", {"readOnlyHint": True}) is True
     assert mcp_tool_requires_confirmation("read_file", {}) is True

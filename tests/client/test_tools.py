@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.toolspec.tool_filter import ToolFilter
+from tests.client.conftest import noted
 from tests.client.eras import ERAS, scripted
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import Message, Talk, error, handshake, result
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from tests.client.eras import StartTalk
 
 
-def test_an_announced_change_is_heeded(start_server: Started) -> None:
-    """Spec, MC-11: the list that was known is stale at once."""
+def test_a_list_changed_notification_invalidates_the_tools(start_server: Started) -> None:
+    """Spec, MC-11: the cached list is outdated at once."""
     client = start_server("list_changes")
     assert [tool.name for tool in client.fetch_tools()] == ["echo"]
 
@@ -40,8 +41,8 @@ def test_an_announced_change_is_heeded(start_server: Started) -> None:
     assert start_server.notes("list_changes").count("tools/list") == 2
 
 
-def test_a_change_is_not_hidden_by_another_client_of_the_same_host(start_server: Started) -> None:
-    """Ours: one person may stand behind several servers."""
+def test_clients_of_one_host_have_separate_list_changes(start_server: Started) -> None:
+    """Ours: a program may pass one host to the clients of several servers."""
     host = Host()
     changed, other = start_server("list_changes", host=host), start_server("list_changes", host=host)
     for client in (changed, other):
@@ -52,8 +53,8 @@ def test_a_change_is_not_hidden_by_another_client_of_the_same_host(start_server:
     assert [tool.name for tool in changed.fetch_tools()] == ["echo", "new1"]
 
 
-def test_a_listener_is_called_at_once_with_a_changed_list(start_server: Started) -> None:
-    """Ours: an agent's registry follows."""
+def test_a_listener_is_called_when_a_list_changes(start_server: Started) -> None:
+    """Ours: an agent updates its own list of tools then."""
     client = start_server("list_changes")
     heard: list[str] = []
     assert client.on_list_changed is None
@@ -66,7 +67,7 @@ def test_a_listener_is_called_at_once_with_a_changed_list(start_server: Started)
 
 
 def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> None:
-    """Ours: nothing is asked."""
+    """Ours: no request is sent."""
     client = start_server("good_handshake")
     assert client.known_tools() == []
     client.fetch_tools()
@@ -77,8 +78,8 @@ def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> No
     assert client.known_tools() == []
 
 
-def test_changes_are_listened_for_before_the_list_is_read(start_server: Started) -> None:
-    """Spec 2026-07-28, MC-11: a change between the two would be missed, and what was known then kept."""
+def test_list_changes_are_subscribed_to_before_the_tools_are_listed(start_server: Started) -> None:
+    """Spec 2026-07-28, MC-11: a change between the two would be missed, and the outdated list cached."""
     start_server("good_stateless").fetch_tools()
 
     notes = start_server.notes("good_stateless")
@@ -94,45 +95,45 @@ def test_ten_thousand_tools_are_read_from_all_pages(start_server: Started) -> No
     assert client.tool_problems == []
 
 
-def test_a_list_without_end_ends(start_server: Started) -> None:
-    """Ours: a cursor seen before ends the walk, and is reported."""
+def test_a_repeated_cursor_ends_the_list(start_server: Started) -> None:
+    """Ours: the client would request the same pages for ever. The cursor is reported."""
     client = start_server("endless_cursor")
 
     assert [tool.name for tool in client.fetch_tools()] == ["echo"]
     assert any("cursor 'more'" in problem for problem in client.tool_problems)
 
 
-def test_an_empty_cursor_may_mean_the_end(start_server: Started) -> None:
-    """Ours: older servers say it so."""
+def test_an_empty_cursor_ends_the_list(start_server: Started) -> None:
+    """Ours: older servers mark the last page with it."""
     client = start_server("empty_cursor_is_end")
 
     assert [tool.name for tool in client.fetch_tools()] == ["echo"]
     assert client.tool_problems == []
 
 
-def test_an_empty_cursor_that_is_refused_was_the_end(start_server: Started) -> None:
-    """Ours: an older server says it so, and does not know its own cursor."""
+def test_a_refused_empty_cursor_ends_the_list(start_server: Started) -> None:
+    """Ours: an older server marks the last page with it, and does not know its own cursor."""
     client = start_server("refuses_empty_cursor")
 
     assert [tool.name for tool in client.fetch_tools()] == ["echo"]
     assert len(client.tool_problems) == 1
 
 
-def test_any_other_cursor_that_is_refused_is_an_error(start_server: Started) -> None:
+def test_any_other_refused_cursor_is_an_error(start_server: Started) -> None:
     """Spec, pagination: half a list is not the list."""
     with pytest.raises(PeerError):
         start_server("refuses_empty_cursor", "real").fetch_tools()
 
 
-def test_bad_tools_do_not_hide_the_good_ones(start_server: Started) -> None:
-    """Ours."""
+def test_invalid_tools_do_not_hide_valid_ones(start_server: Started) -> None:
+    """Ours: the valid ones can be called; the invalid ones are reported."""
     client = start_server("bad_tools")
 
     assert [tool.name for tool in client.fetch_tools()] == ["good", "bare", "other"]
     assert len(client.tool_problems) == 5
 
 
-def test_a_single_tool_is_found_without_reading_on(start_server: Started) -> None:
+def test_finding_a_tool_stops_at_its_page(start_server: Started) -> None:
     """Ours: a call from a shell must not read a hundred pages."""
     client = start_server("many_pages")
 
@@ -144,7 +145,7 @@ def test_a_single_tool_is_found_without_reading_on(start_server: Started) -> Non
     assert client.find_tool("nothing") is None
 
 
-def test_a_tool_without_a_name_is_found_by_no_name() -> None:
+def test_a_tool_without_a_name_cannot_be_found() -> None:
     """Ours: it cannot be called."""
     client = MCPClient("own", Scripted(tools_list={"tools": [{"name": "", "inputSchema": {}}]}))
     client.open()
@@ -153,8 +154,8 @@ def test_a_tool_without_a_name_is_found_by_no_name() -> None:
     assert client.fetch_tools() == []
 
 
-def test_a_known_tool_is_found_without_asking(start_server: Started) -> None:
-    """Ours."""
+def test_a_listed_tool_is_found_without_a_request(start_server: Started) -> None:
+    """Ours: a program looks a tool up before each call; an unknown name costs no request either."""
     client = start_server("good_handshake")
     client.fetch_tools()
 
@@ -171,8 +172,8 @@ def with_filter(client: MCPClient, *, include: list[str] | None = None, exclude:
     return client
 
 
-def test_a_tool_that_is_excluded_is_not_there(start_talk: StartTalk) -> None:
-    """Ours: neither in a list nor with its problems; a cache is given all."""
+def test_an_excluded_tool_is_not_listed(start_talk: StartTalk) -> None:
+    """Ours: nor are its problems reported. The cache gets all tools, since the filter may change."""
     client = with_filter(start_talk(lambda _: MESSY)[0], include=["read"])
 
     assert [tool.name for tool in client.fetch_tools()] == ["read"]
@@ -182,11 +183,11 @@ def test_a_tool_that_is_excluded_is_not_there(start_talk: StartTalk) -> None:
 
 
 @pytest.mark.parametrize(("exclude", "problems"), [((), ["tool 'bad' is left out: it is"]), (("bad",), [])])
-def test_a_tool_that_its_channel_leaves_out_is_a_problem(
+def test_a_tool_left_out_by_its_channel_is_reported(
     exclude: tuple[str, ...], problems: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Spec, HC-4: over HTTP; unless the person does not want it either. A warning is logged where the caller does not
-    report it by itself.
+    """Spec, HC-4: over HTTP, unless the entry excludes it too. A warning is logged where the caller does not report
+    it.
     """
 
     class Strict(MemoryChannel):
@@ -205,8 +206,8 @@ def test_a_tool_that_its_channel_leaves_out_is_a_problem(
         assert len(caplog.messages) == len(problems)
 
 
-def test_a_tool_that_a_server_cannot_list_is_found_by_its_name() -> None:
-    """Spec, C1: whether it is there, the call will tell. Before the list is read, and afterwards."""
+def test_any_name_is_found_if_the_server_cannot_list_tools() -> None:
+    """Spec, C1: the call shows whether it exists. Before the list is read, and afterwards."""
 
     class Silent(MemoryChannel):
         @property
@@ -229,10 +230,8 @@ def test_a_tool_that_a_server_cannot_list_is_found_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_a_tool_that_is_excluded_is_not_found_and_one_that_there_is_not_is_unknown(
-    start_talk: StartTalk, is_known: bool
-) -> None:
-    """Ours: the one is a choice of the entry's, the other a slip of the finger."""
+def test_an_excluded_tool_is_an_error_and_an_unknown_tool_is_not_found(start_talk: StartTalk, is_known: bool) -> None:
+    """Ours: the one was configured in the entry, the other is a misspelt name."""
     client = with_filter(start_talk(lambda _: MESSY)[0], exclude=("w*",))
     if is_known:
         client.fetch_tools()
@@ -248,8 +247,8 @@ def test_a_tool_that_is_excluded_is_not_found_and_one_that_there_is_not_is_unkno
     assert found.name == "read"
 
 
-def test_a_tool_that_is_excluded_is_not_called(start_talk: StartTalk) -> None:
-    """Ours: nothing is sent."""
+def test_an_excluded_tool_is_not_called(start_talk: StartTalk) -> None:
+    """Ours: the check of the entry comes before the request, so nothing is sent."""
     client, conversation = start_talk(lambda _: {"content": []})
     with_filter(client, include=["re*"])
 
@@ -263,7 +262,7 @@ def test_a_tool_that_is_excluded_is_not_called(start_talk: StartTalk) -> None:
     assert client.call("read", {})["content"] == []
 
 
-def test_a_huge_list_is_read_to_its_end(start_talk: StartTalk) -> None:
+def test_a_list_of_20000_resources_is_read_completely(start_talk: StartTalk) -> None:
     """Ours: also one that comes in a single page."""
     client, _ = start_talk(lambda _: {"resources": [{"uri": f"x://{number}", "name": "x"} for number in range(20_000)]})
 
@@ -271,8 +270,8 @@ def test_a_huge_list_is_read_to_its_end(start_talk: StartTalk) -> None:
     assert client.tool_problems == []
 
 
-def test_a_list_that_never_ends_is_ended(start_talk: StartTalk) -> None:
-    """Ours: each page has another cursor, and what came so far is there."""
+def test_a_list_ends_at_the_page_limit(start_talk: StartTalk) -> None:
+    """Ours: a server may send a new cursor with every page. The items so far are returned."""
 
     def answers(message: Message) -> Message:
         here = int(message.get("params", {}).get("cursor", "0"))
@@ -285,7 +284,7 @@ def test_a_list_that_never_ends_is_ended(start_talk: StartTalk) -> None:
     assert len(client.tool_problems) == 1
 
 
-def test_a_list_that_is_refused_is_an_error(start_talk: StartTalk) -> None:
+def test_a_refused_list_is_an_error(start_talk: StartTalk) -> None:
     """Spec, errors: with the server's own code."""
     client, _ = start_talk(lambda message: [error(message, -32603, "no list today")])
 
@@ -299,7 +298,7 @@ def test_a_list_that_is_refused_is_an_error(start_talk: StartTalk) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_server_that_does_not_declare_tools_is_not_asked_for_any(era: str) -> None:
+def test_tools_are_not_requested_without_the_capability(era: str) -> None:
     """LC-3. Its list is empty, and a call is an error before it is sent."""
     talk = Talk(scripted(era, lambda asked: {"tools": [], "content": []}, {"prompts": {}}))
     client = MCPClient("s", talk)
@@ -313,7 +312,7 @@ def test_a_server_that_does_not_declare_tools_is_not_asked_for_any(era: str) -> 
     assert (caught.value.feature, talk.sent) == ("tools", [])
 
 
-def test_a_server_that_declares_nothing_at_all_is_asked_for_tools() -> None:
+def test_tools_are_requested_if_capabilities_are_empty() -> None:
     """Ours: small servers leave their capabilities empty."""
     answers = {"tools/list": {"tools": [{"name": "x", "inputSchema": {}}]}, "tools/call": {"content": []}}
     client = MCPClient("s", Talk(scripted(ERAS[1], lambda asked: answers[asked["method"]], {})))
@@ -326,40 +325,41 @@ def test_a_server_that_declares_nothing_at_all_is_asked_for_tools() -> None:
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-@pytest.mark.parametrize(
-    ("result", "warning"),
-    [
+def test_structured_content_that_violates_the_output_schema_is_reported(
+    start_talk: StartTalk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """MC-14: the result is returned all the same, as the server sent it."""
+    tools = [{"name": "x", "inputSchema": {}, "outputSchema": NUMBER}, {"name": "y", "inputSchema": {}}]
+    rows: list[tuple[Message, str]] = [
         ({"structuredContent": {"n": "one"}}, "does not match its output schema"),
         ({}, "sent no structured content"),
         ({"structuredContent": {"n": 1}}, ""),
         ({"isError": True}, ""),
-    ],
-)
-@pytest.mark.parametrize("method", ["call", "call_tool"])
-def test_structured_content_that_does_not_fit_is_reported(
-    start_talk: StartTalk, caplog: pytest.LogCaptureFixture, method: str, result: Message, warning: str
-) -> None:
-    """MC-14: the result is returned all the same, as the server sent it."""
-    tools = [{"name": "x", "inputSchema": {}, "outputSchema": NUMBER}, {"name": "y", "inputSchema": {}}]
-    whole = {"content": [], **result}
-    client, _ = start_talk(lambda asked: {"tools": tools} if asked["method"] == "tools/list" else whole)
+    ]
 
-    assert getattr(client, method)("x", {}) == whole
-    assert caplog.text == ""  # Nothing is known of the tool yet.
-    client.fetch_tools()
-    assert getattr(client, method)("y", {}) == whole
-    assert caplog.text == ""
+    def check(method: str, whole: Message, warning: str) -> None:
+        client, _ = start_talk(lambda asked: {"tools": tools} if asked["method"] == "tools/list" else whole)
+        assert getattr(client, method)("x", {}) == whole
+        assert caplog.text == ""  # The schema of the tool is not known yet.
+        client.fetch_tools()
+        assert getattr(client, method)("y", {}) == whole
+        assert caplog.text == ""
 
-    assert getattr(client, method)("x", {}) == whole
-    assert (warning in caplog.text) if warning else (caplog.text == "")
-    caplog.clear()
-    client.call_unchecked("x", {})
-    assert caplog.text == ""
+        assert getattr(client, method)("x", {}) == whole
+        assert (warning in caplog.text) if warning else (caplog.text == "")
+        caplog.clear()
+        client.call_unchecked("x", {})
+        assert caplog.text == ""
+
+    for method in ("call", "call_tool"):
+        for members, warning in rows:
+            with noted((method, members)):
+                check(method, {"content": [], **members}, warning)
 
 
 @pytest.mark.parametrize("config", [{}, {"trustHints": True}])
-def test_a_servers_hints_count_where_its_entry_says_so(start_talk: StartTalk, config: Message) -> None:
-    """B-10: the person who wrote the entry trusts the server. Searched or listed, a tool is the same."""
+def test_hints_are_trusted_only_with_trust_hints_in_the_entry(start_talk: StartTalk, config: Message) -> None:
+    """B-10: annotations are untrusted unless the user trusts the server. It is the same for found and listed tools."""
     entry = read_entry("s", {"command": "x", **config})
     tool = {"name": "x", "inputSchema": {}, "annotations": {"readOnlyHint": True}}
     client, _ = start_talk(lambda asked: {"tools": [tool]})
@@ -371,8 +371,8 @@ def test_a_servers_hints_count_where_its_entry_says_so(start_talk: StartTalk, co
 
 
 @pytest.mark.parametrize(("ttl", "requests"), [(0, 2), (None, 2), (60_000, 1)])
-def test_a_list_is_used_again_while_it_is_fresh(ttl: int | None, requests: int) -> None:
-    """MC-10: what is absent is 0."""
+def test_a_list_is_reused_while_it_is_fresh(ttl: int | None, requests: int) -> None:
+    """MC-10: a missing `ttlMs` is 0."""
     page: Message = {"tools": [], "cacheScope": "public"} if ttl is None else {"tools": [], "ttlMs": ttl}
     talk = Talk(scripted(ERAS[0], lambda asked: page, {"tools": {}}))
     client = MCPClient("s", talk)
@@ -385,8 +385,8 @@ def test_a_list_is_used_again_while_it_is_fresh(ttl: int | None, requests: int) 
     assert client.freshness["tools/list"].ttl_ms == (ttl or 0)
 
 
-def test_a_list_of_the_handshake_era_is_used_until_it_changes() -> None:
-    """Spec: its results say nothing of their freshness, and servers announce changes."""
+def test_a_list_of_the_handshake_era_is_reused_until_it_changes() -> None:
+    """Spec: its results have no `ttlMs`, and servers send a notification of each change."""
     talk = Talk(scripted(ERAS[1], lambda asked: {"tools": [], "ttlMs": 0}, {"tools": {}}))
     client = MCPClient("s", talk)
     client.open()
@@ -397,7 +397,7 @@ def test_a_list_of_the_handshake_era_is_used_until_it_changes() -> None:
     assert (talk.methods().count("tools/list"), client.freshness) == (1, {})
 
 
-def test_what_is_required_and_not_declared_is_an_error() -> None:
+def test_a_request_without_its_declared_capability_is_an_error() -> None:
     """LC-3: nothing is sent."""
     talk = Talk(scripted(ERAS[1], lambda asked: {"messages": []}, {"prompts": {}}))
     client = MCPClient("s", talk)

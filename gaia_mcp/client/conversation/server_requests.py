@@ -32,9 +32,18 @@ DECLINED = -1
 class ServerRequests:
     """Answers the server's requests with `host`. The deadlines of `waiters()` are paused while the user answers. An
     `UnansweredError` of the host ends all their requests, since it is not known which one caused the server's request.
+    A thread ends when it has been idle for `kept_seconds`.
     """
 
-    def __init__(self, host: Host, respond: Respond, waiters: Callable[[], Iterable[Waiter]]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        respond: Respond,
+        waiters: Callable[[], Iterable[Waiter]],
+        *,
+        kept_seconds: float = KEPT_SECONDS,
+    ) -> None:
+        self._kept_seconds = kept_seconds
         self._host = host
         self._respond = respond
         self._waiters = waiters
@@ -71,7 +80,7 @@ class ServerRequests:
         """Run in each thread: answer one request after another, and end when none has arrived for a while."""
         while True:
             try:
-                asked = self._waiting.get(timeout=KEPT_SECONDS)
+                asked = self._waiting.get(timeout=self._kept_seconds)
             except Empty:
                 with self._lock:
                     if self._free == 0:

@@ -26,7 +26,8 @@ from gaia_mcp.errors import (
     UnansweredError,
     VersionError,
 )
-from tests.client.eras import SUBSCRIPTION, URI, granted, is_stateless, updated
+from tests.client.conftest import noted
+from tests.client.eras import CAPABILITIES, ERAS, SUBSCRIPTION, URI, connected, granted, is_stateless, updated, usual
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
     Impatient,
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from tests.client.eras import StartTalk
 
 
-def test_a_conversation_opens_by_probe_then_handshake() -> None:
-    """Spec, compatibility: discover first, whatever error falls back, and `initialized` before anything else."""
+def test_a_conversation_opens_with_a_probe_and_then_the_handshake() -> None:
+    """Spec, compatibility: any error response to discover leads to the handshake, which ends with `initialized`."""
     talk = Talk(handshake)
 
     peer = talk.open(probe=True, deadline=Deadline(5))
@@ -61,8 +62,8 @@ def test_a_conversation_opens_by_probe_then_handshake() -> None:
     assert (peer.version, talk.peer, talk.is_open) == ("2025-11-25", peer, True)
 
 
-def test_a_server_known_to_want_the_handshake_is_not_probed() -> None:
-    """Ours: what was learnt before is used."""
+def test_a_server_known_to_need_the_handshake_is_not_probed() -> None:
+    """Ours: the era cache saves a round trip."""
     talk = Talk(handshake)
 
     talk.open(probe=False, deadline=Deadline(5))
@@ -70,8 +71,8 @@ def test_a_server_known_to_want_the_handshake_is_not_probed() -> None:
     assert talk.methods() == ["initialize", "notifications/initialized"]
 
 
-def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
-    """Ours: one that ends before may be one that ends on a probe."""
+def test_a_conversation_knows_whether_the_server_has_responded() -> None:
+    """Ours: a server that exits before its first response may have exited because of the probe."""
     seen: list[Any] = []
 
     def script(message: Message) -> list[Message]:
@@ -92,8 +93,8 @@ def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "step"), [(5, 2.5), (60, PROBE_SECONDS)])
-def test_a_silent_server_is_asked_by_handshake_while_there_is_time(seconds: float, step: float) -> None:
-    """Spec, stdio detection: no reply within a timeout means the older era."""
+def test_a_server_that_does_not_respond_to_the_probe_gets_the_handshake(seconds: float, step: float) -> None:
+    """Spec, stdio detection: no response within a timeout means the handshake era."""
     talk = Talk(lambda message: [] if message.get("method") == "server/discover" else handshake(message))
 
     deadline = Impatient(seconds)
@@ -103,7 +104,7 @@ def test_a_silent_server_is_asked_by_handshake_while_there_is_time(seconds: floa
 
 
 def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
-    """Ours: no start without a deadline."""
+    """Ours: connecting has a deadline too."""
     talk = Talk(lambda message: [])
 
     with pytest.raises(DeadlineError) as caught:
@@ -113,8 +114,8 @@ def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
     assert not talk.is_open
 
 
-def test_a_probed_server_that_has_read_everything_and_is_mute_is_given_up_before_the_deadline() -> None:
-    """IO-10: while there is time for another one."""
+def test_a_silent_server_that_has_read_everything_is_abandoned_before_the_deadline() -> None:
+    """IO-10: early enough to start it again."""
     conversation, deadline = Conversation(Reading("s", lambda _: None), Host()), Impatient(16)
     conversation.start(deadline)
 
@@ -123,8 +124,8 @@ def test_a_probed_server_that_has_read_everything_and_is_mute_is_given_up_before
     assert (deadline.steps, deadline.expired) == ([8, 8], False)
 
 
-def test_a_probed_server_that_has_read_nothing_is_not_given_up() -> None:
-    """IO-10, ours: it may still be being installed, and would not come further in another process."""
+def test_a_silent_server_that_has_read_nothing_is_not_abandoned() -> None:
+    """IO-10, ours: its package may still be downloading, which a second process would not speed up."""
     talk, deadline = Talk(lambda message: []), Impatient(16)
     thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=deadline))
     wait_until(lambda: len(deadline.steps) == 2)
@@ -136,8 +137,8 @@ def test_a_probed_server_that_has_read_nothing_is_not_given_up() -> None:
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
-def test_a_server_whose_revision_is_fixed_has_all_the_time(revision: str) -> None:
-    """IO-10: no other start would do better."""
+def test_a_server_with_a_fixed_revision_has_the_whole_deadline(revision: str) -> None:
+    """IO-10: a restart would negotiate in the same way."""
     conversation = Conversation(Reading("s", lambda _: None), Host(), revision=revision)
     deadline = Deadline(0)
     conversation.start(deadline)
@@ -147,8 +148,8 @@ def test_a_server_whose_revision_is_fixed_has_all_the_time(revision: str) -> Non
     assert not conversation.may_have_ended_on_probe
 
 
-def test_a_failed_opening_is_raised() -> None:
-    """Spec: no version that both sides speak."""
+def test_an_unsupported_version_is_an_error() -> None:
+    """Spec, lifecycle: the client must not continue with a version that it does not support."""
     talk = Talk(lambda message: [result(message, {"protocolVersion": "2031-01-01"})])
 
     with pytest.raises(VersionError):
@@ -157,45 +158,45 @@ def test_a_failed_opening_is_raised() -> None:
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_request_that_gets_no_response_fails_alone(is_open: bool) -> None:
-    """Ours: the connection goes on, where each request has a stream of its own; a tool may have run."""
+    """Ours: over HTTP each request has a stream of its own, and the connection remains. A tool may have run."""
     talk = Talk(handshake if is_open else lambda _: [])
     lost = ConnectionLostError("cut")
     if is_open:
         talk.open(probe=True, deadline=Deadline(5))
         talk.sent.clear()
     asking = {"work": lambda: talk.request("tools/call", {"name": "t"}, Deadline(20))} if is_open else {}
-    thread, outcomes = in_thread(asking.get("work", lambda: talk.open(probe=True, deadline=Deadline(20))))
+    thread, outcomes = in_thread(asking.get("work", lambda: talk.open(probe=True, deadline=Deadline(PATIENCE_SECONDS))))
     wait_until(lambda: talk.sent)
 
     talk.fails_request(talk.sent[0]["id"], lost)
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert type(outcomes[0]) is (CallCutError if is_open else ConnectionLostError)
     assert str(outcomes[0]) == "cut"
     assert talk.is_open is is_open
 
 
-def test_a_pipe_that_ends_while_opening_is_raised() -> None:
-    """Ours."""
+def test_a_channel_that_ends_during_negotiation_is_an_error() -> None:
+    """Ours: the caller gets the reason at once, and need not wait for the deadline."""
     talk = Talk(lambda message: [])
-    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
 
     talk.ends(ConnectError("gone"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert str(outcomes[0]) == "gone"
 
 
 def test_a_result_is_returned() -> None:
-    """JSON-RPC."""
+    """JSON-RPC: the `result` member. GAIA's documents: send_request returns the whole response."""
     talk = opened(with_answers(lambda asked: [result(asked, {"echo": asked["params"]})]))
 
     assert talk.request("tools/list", {"a": 1}, Deadline(5)) == {"echo": {"a": 1}}
     assert talk.send_request("tools/list", {}) == {"jsonrpc": "2.0", "id": 3, "result": {"echo": {}}}
 
 
-def test_a_refusal_is_raised_or_handed_over_as_it_came() -> None:
+def test_an_error_response_is_raised_or_returned_unchanged() -> None:
     """JSON-RPC; GAIA's documents: send_request returns the whole response."""
     talk = opened(with_answers(lambda asked: [error(asked, -5, "no", **asked.get("params", {}))]))
 
@@ -207,25 +208,25 @@ def test_a_refusal_is_raised_or_handed_over_as_it_came() -> None:
     assert talk.send_request("x")["error"] == {"code": -5, "message": "no"}
 
 
-def test_a_host_that_cannot_answer_ends_the_request() -> None:
-    """Ours: the caller gets the host's error as it is, and the server is told that the request is cancelled."""
+def test_a_server_request_that_the_host_cannot_answer_cancels_the_call() -> None:
+    """Ours: the caller gets the error of the host unchanged, and the server a cancellation notification."""
     unanswered = UnansweredError("talk", "asks 'Well?'")
 
     def refuse(params: dict[str, Any]) -> dict[str, Any]:
         raise unanswered
 
     talk = opened(host=Host(elicit=refuse))
-    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(5)))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
     talk.arrives(asks("elicitation/create", "q"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [unanswered]
     wait_until(lambda: any(one.get("method") == "notifications/cancelled" for one in talk.sent))
 
 
-def test_an_invalid_response_is_the_servers_mistake() -> None:
-    """Ours: no caller waits for the deadline because of it."""
+def test_an_invalid_response_is_a_remote_protocol_error() -> None:
+    """Ours: the caller gets the error at once, and need not wait for the deadline."""
     talk = opened(with_answers(lambda asked: [{"jsonrpc": "2.0", "id": asked["id"], "result": None}]))
 
     for ask in (
@@ -237,8 +238,8 @@ def test_an_invalid_response_is_the_servers_mistake() -> None:
             ask()
 
 
-def test_a_server_that_is_there_says_so() -> None:
-    """Spec, ping."""
+def test_a_server_that_responds_to_a_ping_is_alive() -> None:
+    """Spec, ping: a response within the deadline."""
     talk = opened()
 
     talk.check_alive(Deadline(5))
@@ -253,10 +254,8 @@ def test_a_server_that_is_there_says_so() -> None:
         (lambda asked: {"jsonrpc": "2.0", "id": asked["id"], "result": 1}, RemoteProtocolError),
     ],
 )
-def test_a_server_that_cannot_say_that_it_is_there_is_reported(
-    answer: Callable[[Message], Message], kind: type[Exception]
-) -> None:
-    """Spec, ping: every server must answer it."""
+def test_an_invalid_response_to_a_ping_is_an_error(answer: Callable[[Message], Message], kind: type[Exception]) -> None:
+    """Spec, ping: every server must respond with an empty result."""
     talk = opened()
     talk.script = lambda asked: [answer(asked)] if asked["method"] == "ping" else []
 
@@ -264,7 +263,7 @@ def test_a_server_that_cannot_say_that_it_is_there_is_reported(
         talk.check_alive(Deadline(5))
 
 
-def test_logs_are_asked_for_and_arrive_at_the_host() -> None:
+def test_a_log_level_is_requested_and_log_messages_reach_the_host() -> None:
     """Spec, logging."""
     heard: list[Any] = []
     host = Host(on_log=lambda *message: heard.append(message))
@@ -280,7 +279,7 @@ def test_logs_are_asked_for_and_arrive_at_the_host() -> None:
 
 
 def test_a_refused_log_level_is_raised() -> None:
-    """Ours: as any other request."""
+    """Ours: a program must not wait for log messages that are never sent."""
     talk = opened(with_answers(lambda asked: [error(asked, -32602, "no such level")]))
 
     with pytest.raises(PeerError):
@@ -291,8 +290,8 @@ SECRET = {"why": ["hunter22"], "hunter22": 1}
 MASKED = {"why": ["****"], "****": 1}
 
 
-def test_what_a_server_refuses_with_is_told_without_its_secrets() -> None:
-    """Ours: never a secret in an error, neither in its words nor in its data."""
+def test_secrets_in_an_error_response_are_masked() -> None:
+    """Ours: neither the message nor the data of an error contains a secret of the entry."""
     talk = opened(with_answers(lambda asked: [error(asked, -5, "no hunter22", data=SECRET)]))
     broken = opened(with_answers(lambda asked: [{"jsonrpc": "2.0", "id": "hunter22", "result": {}}]))
 
@@ -305,8 +304,8 @@ def test_what_a_server_refuses_with_is_told_without_its_secrets() -> None:
     assert "hunter22" not in caught.value.message + wrong.value.message
 
 
-def test_a_refused_opening_is_told_without_the_secrets() -> None:
-    """Ours."""
+def test_secrets_in_an_error_response_to_initialize_are_masked() -> None:
+    """Ours: servers quote a refused token in it."""
     talk = Talk(lambda message: [error(message, -5, "401 for hunter22", data=SECRET)])
 
     with pytest.raises(PeerError) as caught:
@@ -317,7 +316,7 @@ def test_a_refused_opening_is_told_without_the_secrets() -> None:
 
 
 def test_a_notification_is_sent() -> None:
-    """JSON-RPC."""
+    """JSON-RPC: without an id."""
     talk = opened()
 
     talk.send_notification("notifications/roots/list_changed", {"a": 1})
@@ -325,8 +324,8 @@ def test_a_notification_is_sent() -> None:
     assert talk.sent == [{"jsonrpc": "2.0", "method": "notifications/roots/list_changed", "params": {"a": 1}}]
 
 
-def test_time_that_runs_out_cancels_the_request() -> None:
-    """Spec, cancellation: the server learns that the request was cancelled."""
+def test_a_timeout_cancels_the_request() -> None:
+    """Spec, cancellation: the server gets a notification with the id of the request."""
     talk = opened()
 
     with pytest.raises(DeadlineError) as caught:
@@ -337,8 +336,8 @@ def test_time_that_runs_out_cancels_the_request() -> None:
     assert talk.sent[1]["params"]["requestId"] == talk.sent[0]["id"]
 
 
-def test_time_that_progress_has_added_is_told_too() -> None:
-    """Ours: the error says how long was really waited."""
+def test_a_timeout_error_includes_the_time_added_by_progress() -> None:
+    """Ours: the error states how long the client has waited in fact."""
     clock = Clock()
     deadline = Deadline(1, ceiling=25, clock=clock)
     talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
@@ -354,8 +353,8 @@ def test_time_that_progress_has_added_is_told_too() -> None:
 
 
 @pytest.mark.parametrize("ceiling", [None, 4])
-def test_progress_without_end_ends_with_the_deadline(ceiling: float | None) -> None:
-    """Ours: also where the next is always there before the caller has looked at the time."""
+def test_endless_progress_ends_with_the_deadline(ceiling: float | None) -> None:
+    """Ours: also if the next report always arrives before the caller checks the deadline."""
     clock = Clock()
     talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
     heard: list[float] = []
@@ -374,13 +373,13 @@ def test_progress_without_end_ends_with_the_deadline(ceiling: float | None) -> N
     assert talk.methods()[-1] == "notifications/cancelled"
 
 
-def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
-    """Ours: it is never sent again, and a caller that might call again must know."""
+def test_a_failed_call_that_was_sent_is_an_unknown_outcome() -> None:
+    """Ours: it is never sent again by us, and a caller that repeats it may run the tool twice."""
     late, gone, asked = opened(), opened(), opened()
-    thread, outcomes = in_thread(lambda: gone.request("tools/call", {"name": "pay"}, Deadline(20)))
+    thread, outcomes = in_thread(lambda: gone.request("tools/call", {"name": "pay"}, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: gone.sent)
     gone.channels[0].end(lambda stage: ServerExitedError("server", stage, 3))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     with pytest.raises(DeadlineError) as caught:
         late.request("tools/call", {"name": "pay"}, deadline_until(lambda: late.sent))
@@ -395,8 +394,8 @@ def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
 
 
 @pytest.mark.parametrize("result", [None, 1])
-def test_a_call_whose_response_is_invalid_may_have_run(result: object) -> None:
-    """Ours: as one whose response is lost; other requests change nothing."""
+def test_a_call_with_an_invalid_response_is_an_unknown_outcome(result: object) -> None:
+    """Ours: as a call whose response is lost. Other requests have no effects."""
     talk = opened(with_answers(lambda asked: [{"jsonrpc": "2.0", "id": asked["id"], "result": result}]))
 
     for ask in (
@@ -412,8 +411,8 @@ def test_a_call_whose_response_is_invalid_may_have_run(result: object) -> None:
     assert type(harmless.value) is RemoteProtocolError
 
 
-def test_a_call_that_was_never_out_is_not_said_to_have_run() -> None:
-    """Ours."""
+def test_a_call_that_was_not_sent_is_not_an_unknown_outcome() -> None:
+    """Ours: the caller can repeat it safely."""
     talk = opened()
     talk.fails = DeadlineError("server", "tools/call", 1)
 
@@ -423,8 +422,8 @@ def test_a_call_that_was_never_out_is_not_said_to_have_run() -> None:
     assert type(caught.value) is DeadlineError
 
 
-def test_progress_is_not_asked_for_without_a_listener() -> None:
-    """Spec, progress: only with a token."""
+def test_no_progress_token_is_sent_without_a_listener() -> None:
+    """Spec, progress: a server sends progress only for a token, which would cost it work in vain."""
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
 
     talk.request("tools/call", {"name": "t"}, Deadline(5))
@@ -432,8 +431,8 @@ def test_progress_is_not_asked_for_without_a_listener() -> None:
     assert "_meta" not in talk.sent[0]["params"]
 
 
-def test_progress_that_was_not_asked_for_is_passed_over() -> None:
-    """Spec, progress: a server may not send it, and some do."""
+def test_progress_without_a_listener_is_ignored() -> None:
+    """Spec, progress: a server must not send it for an unknown token, and some do."""
 
     def answers(asked: Message) -> list[Message]:
         progress = {"progressToken": asked["id"], "progress": 1}
@@ -445,7 +444,7 @@ def test_progress_that_was_not_asked_for_is_passed_over() -> None:
 
 
 def test_progress_is_reported_once() -> None:
-    """Ours: the newest may have been taken before the caller finds it in its queue."""
+    """Ours: the caller may have taken the newest report before it finds the event in its queue."""
     talk = opened(with_answers(lambda asked: progress_of(asked, 1, 2)))
     heard: list[float] = []
 
@@ -459,8 +458,8 @@ def test_progress_is_reported_once() -> None:
     assert heard == [2]
 
 
-def test_a_listener_that_fails_ends_and_cancels_the_request() -> None:
-    """Ours: the caller's own mistake is the caller's to see."""
+def test_an_exception_of_the_progress_listener_cancels_the_request() -> None:
+    """Ours: the caller passed the listener, so it gets the exception."""
 
     def fails(progressed: Progressed) -> None:
         raise ValueError("mine")
@@ -477,8 +476,8 @@ def test_a_listener_that_fails_ends_and_cancels_the_request() -> None:
     assert talk.methods()[-1] == "notifications/cancelled"
 
 
-def test_logs_that_are_not_offered_are_not_asked_for() -> None:
-    """Spec, logging: a capability."""
+def test_a_log_level_is_not_requested_without_the_capability() -> None:
+    """Spec, logging: only servers with the capability know `logging/setLevel`."""
     talk = opened(
         lambda message: [result(message, {})] if message.get("method") == "initialize" else handshake(message)
     )
@@ -488,8 +487,8 @@ def test_logs_that_are_not_offered_are_not_asked_for() -> None:
     assert talk.sent == []
 
 
-def test_changes_are_listened_for_where_the_server_offers_it() -> None:
-    """Spec 2026-07-28, subscriptions: changes are announced only to those who asked."""
+def test_list_changes_are_subscribed_to_once_if_the_server_declares_them() -> None:
+    """Spec 2026-07-28, subscriptions: list changes are sent only to clients that subscribe."""
     found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}}
     talk = Talk(lambda message: [result(message, found)] if message.get("method") == "server/discover" else [])
     assert talk.open(probe=True, deadline=Deadline(5)).era == "stateless"
@@ -504,8 +503,8 @@ def test_changes_are_listened_for_where_the_server_offers_it() -> None:
 # Subscriptions to a resource.
 
 
-def test_a_channel_that_carries_responses_only_has_no_subscriptions() -> None:
-    """Ours: a program's own transport receives no notifications, and no progress."""
+def test_a_channel_without_notifications_has_no_subscriptions() -> None:
+    """Ours: a custom transport receives responses only, neither notifications nor progress."""
     own = Conversation(CustomChannel("own", Scripted(x={"a": 1}), is_connected=True), Host(), probe=False)
     own.start(Deadline(5))
 
@@ -516,8 +515,8 @@ def test_a_channel_that_carries_responses_only_has_no_subscriptions() -> None:
     assert own.request("x", None, Deadline(5), on_progress=lambda _: None) == {"a": 1}
 
 
-def test_why_tools_are_left_out_is_told_without_secrets() -> None:
-    """Ours: the reason quotes what the server has sent, which may be what it was given."""
+def test_secrets_in_the_reason_for_a_left_out_tool_are_masked() -> None:
+    """Ours: the reason quotes the server's definition, which may contain a secret of the entry."""
 
     class Strict(MemoryChannel):
         def tools_left_out(self) -> dict[str, str]:
@@ -532,14 +531,12 @@ def test_why_tools_are_left_out_is_told_without_secrets() -> None:
     assert "hunter22" not in reason
 
 
-def test_changes_that_belong_to_no_subscription_are_not_told(start_talk: StartTalk) -> None:
-    """Spec 2026-07-28, MC-9: routed by the id of the subscription; one that was given up may still be under way."""
+def test_updates_that_belong_to_no_subscription_are_ignored() -> None:
+    """Spec 2026-07-28, MC-9: routed by the subscription id. Updates of a cancelled one may still be in transit."""
     heard: list[str] = []
-    client, conversation = start_talk()
+    client, conversation = connected(ERAS[0], usual, CAPABILITIES)
     client.on_resource_updated = heard.append
     client.subscribe_resource(URI)
-    if not is_stateless(client):
-        return
     number = conversation.sent[0]["id"]
 
     conversation.arrives(updated(URI, **{SUBSCRIPTION: number + 7}))
@@ -552,8 +549,8 @@ def test_changes_that_belong_to_no_subscription_are_not_told(start_talk: StartTa
     assert heard == [URI]
 
 
-def test_a_part_of_what_was_subscribed_to_is_told(start_talk: StartTalk) -> None:
-    """Spec, resources: the uri may be that of a sub-resource. What is no uri is passed over."""
+def test_updates_of_a_sub_resource_are_reported(start_talk: StartTalk) -> None:
+    """Spec, resources: the uri may be that of a sub-resource. Ours: an invalid uri is ignored."""
     heard: list[str] = []
     client, conversation = start_talk()
     client.on_resource_updated = heard.append
@@ -566,9 +563,9 @@ def test_a_part_of_what_was_subscribed_to_is_told(start_talk: StartTalk) -> None
     assert heard == [f"{URI}/part"]
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
+def test_an_invalid_acknowledgement_is_an_error() -> None:
+    """Spec 2026-07-28, MC-9. Ours: the subscription is cancelled."""
+    invalid: list[Message] = [
         {},
         {"notifications": None},
         {"notifications": 7},
@@ -576,45 +573,47 @@ def test_a_part_of_what_was_subscribed_to_is_told(start_talk: StartTalk) -> None
         {"notifications": {"resourceSubscriptions": URI}},
         {"notifications": {"resourceSubscriptions": {URI: True}}},
         {"notifications": {"resourceSubscriptions": [[URI], None]}},
-    ],
-)
-def test_an_invalid_acknowledgement_is_an_error(start_talk: StartTalk, params: Message) -> None:
-    """Spec 2026-07-28, MC-9; and the listening is given up."""
+    ]
 
-    def answers(message: Message) -> Any:
-        if message["method"] != "subscriptions/listen":
-            return {}
-        meta = {SUBSCRIPTION: message["id"]}
+    def acknowledged(asked: Message, params: Message) -> list[Message]:
+        meta = {SUBSCRIPTION: asked["id"]}
         notification = "notifications/subscriptions/acknowledged"
         return [{"jsonrpc": "2.0", "method": notification, "params": {**params, "_meta": meta}}]
 
-    client, conversation = start_talk(answers)
-    if not is_stateless(client):
-        client.subscribe_resource(URI)  # Any result is a grant there.
-        return
-
-    with pytest.raises(RemoteProtocolError, match="acknowledged a subscription without"):
-        client.subscribe_resource(URI)
-
-    assert conversation.methods()[-1] == "notifications/cancelled"
+    for params in invalid:
+        client, conversation = connected(
+            ERAS[0], lambda asked, params=params: acknowledged(asked, params), CAPABILITIES
+        )  # type: ignore[misc]
+        with noted(params), pytest.raises(RemoteProtocolError, match="acknowledged a subscription without"):
+            client.subscribe_resource(URI)
+        assert conversation.methods()[-1] == "notifications/cancelled", params
 
 
-def test_a_subscription_that_is_waited_for_can_be_cancelled(start_talk: StartTalk) -> None:
-    """Ours: from another thread, and the server is told."""
+def test_any_result_grants_a_subscription_in_the_handshake_era() -> None:
+    """Spec 2025-11-25, resources: the result of `resources/subscribe` has no members."""
+    client, conversation = connected(ERAS[1], lambda _: {"notifications": None}, CAPABILITIES)
+
+    client.subscribe_resource(URI)
+
+    assert conversation.methods() == ["resources/subscribe"]
+
+
+def test_a_pending_subscription_can_be_cancelled(start_talk: StartTalk) -> None:
+    """Ours: from another thread, and the server gets a cancellation notification."""
     client, conversation = start_talk(lambda _: None)
     deadline = client.deadline()
     thread, outcomes = in_thread(lambda: client.subscribe_resource(URI, deadline))
     wait_until(lambda: conversation.sent)
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert [type(outcome) for outcome in outcomes] == [CancelledError]
     assert conversation.methods()[1:] == ["notifications/cancelled"]
 
 
 def test_unsubscribing_leaves_a_pending_subscription_alone(start_talk: StartTalk) -> None:
-    """Ours: another thread's request must not lose its answer."""
+    """Ours: the request of another thread must not lose its response."""
     client, conversation = start_talk(lambda message: {} if message["method"] == "resources/unsubscribe" else None)
     thread, outcomes = in_thread(lambda: client.subscribe_resource(URI))
     wait_until(lambda: conversation.sent)
@@ -622,13 +621,13 @@ def test_unsubscribing_leaves_a_pending_subscription_alone(start_talk: StartTalk
 
     client.unsubscribe_resource(URI)
     conversation.arrives(granted(asked, URI) if is_stateless(client) else result(asked, {}))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [None]
 
 
-def test_a_program_without_a_trace_loads_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: and one that has loaded what follows traces sends requests as before."""
+def test_tracing_is_not_imported_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the import takes time at every start. A program that has imported it sends the same requests."""
     for name in ("gaia_mcp.tracing", "opentelemetry.trace"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     talk = opened(with_answers(lambda message: [result(message, {})]))
@@ -642,7 +641,7 @@ def test_a_program_without_a_trace_loads_nothing_for_it(monkeypatch: pytest.Monk
     assert [sorted(each) for each in talk.sent] == [["id", "jsonrpc", "method"]] * 2
 
 
-def test_a_span_tells_the_revision_once_it_is_known() -> None:
+def test_a_span_has_the_revision_once_it_is_negotiated() -> None:
     """OpenTelemetry, semantic conventions for MCP."""
     talk = Talk(handshake)
     talk.name = "calc"

@@ -1,4 +1,4 @@
-"""The dispatcher: every message reaches its caller or the host, and none is lost when the channel ends."""
+"""The dispatcher: every message reaches its caller or the host, also when the channel ends."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
 )
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated
+from tests.client.conftest import noted
 from tests.client.eras import ERAS, URI, changed, scripted, updated, usual
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
@@ -39,7 +40,7 @@ from tests.client.transports.talk import (
     result,
     with_answers,
 )
-from tests.waiting import Clock, deadline_until, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from tests.client.transports.talk import Script
 
 
-def test_nothing_can_be_asked_before_there_is_a_pipe() -> None:
-    """Ours."""
+def test_a_message_before_connecting_is_a_not_connected_error() -> None:
+    """Ours: the same error as after a disconnect, rather than an AttributeError."""
     talk = Talk(handshake)
 
     for ask in (
@@ -65,9 +66,9 @@ def test_nothing_can_be_asked_before_there_is_a_pipe() -> None:
     assert talk.is_open is False
 
 
-def test_every_message_is_logged_on_request(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GAIA's documents, Debug Mode: also what answers the server, and without secrets."""
-    monkeypatch.setattr(logging.getLogger("gaia_mcp"), "level", logging.INFO)
+def test_every_message_is_logged_with_debug(caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA's documents, Debug Mode. Ours: also responses to the server, and secrets are masked."""
+    logging.getLogger("gaia_mcp").setLevel(logging.INFO)
     talk = Talk(handshake)
     talk.debug = True
     talk.open(probe=True, deadline=Deadline(5))
@@ -81,23 +82,23 @@ def test_every_message_is_logged_on_request(caplog: pytest.LogCaptureFixture, mo
     ]
 
 
-def test_all_who_wait_hear_that_the_pipe_has_ended() -> None:
-    """Ours."""
+def test_the_end_of_the_channel_ends_every_pending_request() -> None:
+    """Ours: no caller waits for its deadline when no response can arrive."""
     talk = opened()
-    threads = [in_thread(lambda: talk.request("x", None, Deadline(20))) for _ in range(3)]
+    threads = [in_thread(lambda: talk.request("x", None, Deadline(PATIENCE_SECONDS))) for _ in range(3)]
     wait_until(lambda: len(talk.sent) == 3)
 
     talk.ends(ConnectError("gone"))
     for thread, _ in threads:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
 
     assert [str(outcomes[0]) for _, outcomes in threads] == ["gone"] * 3
-    assert talk.methods() == ["x"] * 3, "nothing is cancelled on a pipe that is gone"
+    assert talk.methods() == ["x"] * 3, "no cancellation is sent on a channel that has ended"
     assert not talk.is_open
 
 
-def test_the_first_reason_for_an_end_is_the_one_that_counts() -> None:
-    """Ours: what follows from it explains nothing."""
+def test_the_first_reason_for_the_end_of_a_channel_is_reported() -> None:
+    """Ours: the later ones are consequences of the first."""
     talk = opened()
     talk.ends(ConnectError("first"))
     talk.ends(ConnectError("second"))
@@ -106,28 +107,28 @@ def test_the_first_reason_for_an_end_is_the_one_that_counts() -> None:
         talk.request("x", None, Deadline(5))
 
 
-def test_a_failure_reaches_the_caller_of_its_request_or_the_one_that_opens() -> None:
-    """Ours: one that no caller waits for is nobody's; the connection goes on."""
+def test_a_failure_reaches_the_caller_of_its_request_or_of_the_negotiation() -> None:
+    """Ours: the failure of any other request is ignored, and the connection remains."""
     talk = opened()
-    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
 
     talk.fails_request(99, ConnectError("other"))
     talk.fails_request(talk.sent[0]["id"], ConnectError("this"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     assert str(outcomes[0]) == "this"
     talk.check_alive(Deadline(5))
 
     silent = Talk(lambda _: [])
-    thread, outcomes = in_thread(lambda: silent.open(probe=True, deadline=Deadline(20)))
+    thread, outcomes = in_thread(lambda: silent.open(probe=True, deadline=Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: silent.sent)
     silent.fails_request(silent.sent[0]["id"], ConnectError("opening"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     assert str(outcomes[0]) == "opening"
 
 
 def test_a_message_that_cannot_be_sent_is_reported_to_its_caller_alone() -> None:
-    """Ours: and nothing is cancelled that was never sent."""
+    """Ours: a request that was not sent needs no cancellation, and the connection remains."""
     talk = opened()
     talk.fails = DeadlineError("server", "tools/list (it does not read its input)", 5)
 
@@ -146,33 +147,33 @@ def nested(depth: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
-    "value", [object(), {1, 2}, math.nan, math.inf, nested(100_000)], ids=["object", "set", "nan", "inf", "deep"]
-)
-def test_what_is_no_json_is_not_sent(value: Any) -> None:
-    """Ours: the caller's own mistake; the conversation goes on."""
+def test_parameters_that_json_cannot_represent_are_not_sent() -> None:
+    """Ours: it is the caller's mistake, and the connection remains."""
+    values = {"object": object(), "set": {1, 2}, "nan": math.nan, "inf": math.inf, "deep": nested(100_000)}
     talk = opened()
 
-    with pytest.raises(ArgumentsError) as caught:
-        talk.request("tools/call", {"name": "t", "arguments": {"when": value}}, Deadline(5))
-    with pytest.raises(LocalProtocolError, match="prompts/get 'p' cannot be written as JSON"):
-        talk.request("prompts/get", {"name": "p", "arguments": {"when": value}}, Deadline(5))
-    with pytest.raises(LocalProtocolError, match="notifications/x cannot"):
-        talk.send_notification("notifications/x", {"when": value})
+    for name, value in values.items():
+        with noted(name):
+            with pytest.raises(ArgumentsError) as caught:
+                talk.request("tools/call", {"name": "t", "arguments": {"when": value}}, Deadline(5))
+            with pytest.raises(LocalProtocolError, match="prompts/get 'p' cannot be written as JSON"):
+                talk.request("prompts/get", {"name": "p", "arguments": {"when": value}}, Deadline(5))
+            with pytest.raises(LocalProtocolError, match="notifications/x cannot"):
+                talk.send_notification("notifications/x", {"when": value})
 
-    assert (caught.value.tool, caught.value.server) == ("t", "server")
-    assert caught.value.problems[0].startswith("the arguments cannot be written as JSON: ")
-    assert talk.sent == []
+            assert (caught.value.tool, caught.value.server) == ("t", "server")
+            assert caught.value.problems[0].startswith("the arguments cannot be written as JSON: ")
+            assert talk.sent == []
     talk.check_alive(Deadline(5))
 
 
-def test_an_end_that_sending_meets_is_reported_as_one_that_reading_met() -> None:
-    """Ours: in the same words, with what the server wrote that is not MCP."""
+def test_the_end_of_a_channel_is_reported_alike_by_sending_and_reading() -> None:
+    """Ours: whichever thread detects it first, the error has the stage of the caller."""
     talk = opened()
 
     def ends(_: Message) -> list[Message]:
         talk.channels[0].end(lambda stage: ServerExitedError("server", stage, 3))
-        raise ServerExitedError("server", "as sending met it", 3)
+        raise ServerExitedError("server", "while sending", 3)
 
     talk.script = ends
     with pytest.raises(ServerExitedError) as caught:
@@ -181,19 +182,19 @@ def test_an_end_that_sending_meets_is_reported_as_one_that_reading_met() -> None
     assert caught.value.stage == "tools/list"
 
 
-def test_an_end_of_one_request_alone_is_reported_as_it_was_met() -> None:
+def test_the_failure_of_a_single_request_is_reported_unchanged() -> None:
     """Ours: a channel may have a stream for each request."""
     talk = opened()
-    talk.fails = ServerExitedError("server", "as sending met it", 3)
+    talk.fails = ServerExitedError("server", "while sending", 3)
 
     with pytest.raises(ServerExitedError) as caught:
         talk.request("tools/list", None, Deadline(5))
 
-    assert caught.value.stage == "as sending met it"
+    assert caught.value.stage == "while sending"
 
 
-def test_nothing_is_sent_of_our_own_accord_on_a_channel_that_ended() -> None:
-    """Ours."""
+def test_no_response_is_sent_on_a_channel_that_has_ended() -> None:
+    """Ours: a request read from the rest of the output has no peer to respond to."""
     talk = opened()
     (channel,) = talk.channels
     talk.ends(ConnectError("gone"))
@@ -203,8 +204,8 @@ def test_nothing_is_sent_of_our_own_accord_on_a_channel_that_ended() -> None:
     assert talk.sent == []
 
 
-def test_the_second_message_is_not_sent_on_a_channel_that_the_first_has_ended() -> None:
-    """Ours: nothing that follows could arrive."""
+def test_no_message_is_sent_on_a_channel_that_has_ended() -> None:
+    """Ours: the caller gets the reason for the end, not an error of the write."""
     talk = opened()
     talk.script = lambda _: (talk.ends(ConnectError("gone")), [])[1]
     client = talk.conversation
@@ -216,22 +217,22 @@ def test_the_second_message_is_not_sent_on_a_channel_that_the_first_has_ended() 
     assert talk.methods() == ["tools/list"]
 
 
-def test_a_caller_that_is_cancelled_is_woken_at_once() -> None:
-    """Ours: the clock stands still here, so only the cancellation can end the wait."""
+def test_a_cancelled_caller_is_woken_at_once() -> None:
+    """Ours: the clock of the deadline stands still here, so only the cancellation can end the wait."""
     deadline = Deadline(10, clock=lambda: 0.0)
     talk = opened()
     thread, outcomes = in_thread(lambda: talk.request("tools/list", None, deadline))
     wait_until(lambda: talk.sent)
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert isinstance(outcomes[0], CancelledError)
     assert talk.methods() == ["tools/list", "notifications/cancelled"]
 
 
-def test_nothing_is_sent_for_a_caller_that_has_been_cancelled() -> None:
-    """Ours: the server need not hear of it at all."""
+def test_nothing_is_sent_with_a_cancelled_deadline() -> None:
+    """Ours: the server would start work whose result is discarded."""
     talk, deadline = opened(), Deadline(5)
     deadline.cancel()
 
@@ -241,22 +242,22 @@ def test_nothing_is_sent_for_a_caller_that_has_been_cancelled() -> None:
     assert talk.sent == []
 
 
-def test_a_caller_that_opens_a_conversation_can_be_cancelled() -> None:
-    """Ours: also while the probe has a shorter time of its own."""
+def test_a_negotiation_can_be_cancelled() -> None:
+    """Ours: also during the probe, which has a shorter deadline of its own."""
     deadline = Deadline(10, clock=lambda: 0.0)
     talk = Talk(lambda message: [])
     thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=deadline))
     wait_until(lambda: talk.sent)
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert isinstance(outcomes[0], CancelledError)
     assert not talk.is_connected()
 
 
-def test_stray_output_and_breaches_of_the_rules_arrive_at_the_host() -> None:
-    """Ours: a line that is no message is another fault than a message that should not be."""
+def test_stray_output_and_protocol_violations_reach_the_host() -> None:
+    """Ours: a line that is not JSON-RPC is a different fault from a message that violates MCP."""
     host = Host()
     talk = opened(host=host)
 
@@ -271,8 +272,8 @@ SECRET = {"why": ["hunter22"], "hunter22": 1}
 MASKED = {"why": ["****"], "****": 1}
 
 
-def test_logs_are_told_without_the_secrets() -> None:
-    """Ours: never a secret in a log."""
+def test_secrets_in_log_messages_are_masked() -> None:
+    """Ours: programs print log messages, or store them."""
     heard: list[Any] = []
     talk = opened(host=Host(on_log=lambda *message: heard.append(message)))
 
@@ -282,8 +283,8 @@ def test_logs_are_told_without_the_secrets() -> None:
     assert heard == [("info", "for ****", MASKED)]
 
 
-def test_a_secret_that_lies_across_the_end_of_an_excerpt_is_not_told_in_part() -> None:
-    """Ours: of a stray line only the beginning is kept."""
+def test_a_secret_across_the_end_of_an_excerpt_is_masked() -> None:
+    """Ours: only the beginning of a stray line is stored, which may contain a part of the secret."""
     host = Host()
     talk = opened(host=host)
     talk.given[:] = ["hunter22-" * 20]
@@ -293,8 +294,8 @@ def test_a_secret_that_lies_across_the_end_of_an_excerpt_is_not_told_in_part() -
     assert host.strays == ["token ****"]
 
 
-def test_a_host_that_fails_does_not_stop_the_reading(caplog: pytest.LogCaptureFixture) -> None:
-    """Ours: everybody who waits would wait in vain."""
+def test_an_exception_of_the_host_is_logged_and_reading_continues(caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: every pending request would wait for a response that is never read."""
 
     def fails(level: str, logger: str, data: Any) -> None:
         raise ValueError("mine")
@@ -307,14 +308,14 @@ def test_a_host_that_fails_does_not_stop_the_reading(caplog: pytest.LogCaptureFi
     talk.check_alive(Deadline(5))
 
 
-def test_a_listener_that_asks_its_own_client_is_refused() -> None:
-    """Ours: it is called on the thread that would have to read the response. Other threads may ask."""
+def test_a_request_from_a_listener_of_the_same_client_is_refused() -> None:
+    """Ours: it is called on the thread that would have to read the response. Other threads may send requests."""
     outcomes: list[Any] = []
 
     def on_log(level: str, logger: str, data: Any) -> None:
         other.check_alive(Deadline(5))
-        thread, in_another = in_thread(lambda: talk.check_alive(Deadline(5)))
-        thread.join(5)
+        thread, in_another = in_thread(lambda: talk.check_alive(Deadline(PATIENCE_SECONDS)))
+        thread.join(PATIENCE_SECONDS)
         outcomes.extend(in_another)
         try:
             talk.check_alive(Deadline(5))
@@ -329,8 +330,8 @@ def test_a_listener_that_asks_its_own_client_is_refused() -> None:
     talk.check_alive(Deadline(5))
 
 
-def test_a_late_answer_is_ignored() -> None:
-    """Spec, cancellation."""
+def test_a_response_after_the_timeout_is_ignored() -> None:
+    """Spec, cancellation: it may have been in transit already."""
     talk = opened()
     with pytest.raises(DeadlineError):
         talk.request("tools/call", {"name": "slow"}, deadline_until(lambda: talk.sent))
@@ -343,7 +344,7 @@ def test_a_late_answer_is_ignored() -> None:
 
 
 def test_a_late_response_to_a_cancelled_request_is_ignored() -> None:
-    """Ours: the caller may have left at this very moment."""
+    """Ours: the caller has got its error already."""
     talk = opened()
     heard: list[Any] = []
 
@@ -363,22 +364,22 @@ def test_a_late_response_to_a_cancelled_request_is_ignored() -> None:
     talk.check_alive(Deadline(5))
 
 
-def test_answers_find_those_who_asked() -> None:
-    """JSON-RPC: matched by id, in whatever order."""
+def test_responses_are_matched_by_id() -> None:
+    """JSON-RPC: a server may respond in any order."""
     talk = opened()
-    threads = [in_thread(lambda n=n: talk.request("x", {"n": n}, Deadline(20))) for n in range(8)]
+    threads = [in_thread(lambda n=n: talk.request("x", {"n": n}, Deadline(PATIENCE_SECONDS))) for n in range(8)]
     wait_until(lambda: len(talk.sent) == 8)
 
     for asked in reversed(list(talk.sent)):
         talk.arrives(result(asked, asked["params"]))
     for thread, _ in threads:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
 
     assert [outcomes for _, outcomes in threads] == [[{"n": n}] for n in range(8)]
 
 
-def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
-    """Spec, progress: a timeout may be reset, but there must be a longest."""
+def test_progress_extends_the_deadline_up_to_its_ceiling() -> None:
+    """Spec, progress: it may reset the timeout, but there should be a maximum."""
     clock = Clock()
     deadline = Deadline(10, ceiling=25, clock=clock)
     heard: list[float] = []
@@ -399,8 +400,8 @@ def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
     assert deadline.remaining() == 7.0
 
 
-def test_only_the_newest_progress_is_kept() -> None:
-    """Ours: a server that is quicker than the one who hears it must not fill our memory."""
+def test_only_the_newest_progress_is_stored() -> None:
+    """Ours: a server that reports faster than the listener returns must not fill the memory."""
     talk = opened(with_answers(lambda asked: progress_of(asked, *range(1000))))
     heard: list[float] = []
 
@@ -416,14 +417,14 @@ def test_only_the_newest_progress_is_kept() -> None:
     assert heard == [999, 1999]
 
 
-def test_a_call_that_another_request_s_failure_ends_may_have_run_too() -> None:
-    """Ours: it was sent; the reason itself, which every caller is given, is about no call."""
+def test_a_call_ended_by_the_failure_of_another_request_is_an_unknown_outcome() -> None:
+    """Ours: it was sent, so it may have run, though the error that all callers get is about another request."""
     talk = opened()
     ended = DeadlineError("server", "tools/list (it does not read its input)", 1)
-    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "pay"}, Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "pay"}, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
     talk.ends(ended)
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     (lost,) = outcomes
     assert isinstance(lost, CallLateError)
@@ -431,7 +432,7 @@ def test_a_call_that_another_request_s_failure_ends_may_have_run_too() -> None:
 
 
 def test_a_ping_is_answered_at_once() -> None:
-    """Spec, ping: promptly."""
+    """Spec, ping: the receiver must respond promptly."""
     talk = opened()
 
     talk.arrives({"jsonrpc": "2.0", "id": "p", "method": "ping"})
@@ -439,8 +440,8 @@ def test_a_ping_is_answered_at_once() -> None:
     assert talk.sent == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
 
 
-def test_what_strays_is_told_in_words_without_secrets() -> None:
-    """Ours: words for an error."""
+def test_secrets_in_stray_output_are_masked_in_an_error() -> None:
+    """Ours: a timeout error quotes stray output, since it often explains the timeout."""
     talk = opened()
     talk.arrives(b"token hunter22")
 
@@ -451,7 +452,7 @@ def test_what_strays_is_told_in_words_without_secrets() -> None:
 
 
 class Led(MemoryChannel):
-    """A channel that is read by the caller that waits."""
+    """A channel that the waiting caller reads."""
 
     def __init__(self, script: Script) -> None:
         super().__init__("led", lambda record: self.unread.extend(script(json.loads(record))))
@@ -468,8 +469,8 @@ class Led(MemoryChannel):
         return super().wait(outcomes, about, deadline)
 
 
-def test_a_caller_that_waits_may_be_the_one_that_reads() -> None:
-    """Ours: it spares waking two threads for every response."""
+def test_a_waiting_caller_may_read_the_channel() -> None:
+    """Ours: it saves waking two threads for every response."""
     channel = Led(with_answers(lambda asked: [result(asked, {"a": 1})]))
     conversation = Conversation(channel, Host(), probe=False)
     conversation.start(Deadline(5))
@@ -481,43 +482,43 @@ def test_a_caller_that_waits_may_be_the_one_that_reads() -> None:
     assert [message["method"] for message in channel.asked] == ["x"]
 
 
-def test_a_message_that_is_parsed_already_is_received_as_well() -> None:
-    """Ours: a channel over a program's own transport has the whole response."""
+def test_a_parsed_message_is_received() -> None:
+    """Ours: a custom transport returns the response as a parsed object."""
     conversation = Conversation(CustomChannel("own", Scripted(x={"a": 1}), is_connected=True), Host(), probe=False)
     conversation.start(Deadline(5))
 
     assert conversation.request("x", None, Deadline(5)) == {"a": 1}
 
 
-def test_a_caller_that_is_woken_too_early_waits_on() -> None:
+def test_a_caller_that_is_woken_without_an_outcome_waits_again() -> None:
     """Ours: only an outcome or its deadline ends a wait."""
     talk = opened()
-    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
     (waiter,) = talk.conversation._dispatcher.waiters.values()
 
     waiter.wake()
     wait_until(waiter.outcomes.empty)
     talk.arrives(result(talk.sent[0], {"a": 1}))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [{"a": 1}]
 
 
-def test_a_caller_that_negotiates_hears_that_the_channel_has_ended() -> None:
-    """Ours."""
+def test_the_end_of_the_channel_ends_the_negotiation() -> None:
+    """Ours: the caller gets the reason at once, and need not wait for the deadline."""
     talk = Talk(lambda message: [])
-    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
 
     talk.ends(ConnectError("gone"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert [str(outcome) for outcome in outcomes] == ["gone"]
 
 
-def test_a_caller_that_negotiates_hears_that_a_message_could_not_be_sent() -> None:
-    """Ours: the version has been agreed on, but the server has to be notified before any request."""
+def test_a_message_that_cannot_be_sent_ends_the_negotiation() -> None:
+    """Ours: the version has been negotiated, but `initialized` must be sent before any request."""
 
     def script(message: Message) -> list[Message]:
         talk.fails = DeadlineError("server", "notifications/initialized (it does not read its input)", 5)
@@ -529,8 +530,8 @@ def test_a_caller_that_negotiates_hears_that_a_message_could_not_be_sent() -> No
         talk.open(probe=False, deadline=Deadline(5))
 
 
-def test_a_negotiation_that_ends_too_late_is_passed_over() -> None:
-    """Ours: its caller has been given an error."""
+def test_a_response_after_a_failed_negotiation_is_ignored() -> None:
+    """Ours: its caller has got an error already."""
     talk = Talk(lambda message: [])
     with pytest.raises(DeadlineError):
         talk.open(probe=False, deadline=Deadline(0))
@@ -540,8 +541,8 @@ def test_a_negotiation_that_ends_too_late_is_passed_over() -> None:
     assert (talk.methods(), talk.is_open) == (["initialize"], False)
 
 
-def test_messages_that_arrive_after_the_end_disturb_no_caller() -> None:
-    """Ours: its callers have been given the reason for the end."""
+def test_messages_after_the_end_of_the_channel_are_ignored() -> None:
+    """Ours: the caller gets the reason for the end, whatever arrives after it."""
 
     def script(asked: Message) -> list[Message]:
         talk.ends(ConnectError("gone"))
@@ -554,8 +555,8 @@ def test_messages_that_arrive_after_the_end_disturb_no_caller() -> None:
         talk.request("x", {}, Deadline(5), on_progress=lambda _: None)
 
 
-def test_each_caller_is_told_what_it_waited_for_when_the_server_exited() -> None:
-    """Ours: the channel knows how it ended, the caller what for."""
+def test_the_exit_of_a_server_is_reported_with_the_stage_of_the_caller() -> None:
+    """Ours: the channel knows the exit status, the caller its stage."""
     talk = opened()
     talk.script = lambda _: (talk.channels[0].end(lambda stage: ServerExitedError("server", stage, 3)), [])[1]
 
@@ -565,18 +566,18 @@ def test_each_caller_is_told_what_it_waited_for_when_the_server_exited() -> None
     assert (caught.value.stage, caught.value.returncode) == ("tools/list", 3)
 
 
-def test_a_servers_request_reaches_the_host_and_its_cancellation_is_heeded() -> None:
+def test_a_server_request_that_is_cancelled_gets_no_response() -> None:
     """Spec, client features and cancellation: a response to a cancelled request is not sent."""
     asked, answered = threading.Event(), threading.Event()
 
     def elicit(_params: dict[str, Any]) -> dict[str, Any]:
         asked.set()
-        answered.wait(5)
+        answered.wait(PATIENCE_SECONDS)
         return {"action": "decline"}
 
     talk = opened(host=Host(elicit=elicit, roots=[{"uri": "file:///a"}]))
     talk.arrives(asks("elicitation/create", "q"))
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE_SECONDS)
 
     talk.arrives({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
     answered.set()
@@ -586,8 +587,8 @@ def test_a_servers_request_reaches_the_host_and_its_cancellation_is_heeded() -> 
     assert talk.sent == [{"jsonrpc": "2.0", "id": "r", "result": {"roots": [{"uri": "file:///a"}]}}]
 
 
-def test_announced_changes_are_passed_on() -> None:
-    """Spec, server features: lists, and resources that were subscribed to."""
+def test_list_changed_and_updated_notifications_are_passed_on() -> None:
+    """Spec, server features: changes of lists, and of subscribed resources."""
     changes: list[Any] = []
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
     talk.on_change = changes.append
@@ -600,7 +601,7 @@ def test_announced_changes_are_passed_on() -> None:
 
 
 def test_a_subscription_is_ended_by_cancelling_its_request() -> None:
-    """Spec 2026-07-28: where streams can be closed the channel closes that of the request instead."""
+    """Spec 2026-07-28: over HTTP the channel closes the stream of the request instead."""
     abandoned: list[Message] = []
     talk = Talk(scripted(ERAS[0], usual))
     talk.open(probe=True, deadline=Deadline(5))
@@ -612,8 +613,8 @@ def test_a_subscription_is_ended_by_cancelling_its_request() -> None:
     assert [message["params"]["requestId"] for message in abandoned] == [talk.sent[-1]["id"]]
 
 
-def test_of_several_messages_none_follows_the_one_that_ended_the_channel() -> None:
-    """Ours: it could not arrive."""
+def test_no_message_follows_the_one_that_ended_the_channel() -> None:
+    """Ours: it would not arrive."""
     talk = Talk(scripted(ERAS[0], usual))
     talk.open(probe=True, deadline=Deadline(5))
     for _ in range(2):

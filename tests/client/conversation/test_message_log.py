@@ -22,7 +22,7 @@ def log() -> Iterator[MessageLog]:
     logger.setLevel(level)
 
 
-def test_what_passes_is_logged_at_debug_level(log: MessageLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_are_logged_at_debug_level(log: MessageLog, caplog: pytest.LogCaptureFixture) -> None:
     """GAIA's documents, Debug Mode: requests and responses, as they are sent."""
     log.sent({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     log.received(b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
@@ -36,7 +36,7 @@ def test_what_passes_is_logged_at_debug_level(log: MessageLog, caplog: pytest.Lo
 
 
 def test_no_secret_is_logged(log: MessageLog, caplog: pytest.LogCaptureFixture) -> None:
-    """Ours: what the server was given is masked, also where it sends it back."""
+    """Ours: the secrets of the entry are masked, also in what the server sends."""
     log.sent({"params": {"key": "hunter-2-hunter"}})
     log.received(b'{"result": "your key is hunter-2-hunter"}')
 

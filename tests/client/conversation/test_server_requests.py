@@ -1,4 +1,4 @@
-"""Requests of the server: answered by the host, refused, cancelled, and what invalid answers become."""
+"""Requests of the server: answered by the host, refused or cancelled, and invalid answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from gaia_mcp.errors import ConnectError, UnansweredError
 from gaia_mcp.protocol.events import RequestReceived
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from gaia_mcp.tracing import with_trace
+from tests.client.conftest import noted
 from tests.client.transports.talk import Message, asks, handshake, in_thread, opened, result
 from tests.interleavings import explore
 from tests.protocol.test_wire_types import SAMPLED
 from tests.tracing_support import TRACE
-from tests.waiting import Clock, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +33,28 @@ if TYPE_CHECKING:
 
 MESSAGE = {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
 ROOTS = [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]
-PERSONAL = pytest.mark.parametrize(
-    ("method", "member"), [("elicitation/create", "elicit"), ("sampling/createMessage", "sample")]
-)
+CALLBACKS = {"elicitation/create": "elicit", "sampling/createMessage": "sample"}
+PERSONAL = pytest.mark.parametrize(("method", "member"), CALLBACKS.items())
 
 
 def has_answered(talk: Talk) -> bool:
     """Whether the thread that answered requests waits for another one."""
     return talk.conversation._dispatcher._server_requests._free == 1
+
+
+def response_to(method: str, host: Host) -> Message:
+    """The response of a client with this host to a request of the server, whose id is "q"."""
+    talk = opened(host=host)
+    with noted((method, host)):
+        talk.arrives(asks(method, "q"))
+        wait_until(lambda: talk.sent)
+        (sent,) = talk.sent
+        assert sent["id"] == "q"
+        return sent
+
+
+def roots_requests(*ids: int) -> list[RequestReceived]:
+    return [RequestReceived(each, "roots/list", {}, None) for each in ids]  # type: ignore[arg-type]
 
 
 def test_a_server_request_is_answered_by_the_host() -> None:
@@ -53,7 +68,7 @@ def test_a_server_request_is_answered_by_the_host() -> None:
 
 
 def test_an_unsupported_server_request_is_refused() -> None:
-    """Spec: with -32601, or the server's tool would hang."""
+    """Spec: with -32601, as the server's tool waits for a response."""
     talk = opened()
 
     talk.arrives(asks("sampling/createMessage", "s"))
@@ -62,7 +77,7 @@ def test_an_unsupported_server_request_is_refused() -> None:
     assert (talk.sent[0]["id"], talk.sent[0]["error"]["code"]) == ("s", -32601)
 
 
-def test_a_model_is_not_asked_to_use_tools() -> None:
+def test_sampling_with_tools_is_refused() -> None:
     """Spec, LC-3: an error, since `sampling.tools` is not declared."""
     talk = opened(host=Host(sample=lambda _: {"role": "assistant"}))
 
@@ -73,9 +88,9 @@ def test_a_model_is_not_asked_to_use_tools() -> None:
     assert talk.sent[0]["error"] == {"code": -32602, "message": refused}
 
 
-@pytest.mark.parametrize("problem", ["raises", "answers with no JSON"])
-def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(problem: str) -> None:
-    """Ours: -32603 without a word of the reason, which is not the server's to know."""
+@pytest.mark.parametrize("problem", ["raises", "returns no JSON"])
+def test_an_exception_of_the_host_is_an_internal_error(problem: str) -> None:
+    """Ours: -32603 without the message of the exception, which may contain private data."""
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
         if problem == "raises":
@@ -92,7 +107,7 @@ def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(proble
 
 
 @PERSONAL
-def test_a_host_that_cannot_answer_ends_the_request_that_led_to_the_question(method: str, member: str) -> None:
+def test_a_server_request_that_the_host_cannot_answer_ends_the_call(method: str, member: str) -> None:
     """Ours: as in the stateless era, where the caller's own thread asks the host. The server gets a response too."""
     error = UnansweredError("talk", "asks: Well?", {"message": "Well?"})
 
@@ -100,10 +115,10 @@ def test_a_host_that_cannot_answer_ends_the_request_that_led_to_the_question(met
         raise error
 
     talk = opened(host=Host(**{member: refuse}))
-    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(5)))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
     talk.arrives(asks(method, "q"))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     wait_until(lambda: len(talk.sent) == 3)
 
     assert outcomes == [error]
@@ -111,22 +126,22 @@ def test_a_host_that_cannot_answer_ends_the_request_that_led_to_the_question(met
     assert next(one for one in talk.sent if "method" not in one)["error"]["code"] == -32603
 
 
-def test_a_deadline_stands_still_while_a_person_answers() -> None:
-    """Ours: no person types against the clock."""
+def test_a_deadline_is_paused_while_the_user_answers() -> None:
+    """Ours: a user must not have to type against the clock."""
     clock = Clock()
     deadline = Deadline(10, clock=clock)
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
         is_asked.set()
-        may_answer.wait(5)
+        may_answer.wait(PATIENCE_SECONDS)
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
     thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, deadline))
     wait_until(lambda: talk.sent)
     talk.arrives(asks("elicitation/create", "q"))
-    assert is_asked.wait(5)
+    assert is_asked.wait(PATIENCE_SECONDS)
     clock.now += 1000
     assert not deadline.expired
     may_answer.set()
@@ -134,30 +149,31 @@ def test_a_deadline_stands_still_while_a_person_answers() -> None:
 
     assert deadline.remaining() == 10.0
     talk.arrives(result(talk.sent[0], {}))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     assert outcomes == [{}]
 
 
-def test_roots_do_not_stop_the_clock() -> None:
-    """Ours: only people may take long."""
-    held: list[bool] = []
+def test_only_elicitation_and_sampling_pause_the_deadline() -> None:
+    """Ours: a user reads and types, also to approve a sampling request; a list of roots takes no time."""
+    held: dict[str, bool] = {}
     deadline = Deadline(20)
 
     class Watching(Host):
         def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-            held.append(deadline._holds > 0)
+            held[method] = deadline._holds > 0
             return super().answer(method, params)
 
-    talk = opened(host=Watching())
+    talk = opened(host=Watching(sample=lambda _: MESSAGE))
     thread, _ = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, deadline))
     wait_until(lambda: talk.sent)
-    talk.arrives(asks("roots/list", "r"))
-    talk.arrives(asks("elicitation/create", "e"))
-    wait_until(lambda: len(talk.sent) == 3)
+    for number, method in enumerate(("roots/list", "elicitation/create", "sampling/createMessage"), 1):
+        # One after the other, since all requests pause the same deadline.
+        talk.arrives(asks(method, method))
+        wait_until(lambda number=number: len(talk.sent) == number + 1)  # type: ignore[misc]
     talk.arrives(result(talk.sent[0], {}))
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
-    assert sorted(held) == [False, True]
+    assert held == {"roots/list": False, "elicitation/create": True, "sampling/createMessage": True}
 
 
 def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
@@ -165,7 +181,7 @@ def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     may_answer = threading.Event()
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
-        may_answer.wait(5)
+        may_answer.wait(PATIENCE_SECONDS)
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
@@ -177,95 +193,90 @@ def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     assert talk.sent == []
 
 
-def test_an_answer_is_not_written_to_the_next_pipe() -> None:
-    """Ours: the next server has asked nothing."""
+def test_a_response_is_not_sent_on_the_next_channel() -> None:
+    """Ours: the restarted server has not sent the request."""
     is_asked, may_answer = threading.Event(), threading.Event()
     threads: list[threading.Thread] = []
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
         threads.append(threading.current_thread())
         is_asked.set()
-        may_answer.wait(5)
+        may_answer.wait(PATIENCE_SECONDS)
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
     talk.arrives(asks("elicitation/create", "q"))
-    assert is_asked.wait(5)
+    assert is_asked.wait(PATIENCE_SECONDS)
     talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
     may_answer.set()
-    threads[0].join(5)
+    threads[0].join(PATIENCE_SECONDS)
 
     assert not threads[0].is_alive()
     assert "(answer)" not in talk.methods()
 
 
-@pytest.mark.parametrize(
-    ("method", "answer"),
-    [
-        ("roots/list", {"roots": ROOTS}),
-        ("elicitation/create", {"action": "decline"}),
-        ("sampling/createMessage", None),
-        ("tasks/list", None),
-    ],
-)
-def test_what_needs_no_code_of_the_host_is_answered_by_the_thread_that_reads(method: str, answer: Any) -> None:
-    """Ours: a thread for it would take longer than the answer."""
+def test_a_request_that_calls_no_callback_is_answered_on_the_reading_thread() -> None:
+    """Ours: starting a thread for it would take longer than the answer."""
     talk = opened(host=Host(roots=ROOTS))
 
-    talk.arrives(asks(method, "q"))
+    # Each is answered before `arrives` returns.
+    for method in ("roots/list", "elicitation/create", "sampling/createMessage", "tasks/list"):
+        talk.arrives(asks(method, method))
 
-    (sent,) = talk.sent
-    assert sent.get("result") == answer
-    assert sent.get("error", {}).get("code") == (None if answer else -32601)
+    assert {one["id"]: one.get("result", one.get("error", {}).get("code")) for one in talk.sent} == {
+        "roots/list": {"roots": ROOTS},
+        "elicitation/create": {"action": "decline"},
+        "sampling/createMessage": -32601,
+        "tasks/list": -32601,
+    }
 
 
-def test_requests_that_follow_one_another_are_answered_in_the_same_thread() -> None:
-    """Ours: starting one takes longer than most programs take to answer."""
+def test_successive_requests_are_answered_in_one_thread() -> None:
+    """Ours: starting a thread takes longer than most programs take to answer."""
     threads: list[threading.Thread] = []
+    answered: list[Any] = []
 
     def roots() -> list[dict[str, str]]:
         threads.append(threading.current_thread())
         return []
 
-    talk = opened(host=Host(roots=roots))
-    for number in range(3):
-        talk.arrives(asks("roots/list", number))
-        wait_until(lambda: has_answered(talk))
+    requests = ServerRequests(Host(roots=roots), answered.append, list, kept_seconds=PATIENCE_SECONDS)
+    for one in roots_requests(0, 1, 2):
+        requests.take(one)
+        wait_until(lambda: requests._free == 1)
 
-    assert [one["id"] for one in talk.sent] == [0, 1, 2]
-    assert len(set(threads)) == 1
-    talk.disconnect()
-    threads[0].join(5)
+    assert (len(answered), len(threads), len(set(threads))) == (3, 3, 1)
+    requests.close()
+    threads[0].join(PATIENCE_SECONDS)
     assert not threads[0].is_alive()
 
 
-def test_a_thread_in_which_nothing_is_to_be_answered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a connection may last for days. The next request has another."""
-    monkeypatch.setattr(server_requests, "KEPT_SECONDS", 0.01)
+def test_an_idle_thread_ends() -> None:
+    """Ours: a connection may last for days. The next request gets another thread."""
     threads: list[threading.Thread] = []
+    answered: list[Any] = []
 
     def roots() -> list[dict[str, str]]:
         threads.append(threading.current_thread())
         return []
 
-    talk = opened(host=Host(roots=roots))
-    for number in range(2):
-        talk.arrives(asks("roots/list", number))
-        wait_until(lambda number=number: len(threads) > number)  # type: ignore[misc]
-        threads[number].join(5)
-        assert not threads[number].is_alive()
+    requests = ServerRequests(Host(roots=roots), answered.append, list, kept_seconds=0.01)
+    for one in roots_requests(0, 1):
+        requests.take(one)
+        wait_until(lambda number=one.id: len(threads) > number)  # type: ignore[misc]
+        threads[-1].join(PATIENCE_SECONDS)
+        assert not threads[-1].is_alive()
 
-    assert [one["id"] for one in talk.sent] == [0, 1]
+    assert (len(answered), len(set(threads))) == (2, 2)
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_in_every_order_each_request_is_answered_once_and_no_thread_is_left(
+def test_in_every_interleaving_each_request_is_answered_once_and_no_thread_is_left(
     monkeypatch: pytest.MonkeyPatch, is_closed: bool
 ) -> None:
-    """Ours: a thread may be about to end when the next request comes for it."""
-    asked = [RequestReceived(number, "roots/list", {}, None) for number in range(3)]  # type: ignore[arg-type]
-    monkeypatch.setattr(server_requests, "KEPT_SECONDS", 5 if is_closed else 0)
+    """Ours: a thread may be about to end when the next request is queued for it."""
+    asked = roots_requests(0, 1, 2)
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:
         monkeypatch.setattr(server_requests, "threading", threads)
@@ -276,7 +287,7 @@ def test_in_every_order_each_request_is_answered_once_and_no_thread_is_left(
             run.step()
             answered.append(change)
 
-        requests = ServerRequests(Host(roots=lambda: ROOTS), respond, list)
+        requests = ServerRequests(Host(roots=lambda: ROOTS), respond, list, kept_seconds=5 if is_closed else 0)
 
         def read() -> None:
             for one in asked:
@@ -294,12 +305,12 @@ def test_in_every_order_each_request_is_answered_once_and_no_thread_is_left(
     assert explore(scenario) > 100
 
 
-def test_a_flood_of_server_requests_is_refused() -> None:
-    """Ours: each has a thread, and a server must not take the machine with it."""
+def test_too_many_server_requests_at_once_are_refused() -> None:
+    """Ours: each occupies a thread, and a server must not exhaust them."""
     may_answer = threading.Event()
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
-        may_answer.wait(5)
+        may_answer.wait(PATIENCE_SECONDS)
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
@@ -314,32 +325,32 @@ def test_a_flood_of_server_requests_is_refused() -> None:
     assert talk.sent[-1]["result"] == {"action": "accept"}
 
 
-@PERSONAL
-@pytest.mark.parametrize("answer", [None, 7, "yes", True, [], [MESSAGE]])
-def test_an_answer_that_is_no_object_is_an_error(method: str, member: str, answer: Any) -> None:
-    """Spec, JSON-RPC: a result of MCP is an object; ours: an internal error, as for a host that fails."""
-    talk = opened(host=Host(**{member: lambda _: answer}))
+def test_an_answer_that_is_not_an_object_is_an_internal_error() -> None:
+    """Spec, JSON-RPC: a result of MCP is an object. Ours: an internal error, as for an exception of the host."""
+    answers: list[Any] = [None, 7, "yes", True, [], [MESSAGE]]
+    responses = [
+        (method, answer, response_to(method, Host(**{member: lambda _, answer=answer: answer})))  # type: ignore[arg-type]
+        for method, member in CALLBACKS.items()
+        for answer in answers
+    ]
 
-    talk.arrives(asks(method, "q"))
-    wait_until(lambda: talk.sent)
-
-    assert talk.sent[0]["id"] == "q"
-    assert talk.sent[0]["error"]["code"] == -32603
-
-
-@pytest.mark.parametrize("roots", [lambda: None, lambda: 7, lambda: [object()], lambda: 1 / 0])
-def test_folders_that_are_none_are_an_error(roots: Any) -> None:
-    """Ours: the server hears something."""
-    talk = opened(host=Host(roots=roots))
-
-    talk.arrives(asks("roots/list", "q"))
-    wait_until(lambda: talk.sent)
-
-    assert talk.sent[0]["error"]["code"] == -32603
+    assert [each for each in responses if each[2].get("error", {}).get("code") != -32603] == []
 
 
-def test_a_models_words_are_the_answer() -> None:
-    """Spec, sampling."""
+def test_invalid_roots_are_an_internal_error() -> None:
+    """Ours: the server gets a response, whatever the callback of the program does."""
+    callbacks: dict[str, Any] = {
+        "None": lambda: None, "7": lambda: 7, "an object": lambda: [object()], "an exception": lambda: 1 / 0,
+    }  # fmt: skip
+    responses = {name: response_to("roots/list", Host(roots=callback)) for name, callback in callbacks.items()}
+
+    assert {name: sent.get("error", {}).get("code") for name, sent in responses.items()} == dict.fromkeys(
+        callbacks, -32603
+    )
+
+
+def test_a_sampled_message_is_the_response() -> None:
+    """Spec, sampling: the callback gets the parameters of the request."""
     talk = opened(host=Host(sample=lambda params: {**MESSAGE, "model": str(params)}))
 
     talk.arrives(asks("sampling/createMessage", 5))
@@ -348,25 +359,24 @@ def test_a_models_words_are_the_answer() -> None:
     assert talk.sent == [{"jsonrpc": "2.0", "id": 5, "result": {**MESSAGE, "model": "{}"}}]
 
 
-@pytest.mark.parametrize(("said", "heard"), [("not now", "not now"), ("", "declined")])
+def test_a_declined_server_request_is_an_error_response() -> None:
+    """Spec, sampling: a request that the user rejects gets an error with code -1."""
+    rows = [(method, *reasons) for method in CALLBACKS for reasons in (("not now", "not now"), ("", "declined"))]
+
+    def error_for(method: str, reason: str) -> Any:
+        def decline(_: dict[str, Any]) -> dict[str, Any]:
+            raise DeclinedError(reason)
+
+        return response_to(method, Host(**{CALLBACKS[method]: decline}))["error"]  # type: ignore[arg-type]
+
+    assert [(method, reason, error_for(method, reason)) for method, reason, _ in rows] == [
+        (method, reason, {"code": -1, "message": message}) for method, reason, message in rows
+    ]
+
+
 @PERSONAL
-def test_who_declines_is_said_to_have_declined(method: str, member: str, said: str, heard: str) -> None:
-    """Spec, sampling: -1 is what a person's refusal is told with."""
-
-    def decline(_: dict[str, Any]) -> dict[str, Any]:
-        raise DeclinedError(said)
-
-    talk = opened(host=Host(**{member: decline}))
-
-    talk.arrives(asks(method))
-    wait_until(lambda: talk.sent)
-
-    assert talk.sent[0]["error"] == {"code": -1, "message": heard}
-
-
-@PERSONAL
-def test_a_host_may_ask_the_server_before_it_answers(method: str, member: str) -> None:
-    """Ours: it has a thread of its own, and reading goes on."""
+def test_a_host_may_send_requests_before_it_answers(method: str, member: str) -> None:
+    """Ours: it is called in a thread of its own, and reading continues."""
 
     def answer(_: dict[str, Any]) -> dict[str, Any]:
         talk.check_alive(Deadline(5))
@@ -381,30 +391,35 @@ def test_a_host_may_ask_the_server_before_it_answers(method: str, member: str) -
     assert talk.sent[1]["result"] == MESSAGE
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-@pytest.mark.parametrize(
-    ("method", "expected"), [("sampling/createMessage", SAMPLED[0]), ("roots/list", {"roots": ROOTS})]
-)
-def test_what_a_host_answers_arrives_as_it_is(version: str, method: str, expected: Any) -> None:
+def test_the_answer_of_a_host_is_sent_unchanged() -> None:
     """Spec, sampling and roots: whatever the revision."""
+    host = Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS)
 
-    def server(message: Message) -> list[Message]:
-        if message.get("method") == "initialize":
-            return [result(message, {"protocolVersion": version, "capabilities": {}})]
-        return handshake(message)
+    def sent_with(version: str) -> list[Message]:
+        def server(message: Message) -> list[Message]:
+            if message.get("method") == "initialize":
+                return [result(message, {"protocolVersion": version, "capabilities": {}})]
+            return handshake(message)
 
-    talk = opened(server, Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
-    assert talk.peer is not None
-    assert talk.peer.version == version
+        talk = opened(server, host)
+        assert talk.peer is not None
+        assert talk.peer.version == version
+        for number, method in enumerate(("sampling/createMessage", "roots/list"), 1):
+            talk.arrives(asks(method, number))
+            wait_until(lambda number=number: len(talk.sent) == number)  # type: ignore[misc]
+        return talk.sent
 
-    talk.arrives(asks(method, "q"))
-    wait_until(lambda: talk.sent)
+    expected = [
+        {"jsonrpc": "2.0", "id": 1, "result": SAMPLED[0]},
+        {"jsonrpc": "2.0", "id": 2, "result": {"roots": ROOTS}},
+    ]
+    assert {version: sent_with(version) for version in HANDSHAKE_VERSIONS} == dict.fromkeys(
+        HANDSHAKE_VERSIONS, expected
+    )
 
-    assert talk.sent == [{"jsonrpc": "2.0", "id": "q", "result": expected}]
 
-
-def test_what_the_host_sends_meanwhile_belongs_to_the_trace_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a host may ask other servers before it answers."""
+def test_requests_of_the_host_belong_to_the_trace_of_the_server_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a host may call other servers before it answers."""
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     seen: list[Any] = []
 

@@ -40,8 +40,8 @@ def call(talk: Talk, tool: str, **params: Any) -> Any:
     return talk.request("tools/call", {"name": tool, **params}, Deadline(0.2 if tool == "silent" else 5))
 
 
-def test_a_request_carries_the_trace_that_it_is_sent_for(talk: Talk, without_spans: None) -> None:
-    """Spec 2026-07-28, `_meta`: in the older revisions too, which let any member be there."""
+def test_a_request_carries_the_given_trace_context(talk: Talk, without_spans: None) -> None:
+    """Spec 2026-07-28, `_meta`. In the older revisions too, which allow any member there."""
     with carrying(TRACE):
         call(talk, "add")
         talk.request("tools/list", None, Deadline(5))
@@ -52,7 +52,7 @@ def test_a_request_carries_the_trace_that_it_is_sent_for(talk: Talk, without_spa
 
 
 def test_a_request_carries_the_current_trace_of_a_program_without_a_tracer(talk: Talk, without_tracer: None) -> None:
-    """OpenTelemetry: with its API alone nothing is recorded, and traces are passed on."""
+    """OpenTelemetry: without a tracer provider nothing is recorded, and trace contexts are propagated."""
     token = context.attach(propagate.extract(TRACE))
     try:
         call(talk, "add")
@@ -65,7 +65,7 @@ def test_a_request_carries_the_current_trace_of_a_program_without_a_tracer(talk:
     assert [each["params"].get("_meta") for each in talk.sent] == [TRACE, TRACE, None]
 
 
-def test_nothing_is_described_for_a_span_that_is_not_recorded(without_tracer: None) -> None:
+def test_no_attributes_are_computed_for_a_span_that_is_not_recorded(without_tracer: None) -> None:
     """Ours: many programs load OpenTelemetry by way of another package, and never configure it."""
     asked: list[str] = []
 
@@ -95,8 +95,8 @@ def test_a_request_is_a_span_in_the_current_one(talk: Talk, spans: Spans) -> Non
     assert meta["mine"] == 1
 
 
-def test_what_became_of_a_request_is_in_its_span(talk: Talk, spans: Spans) -> None:
-    """Ours: without what the server was given, and nobody else may read."""
+def test_the_outcome_of_a_request_is_recorded_in_its_span(talk: Talk, spans: Spans) -> None:
+    """Ours: with the secrets of the entry masked, since spans are exported to other systems."""
     call(talk, "failed")
     with pytest.raises(PeerError):
         call(talk, "refused")

@@ -24,14 +24,14 @@ from tests.client.transports.talk import (
     result,
     with_answers,
 )
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Receiver
 
 
-def test_changed_lists_are_the_business_of_their_own_connection() -> None:
-    """Spec, tools; ours: a host may serve several servers."""
+def test_list_changes_are_recorded_for_their_own_connection() -> None:
+    """Spec, tools. Ours: a program may pass one host to the clients of several servers."""
     host = Host()
     talk, other = opened(host=host), opened(host=host)
     heard: list[str] = []
@@ -45,8 +45,8 @@ def test_changed_lists_are_the_business_of_their_own_connection() -> None:
     assert other.list_changes == {"resources"}
 
 
-def test_a_changed_resource_is_passed_on_and_changes_no_list() -> None:
-    """Spec, resources."""
+def test_a_resource_update_is_passed_on_and_changes_no_list() -> None:
+    """Spec, resources: the content has changed, not the list."""
     changes: list[Any] = []
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
     talk.on_change = changes.append
@@ -57,8 +57,8 @@ def test_a_changed_resource_is_passed_on_and_changes_no_list() -> None:
     assert (changes, talk.list_changes) == ([ResourceUpdated(URI)], set())
 
 
-def test_a_late_end_of_an_old_pipe_does_not_touch_the_next_one() -> None:
-    """Ours: the thread that read it may come late."""
+def test_a_late_end_of_an_old_channel_does_not_affect_the_next() -> None:
+    """Ours: the thread that read the old channel may report its end late."""
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
     (old,) = talk.channels
     talk.ends(ConnectError("gone"))
@@ -71,20 +71,20 @@ def test_a_late_end_of_an_old_pipe_does_not_touch_the_next_one() -> None:
     assert talk.request("x", None, Deadline(5)) == {}
 
 
-def test_a_request_of_an_old_pipe_does_not_take_the_next_ones_answer() -> None:
-    """Ours: ids begin anew with every pipe."""
+def test_a_request_on_an_old_channel_does_not_take_a_response_of_the_next() -> None:
+    """Ours: request ids start again at 1 on every channel."""
     talk = opened()
-    first, failed = in_thread(lambda: talk.request("old", None, Deadline(20)))
+    first, failed = in_thread(lambda: talk.request("old", None, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: "old" in talk.methods())
     talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
-    second, got = in_thread(lambda: talk.request("new", None, Deadline(20)))
+    second, got = in_thread(lambda: talk.request("new", None, Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: "new" in talk.methods())
 
     talk.channels[0].arrive(b'{"jsonrpc": "2.0", "id": 3, "result": {"for": "old"}}')
-    first.join(5)
+    first.join(PATIENCE_SECONDS)
     talk.arrives(result(talk.sent[-1], {"for": "new"}))
-    second.join(5)
+    second.join(PATIENCE_SECONDS)
 
     assert str(failed[0]) == "gone"
     assert got == [{"for": "new"}]
@@ -100,8 +100,8 @@ def test_a_transport_that_is_not_connected_has_no_conversation() -> None:
     talk.disconnect()
 
 
-def test_connecting_sends_nothing_and_opening_agrees_on_a_version() -> None:
-    """GAIA's documents: a program may hold the handshake by itself."""
+def test_connecting_sends_nothing_and_opening_negotiates_a_version() -> None:
+    """GAIA's documents: a program may send `initialize` by itself."""
     talk = Talk(handshake)
 
     assert talk.connect()
@@ -113,7 +113,7 @@ def test_connecting_sends_nothing_and_opening_agrees_on_a_version() -> None:
     assert len(talk.channels) == 1
 
 
-def test_a_connection_that_fails_is_false(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_connect_returns_false(caplog: pytest.LogCaptureFixture) -> None:
     """GAIA's documents: a bool. The reason is logged, and `start` raises it."""
 
     class Absent(MemoryChannel):
@@ -128,7 +128,7 @@ def test_a_connection_that_fails_is_false(caplog: pytest.LogCaptureFixture) -> N
         talk.start()
 
 
-def test_a_request_and_a_notification_have_the_time_of_the_transport() -> None:
+def test_requests_and_notifications_have_the_timeout_of_the_transport() -> None:
     """GAIA's documents: `send_request` returns the whole response."""
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
 
@@ -140,8 +140,8 @@ def test_a_request_and_a_notification_have_the_time_of_the_transport() -> None:
         talk.send_request("x")
 
 
-def test_a_server_that_ends_on_a_probe_is_opened_again_by_handshake() -> None:
-    """Ours: some servers end on anything but `initialize`."""
+def test_a_server_that_exits_on_a_probe_is_restarted_with_the_handshake() -> None:
+    """Ours: some servers exit on any request before `initialize`."""
 
     def script(message: Message) -> list[Message]:
         if message.get("method") == "server/discover":
@@ -156,8 +156,8 @@ def test_a_server_that_ends_on_a_probe_is_opened_again_by_handshake() -> None:
     assert len(talk.channels) == 2
 
 
-def test_a_server_that_ends_after_the_probe_is_not_opened_again() -> None:
-    """Ours: what ended it would end it again."""
+def test_a_server_that_exits_after_the_probe_is_not_restarted() -> None:
+    """Ours: it would exit again for the same reason."""
 
     def script(message: Message) -> list[Message]:
         if message.get("method") == "initialize":
@@ -171,7 +171,7 @@ def test_a_server_that_ends_after_the_probe_is_not_opened_again() -> None:
     assert (len(talk.channels), talk.is_connected()) == (1, False)
 
 
-def test_a_server_that_is_mute_after_the_probe_is_opened_again_by_handshake() -> None:
+def test_a_server_that_is_silent_after_the_probe_is_restarted_with_the_handshake() -> None:
     """IO-10: while there is time left."""
     talk = Talk(lambda message: handshake(message) if len(talk.channels) == 2 else [], channel=Reading)
 
@@ -183,8 +183,8 @@ def test_a_server_that_is_mute_after_the_probe_is_opened_again_by_handshake() ->
     assert len(mute.channels) == 1
 
 
-def test_what_a_server_writes_twice_is_told_once() -> None:
-    """Ours: a server that is started once more writes again what it wrote beside the protocol."""
+def test_stray_output_before_a_restart_is_discarded() -> None:
+    """Ours: a restarted server prints the same lines again, and they would be reported twice."""
     talk = Talk(lambda message: handshake(message) if len(talk.channels) == 2 else [], channel=Reading)
     talk.host = Host()
     talk.host.strayed("not JSON", "Usage: x --stdio")
@@ -194,8 +194,8 @@ def test_what_a_server_writes_twice_is_told_once() -> None:
     assert talk.host.noise() == ""
 
 
-def test_a_fixed_revision_is_the_only_one_to_agree_on() -> None:
-    """IO-10, ours."""
+def test_only_a_fixed_revision_is_negotiated() -> None:
+    """IO-10, ours: a server that does not support it is an error, whatever else it supports."""
     talk = Talk(handshake)
     talk.revision = "2025-06-18"
 
@@ -205,21 +205,21 @@ def test_a_fixed_revision_is_the_only_one_to_agree_on() -> None:
 
 
 def test_one_thread_at_a_time_opens_a_connection() -> None:
-    """Ours: the second finds what the first has opened, or its time runs out."""
+    """Ours: a second thread uses the connection of the first, or its deadline expires."""
     talk = Talk(lambda message: [])
-    thread, outcomes = in_thread(lambda: talk.open(probe=False, deadline=Deadline(20)))
+    thread, outcomes = in_thread(lambda: talk.open(probe=False, deadline=Deadline(PATIENCE_SECONDS)))
     wait_until(lambda: talk.sent)
 
     with pytest.raises(DeadlineError, match="at its start"):
         talk.open(probe=False, deadline=Deadline(0))
     talk.arrives(handshake(talk.sent[0])[0])
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [talk.peer]
 
 
-def test_a_disconnect_while_a_connection_begins_leaves_none() -> None:
-    """Ours: a thread that disconnects finds nothing yet that it could end."""
+def test_a_disconnect_during_connecting_leaves_no_connection() -> None:
+    """Ours: the thread that disconnects cannot close a channel that does not exist yet."""
     talk = Talk(handshake)
     make = talk.new_channel
 
@@ -234,7 +234,7 @@ def test_a_disconnect_while_a_connection_begins_leaves_none() -> None:
     assert (talk.sent, talk.is_connected()) == ([], False)
 
 
-def test_a_late_end_of_a_disconnect_leaves_the_next_conversation() -> None:
+def test_a_slow_disconnect_does_not_end_the_next_conversation() -> None:
     """Ours: another thread may have connected while the old server was being stopped."""
     talk = opened()
     old, stopping, go_on = talk.channels[0], threading.Event(), threading.Event()
@@ -242,22 +242,22 @@ def test_a_late_end_of_a_disconnect_leaves_the_next_conversation() -> None:
 
     def slow_close(grace_seconds: float | None) -> None:
         stopping.set()
-        go_on.wait(5)
+        go_on.wait(PATIENCE_SECONDS)
         close(grace_seconds)
 
     old.close = slow_close  # type: ignore[method-assign]
     old.end(lambda _: ConnectError("gone"))
     thread, _ = in_thread(talk.disconnect)
-    assert stopping.wait(5)
+    assert stopping.wait(PATIENCE_SECONDS)
     old.close = close  # type: ignore[method-assign]
     talk.open(probe=True, deadline=Deadline(5))
     go_on.set()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert talk.is_open
 
 
-def test_it_knows_nothing_of_processes() -> None:
+def test_a_transport_without_a_process_has_no_exit_status_and_no_stderr() -> None:
     """Ours: a transport that starts none has no exit status and no log."""
     talk = opened()
 
@@ -266,8 +266,8 @@ def test_it_knows_nothing_of_processes() -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-def test_what_is_remembered_of_a_server_decides_whether_it_is_probed(version: str) -> None:
-    """Spec, DE-2: its era, for a channel with nothing else to find out."""
+def test_the_cached_era_decides_whether_a_server_is_probed(version: str) -> None:
+    """Spec, DE-2: for a channel that caches only the era."""
     talk = Talk(scripted(version, lambda _: {}))
     peer = talk.open(probe=True, deadline=Deadline(5))
 

@@ -1,4 +1,4 @@
-"""What a caller of a channel waits for."""
+"""The callers that wait on a channel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.interleavings import Run, Threads
 
 
-def test_outcomes_are_taken_in_their_order_and_none_wakes_the_caller() -> None:
+def test_outcomes_and_wake_ups_are_taken_in_order() -> None:
     """Ours: a late result must not overtake what came before it."""
     waiter = Waiter(MemoryChannel("s", print), Deadline(5))
     first, second = Result(1, {}), Result(1, {"a": 1})
@@ -34,8 +34,8 @@ def test_outcomes_are_taken_in_their_order_and_none_wakes_the_caller() -> None:
     assert waiter.newest_progress() is None
 
 
-def test_a_request_that_is_ended_has_the_error_as_its_outcome() -> None:
-    """Ours: before anything that arrives later."""
+def test_a_failed_request_has_the_error_as_its_outcome() -> None:
+    """Ours: a response that arrives later must not replace it."""
     waiter = Waiter(MemoryChannel("s", print), Deadline(5))
     error = UnansweredError("s", "asks 'Well?'")
 
@@ -45,8 +45,8 @@ def test_a_request_that_is_ended_has_the_error_as_its_outcome() -> None:
     assert waiter.outcomes.get_nowait() == RequestFailed(error)
 
 
-def test_of_several_reports_of_progress_the_newest_is_kept() -> None:
-    """Ours: a caller that is slow to hear of it need not keep them all."""
+def test_only_the_newest_progress_is_stored() -> None:
+    """Ours: reports must not accumulate while the caller is busy."""
     waiter = Waiter(MemoryChannel("s", print), Deadline(5))
     reports = [Progressed(1, number, None, "") for number in range(3)]
 
@@ -57,8 +57,8 @@ def test_of_several_reports_of_progress_the_newest_is_kept() -> None:
     assert waiter.newest_progress() == reports[-1]
 
 
-def test_progress_that_comes_while_the_caller_is_woken_is_not_lost() -> None:
-    """Ours: what wakes a caller is among its outcomes too."""
+def test_progress_that_arrives_during_a_wake_up_is_not_lost() -> None:
+    """Ours: a wake-up is in the same queue as the outcomes."""
     waiter = Waiter(MemoryChannel("s", print), Deadline(5))
     progressed = Progressed(1, 1, None, "")
 
@@ -68,8 +68,8 @@ def test_progress_that_comes_while_the_caller_is_woken_is_not_lost() -> None:
     assert [waiter.outcomes.get_nowait(), waiter.outcomes.get_nowait()] == [None, progressed]
 
 
-def test_in_every_order_the_newest_progress_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a report that comes while the one before is being taken is announced, or is the one that is taken."""
+def test_in_every_interleaving_the_newest_progress_is_received(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a report that arrives while the previous one is taken is announced again, or taken with it."""
     reports = [Progressed(1, number, None, "") for number in range(3)]
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:

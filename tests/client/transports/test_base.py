@@ -32,12 +32,12 @@ class Least(MCPTransport):
         return True
 
 
-def test_a_transport_that_sends_no_notifications_is_complete() -> None:
+def test_sending_notifications_is_optional_for_a_transport() -> None:
     """GAIA's documents: four methods."""
     Least().send_notification("notifications/initialized")
 
 
-def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
+def test_the_default_channel_needs_no_reading_caller() -> None:
     """Ours: leading is what a channel may add, and a cancellation is a message unless streams can be closed."""
     sent: list[bytes] = []
     channel = MemoryChannel("s", sent.append)
@@ -58,14 +58,14 @@ def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), math.nan])
-def test_what_json_cannot_express_is_an_error_of_its_own(value: Any) -> None:
+def test_a_value_that_json_cannot_express_raises_an_unencodable_error(value: Any) -> None:
     """Ours: nothing was sent."""
     with pytest.raises(UnencodableError):
         encoded(Outgoing({"a": value}))
 
 
-def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
-    """Ours."""
+def test_a_cancelled_deadline_raises_cancelled_instead_of_deadline_error() -> None:
+    """Ours: a caller that cancels must not be advised to allow more time."""
     deadline = Deadline(5)
     late = time_ran_out("s", deadline, "x", noise="it wrote rubbish")
     deadline.cancel()
@@ -75,11 +75,11 @@ def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
     assert isinstance(time_ran_out("s", deadline, "x"), CancelledError)
 
 
-def test_a_channel_has_been_given_no_secrets_unless_it_says_so() -> None:
-    """Ours."""
+def test_a_channel_has_no_secrets_by_default() -> None:
+    """Ours: a custom transport keeps its secrets to itself."""
     assert CustomChannel("own", Least()).masker().secrets == []
 
 
-def test_a_channel_need_not_tell_how_its_server_is_reached() -> None:
+def test_a_channel_has_no_span_attributes_by_default() -> None:
     """Ours: in memory there is nothing to tell."""
     assert MemoryChannel("calc", lambda _: None).attributes() == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock, call
 
@@ -23,6 +24,8 @@ from gaia_mcp.protocol.connection import Outgoing
 from tests.client.transports.talk import Heard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_mcp.client.conversation.conversation import Conversation
 
 SOON = Deadline(5)
@@ -63,6 +66,14 @@ def conversation_over(transport: MCPTransport) -> Conversation:
     return CustomTransport(transport, name="own", timeout=5).conversation
 
 
+def raised(work: Callable[[], object]) -> Exception | None:
+    try:
+        work()
+    except Exception as error:
+        return error
+    return None
+
+
 @pytest.fixture
 def mock_transport() -> Mock:
     transport = Mock(spec=MCPTransport)
@@ -82,7 +93,7 @@ def test_a_transport_needs_all_four_methods() -> None:
     assert MCPTransport.__abstractmethods__ == {"connect", "disconnect", "send_request", "is_connected"}
 
 
-def test_a_transport_that_cannot_notify_says_nothing() -> None:
+def test_the_default_send_notification_does_nothing() -> None:
     """GAIA's documents know no notifications, so that the default must do nothing."""
     OwnTransport().send_notification("notifications/initialized")
 
@@ -110,7 +121,7 @@ def test_a_call_is_exactly_one_request_through_a_mock(mock_transport: Mock) -> N
 
 
 def test_a_mock_is_disconnected_once(mock_transport: Mock) -> None:
-    """GAIA's documents."""
+    """GAIA's documents: people assert on this very call."""
     client = MCPClient("test", mock_transport)
     client.connect()
     client.disconnect()
@@ -118,8 +129,8 @@ def test_a_mock_is_disconnected_once(mock_transport: Mock) -> None:
     mock_transport.disconnect.assert_called_once_with()
 
 
-def test_an_own_transport_is_spoken_to_by_handshake() -> None:
-    """Ours: `initialize` with the newest version of its era, and what the server said about itself is kept."""
+def test_a_custom_transport_is_opened_by_initialize() -> None:
+    """Ours: with the newest version of the handshake era; what the server reports about itself is stored."""
     transport = OwnTransport()
     client = MCPClient("own", transport)
 
@@ -134,7 +145,7 @@ def test_an_own_transport_is_spoken_to_by_handshake() -> None:
 
 
 @pytest.mark.parametrize("response", [{"result": {}}, {}])
-def test_an_empty_greeting_is_accepted(response: dict[str, Any]) -> None:
+def test_an_empty_initialize_result_is_accepted(response: dict[str, Any]) -> None:
     """GAIA's documents: mocks answer without a version, a name or capabilities."""
     client = MCPClient("own", OwnTransport(initialize=response))
 
@@ -143,7 +154,7 @@ def test_an_empty_greeting_is_accepted(response: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, [], "text"])
-def test_a_greeting_whose_members_are_no_objects_is_an_empty_one(nothing: Any) -> None:
+def test_invalid_members_of_an_initialize_result_are_ignored(nothing: Any) -> None:
     """Ours: as over any other transport."""
     greeting = {"serverInfo": nothing, "capabilities": nothing, "instructions": None}
     client = MCPClient("own", OwnTransport(initialize={"result": greeting}))
@@ -154,16 +165,17 @@ def test_a_greeting_whose_members_are_no_objects_is_an_empty_one(nothing: Any) -
     assert (peer.info, peer.capabilities, peer.instructions, client.server_info) == ({}, {}, "", {})
 
 
-@pytest.mark.parametrize("version", ["1999-01-01", None, ["2025-06-18"], "2026-07-28"])
-def test_a_greeting_in_an_unknown_version_is_refused(version: Any) -> None:
+def test_an_unknown_protocol_version_is_refused() -> None:
     """Spec, lifecycle: a client that does not know the version disconnects."""
-    transport = OwnTransport(initialize={"result": {**GREETING, "protocolVersion": version}})
+    versions: list[Any] = ["1999-01-01", None, ["2025-06-18"], "2026-07-28"]
+    for version in versions:
+        transport = OwnTransport(initialize={"result": {**GREETING, "protocolVersion": version}})
 
-    with pytest.raises(VersionError) as caught:
-        MCPClient("own", transport).open()
+        error = raised(MCPClient("own", transport).open)
 
-    assert caught.value.theirs == (str(version),)
-    assert (transport.connected, transport.disconnects) == (False, 1)
+        assert isinstance(error, VersionError), version
+        assert error.theirs == (str(version),)
+        assert (transport.connected, transport.disconnects) == (False, 1), version
 
 
 def test_a_transport_that_does_not_connect_is_an_error() -> None:
@@ -195,27 +207,25 @@ def test_a_transport_that_has_not_connected_is_not_disconnected(problem: OSError
     assert MCPClient("own", Unconnected()).connect() is False
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
+def test_a_failed_initialize_disconnects() -> None:
+    """GAIA's documents: disconnects automatically if initialization fails."""
+    responses: list[Any] = [
         {"error": {"code": -1, "message": "no"}},
         RuntimeError("gone"),
         TimeoutError("late"),
         ValueError("bad JSON"),
         None,
-    ],
-)
-def test_a_failed_greeting_disconnects(response: Any) -> None:
-    """GAIA's documents: disconnects automatically if initialization fails."""
-    transport = OwnTransport(initialize=response)
-    client = MCPClient("own", transport)
+    ]
+    for response in responses:
+        transport = OwnTransport(initialize=response)
+        client = MCPClient("own", transport)
 
-    assert client.connect() is False
-    assert client.last_error
-    assert (transport.connected, transport.disconnects) == (False, 1)
+        assert client.connect() is False, response
+        assert client.last_error, response
+        assert (transport.connected, transport.disconnects) == (False, 1), response
 
 
-def test_an_error_response_is_raised_with_all_it_says() -> None:
+def test_an_error_response_is_raised_with_code_message_and_data() -> None:
     """JSON-RPC: code, message, data."""
     talk = conversation_over(OwnTransport(x={"error": {"code": -32601, "message": "unknown", "data": [1]}}))
 
@@ -229,8 +239,8 @@ def test_an_error_response_is_raised_with_all_it_says() -> None:
     ("error", "text"),
     [({}, "Unknown error"), ("broken", "broken"), ({"code": "E1", "message": None}, "Unknown error")],
 )
-def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
-    """Ours."""
+def test_an_incomplete_error_response_is_raised(error: Any, text: str) -> None:
+    """Ours: servers and mocks leave out the code or the message, and it is still an error."""
     talk = conversation_over(OwnTransport(x={"error": error}))
 
     with pytest.raises(PeerError) as caught:
@@ -239,16 +249,17 @@ def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
     assert (caught.value.code, caught.value.text) == (0, text)
 
 
-@pytest.mark.parametrize("response", [None, "text", [], {"result": None}, {"result": []}])
-def test_an_invalid_response_is_the_transports_mistake(response: Any) -> None:
+def test_an_invalid_response_of_a_custom_transport_is_a_protocol_error() -> None:
     """Ours: the documents' own example returns nothing at all."""
-    talk = conversation_over(OwnTransport(x=response))
+    responses: list[Any] = [None, "text", [], {"result": None}, {"result": []}]
+    errors = [
+        raised(partial(conversation_over(OwnTransport(x=response)).request, "x", None, SOON)) for response in responses
+    ]
 
-    with pytest.raises(RemoteProtocolError):
-        talk.request("x", None, SOON)
+    assert [type(error) for error in errors] == [RemoteProtocolError] * len(responses), errors
 
 
-def test_parameters_are_passed_on_only_when_there_are_some() -> None:
+def test_parameters_are_omitted_if_there_are_none() -> None:
     """Ours: the documents promise the exact call."""
     transport = Mock(spec=MCPTransport)
     transport.send_request.return_value = {"result": {}}
@@ -260,7 +271,7 @@ def test_parameters_are_passed_on_only_when_there_are_some() -> None:
     assert transport.send_request.call_args_list == [call("a"), call("b", {})]
 
 
-def test_an_own_transport_is_pinged_to_see_whether_it_lives() -> None:
+def test_check_alive_pings_a_custom_transport() -> None:
     """Spec, ping."""
     transport = OwnTransport(ping={"result": {}})
 
@@ -269,7 +280,7 @@ def test_an_own_transport_is_pinged_to_see_whether_it_lives() -> None:
     assert transport.sent == [("ping", None)]
 
 
-def test_logs_are_asked_for_only_where_they_are_offered() -> None:
+def test_a_log_level_is_set_only_if_the_server_declares_logging() -> None:
     """Spec, logging: a capability."""
     level = {"logging/setLevel": {"result": {}}}
     quiet, loud = OwnTransport(), OwnTransport(initialize={"result": {"capabilities": {"logging": {}}}})
@@ -283,7 +294,7 @@ def test_logs_are_asked_for_only_where_they_are_offered() -> None:
     assert loud.sent[1] == ("logging/setLevel", {"level": "info"})
 
 
-def test_an_own_transport_that_is_gone_is_not_connected_again_by_itself() -> None:
+def test_a_disconnected_custom_transport_is_not_reconnected() -> None:
     """GAIA's documents: call_tool raises RuntimeError when not connected."""
     transport = OwnTransport()
     client = MCPClient("own", transport)
@@ -297,7 +308,7 @@ def test_an_own_transport_that_is_gone_is_not_connected_again_by_itself() -> Non
 
 
 @pytest.mark.parametrize("problem", [RuntimeError("process died"), ValueError("bad JSON"), TimeoutError("late")])
-def test_the_list_is_empty_when_an_own_transport_fails(problem: Exception) -> None:
+def test_the_tool_list_is_empty_if_a_custom_transport_fails(problem: Exception) -> None:
     """GAIA's documents: an empty list on error."""
     client = MCPClient("own", OwnTransport(tools_list=problem))
     client.open()
@@ -306,7 +317,7 @@ def test_the_list_is_empty_when_an_own_transport_fails(problem: Exception) -> No
     assert str(problem) in str(client.last_error)
 
 
-TROUBLE = [
+TROUBLE: list[tuple[Exception, type[MCPError]]] = [
     (RuntimeError("process died"), ConnectError),
     (ConnectionResetError("reset"), ConnectError),
     (RuntimeError(), ConnectError),
@@ -316,22 +327,21 @@ TROUBLE = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
-def test_what_an_own_transport_raises_is_an_error_of_ours(problem: Exception, kind: type[MCPError]) -> None:
+def test_an_exception_of_a_custom_transport_is_translated() -> None:
     """Ours: another's exception is translated where it crosses our border."""
-    client = MCPClient("own", OwnTransport(tools_call=problem))
-    client.open()
+    for problem, kind in TROUBLE:
+        client = MCPClient("own", OwnTransport(tools_call=problem))
+        client.open()
 
-    with pytest.raises(kind) as caught:
-        client.call("t", {})
+        error = raised(partial(client.call, "t", {}))
 
-    assert caught.value.server == "own"
-    assert (str(problem) or "RuntimeError") in caught.value.message
-    assert caught.value is problem or caught.value.__cause__ is problem
+        assert isinstance(error, kind), problem
+        assert error.server == "own"
+        assert (str(problem) or "RuntimeError") in error.message
+        assert error is problem or error.__cause__ is problem
 
 
-@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
-def test_a_transport_that_raises_while_connecting_is_told_as_well(problem: Exception, kind: type[MCPError]) -> None:
+def test_an_exception_while_connecting_is_translated() -> None:
     """Ours: one rule for all that a transport does."""
 
     class Raising(OwnTransport):
@@ -342,24 +352,22 @@ def test_a_transport_that_raises_while_connecting_is_told_as_well(problem: Excep
         def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:
             raise problem
 
-    for transport in (Raising(), Dumb()):
-        with pytest.raises(kind):
-            MCPClient("own", transport).open()
-        assert transport.connected is False
+    for problem, kind in TROUBLE:
+        for transport in (Raising(), Dumb()):
+            assert isinstance(raised(MCPClient("own", transport).open), kind), (problem, transport)
+            assert transport.connected is False
 
 
-@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
-def test_a_call_over_an_own_transport_that_fails_is_an_error_in_the_answer(
-    problem: Exception, kind: type[MCPError]
-) -> None:
+def test_call_tool_returns_the_error_of_a_custom_transport() -> None:
     """GAIA's documents: an error key, no exception."""
-    client = MCPClient("own", OwnTransport(tools_call=problem))
-    client.open()
+    for problem, _ in TROUBLE:
+        client = MCPClient("own", OwnTransport(tools_call=problem))
+        client.open()
 
-    assert (str(problem) or "RuntimeError") in client.call_tool("t", {})["error"]
+        assert (str(problem) or "RuntimeError") in client.call_tool("t", {})["error"]
 
 
-def test_a_mistake_in_an_own_transport_is_its_authors_to_see() -> None:
+def test_a_programming_error_in_a_custom_transport_is_raised() -> None:
     """Ours: only what a transport may raise is translated."""
     client = MCPClient("own", OwnTransport(tools_call=KeyError("typo")))
     client.open()
@@ -368,7 +376,7 @@ def test_a_mistake_in_an_own_transport_is_its_authors_to_see() -> None:
         client.call_tool("t", {})
 
 
-def test_an_own_transport_is_not_watched() -> None:
+def test_no_subscription_is_made_over_a_custom_transport() -> None:
     """Ours: it hears nothing that it did not ask for."""
     transport = OwnTransport()
 
@@ -377,7 +385,7 @@ def test_an_own_transport_is_not_watched() -> None:
     assert transport.sent == []
 
 
-def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:
+def test_a_with_block_that_fails_to_open_disconnects() -> None:
     """Ours: what opens, closes."""
     transport = OwnTransport(initialize=RuntimeError("gone"))
 
@@ -387,7 +395,7 @@ def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:
     assert transport.connected is False
 
 
-def test_the_version_of_the_documents_stands_for_the_one_that_was_asked_for() -> None:
+def test_the_version_1_0_0_means_the_proposed_one() -> None:
     """GAIA's documents: their transports answer "1.0.0" to whatever a client proposes."""
     client = MCPClient("own", OwnTransport(initialize={"result": {"protocolVersion": "1.0.0"}}))
     client.open()
@@ -395,7 +403,7 @@ def test_the_version_of_the_documents_stands_for_the_one_that_was_asked_for() ->
     assert client.protocol_version == "2025-11-25"
 
 
-def test_a_type_of_result_that_the_handshake_era_lacks_is_an_error() -> None:
+def test_an_unknown_result_type_is_an_error() -> None:
     """Spec: `resultType` came with 2026-07-28."""
     transport = OwnTransport(x={"result": {"resultType": "input_required", "requestState": "s"}})
 
@@ -403,7 +411,7 @@ def test_a_type_of_result_that_the_handshake_era_lacks_is_an_error() -> None:
         conversation_over(transport).request("x", None, SOON)
 
 
-def test_a_channel_over_it_sends_what_no_caller_waits_for_nowhere() -> None:
+def test_a_custom_channel_drops_messages_without_a_caller() -> None:
     """Ours: there is no request to cancel, and no server's request to answer."""
     transport = OwnTransport()
     channel = CustomChannel("own", transport)

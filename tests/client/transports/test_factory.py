@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_command_becomes_a_transport_that_starts_it() -> None:
+def test_a_command_becomes_a_stdio_transport() -> None:
     """Ours: resolved, and under the name of its server."""
     config = {"command": "${RUN}", "args": ["${X:-y}"], "env": {"T": "${RUN}"}, "cwd": "/x"}
     transport = transport_of(read_entry("fs", config), 5, debug=True, environ={"RUN": "go"})
@@ -30,7 +30,7 @@ def test_a_command_becomes_a_transport_that_starts_it() -> None:
     assert (transport.env, transport.cwd, transport.timeout, transport.debug) == ({"T": "go"}, "/x", 5, True)
 
 
-def test_the_environment_is_by_default_the_one_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_expanded_from_the_environment_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: what the person exported."""
     monkeypatch.setenv("GAIA_TEST_RUN", "go")
     assert command_of(read_entry("fs", {"command": "${GAIA_TEST_RUN}"})) == Command("go", None, {})
@@ -42,25 +42,25 @@ def test_a_variable_that_is_missing_is_an_error() -> None:
         transport_of(read_entry("fs", {"command": "${NONE}"}), 5, environ={})
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [({}, None), ({"type": "http"}, "http"), ({"type": "streamable-http"}, "http"), ({"type": "sse"}, "sse")],
-)
-def test_a_url_becomes_a_transport_that_reaches_it(kind: dict[str, Any], way: str | None) -> None:
+def test_a_url_becomes_an_http_transport() -> None:
     """Ours: resolved; what the entry does not fix, the server shows."""
-    config = {"url": "https://${HOST}/mcp", "headers": {"X": "${HOST}"}, "ssl_verify": "${HOST}.pem", **kind}
-    transport = transport_of(read_entry("far", config), 5, debug=True, environ={"HOST": "h"})
-    assert isinstance(transport, HttpTransport)
-    assert (transport.name, transport.url, transport.headers, transport.way) == (
-        "far",
-        "https://h/mcp",
-        {"X": "h"},
-        way,
-    )
-    assert (transport.timeout, transport.debug) == (5, True)
+    types: list[tuple[dict[str, str], str | None]] = [
+        ({}, None),
+        ({"type": "http"}, "http"),
+        ({"type": "streamable-http"}, "http"),
+        ({"type": "sse"}, "sse"),
+    ]
+    for kind, way in types:
+        config = {"url": "https://${HOST}/mcp", "headers": {"X": "${HOST}"}, "ssl_verify": "${HOST}.pem", **kind}
+        transport = transport_of(read_entry("far", config), 5, debug=True, environ={"HOST": "h"})
+
+        assert isinstance(transport, HttpTransport)
+        found = (transport.name, transport.url, transport.headers, transport.way)
+        assert found == ("far", "https://h/mcp", {"X": "h"}, way), kind
+        assert (transport.timeout, transport.debug) == (5, True)
 
 
-def test_the_tools_that_an_entry_declares_go_with_its_url() -> None:
+def test_the_declared_tools_of_an_entry_are_passed_to_the_transport() -> None:
     """Ours: names or definitions, for a server that cannot list them; "*" is a choice of other hosts."""
     config = {"url": "https://host", "type": "rpc", "tools": ["a", {"name": "b", "description": "B"}, "*"]}
     transport = transport_of(read_entry("x", config), 5, environ={})
@@ -76,7 +76,7 @@ def test_the_tools_that_an_entry_declares_go_with_its_url() -> None:
             transport_of(read_entry("x", {"url": "https://host", "tools": wrong}), 5, environ={})
 
 
-def test_what_is_asked_of_the_wrong_kind_of_server_is_refused() -> None:
+def test_a_url_has_no_command_and_a_command_no_url() -> None:
     """Ours: a URL has no command, and a command no authorization."""
     with pytest.raises(EntryError, match="no command"):
         command_of(read_entry("x", {"url": "https://host"}), {})
@@ -85,7 +85,7 @@ def test_what_is_asked_of_the_wrong_kind_of_server_is_refused() -> None:
 
 
 @pytest.mark.parametrize("config", [{"handler": "package.module:Class", "settings": {"a": "${A}"}}, {"agent": "demo"}])
-def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str, Any]) -> None:
+def test_a_handler_or_an_agent_becomes_a_stdio_transport(config: dict[str, Any]) -> None:
     """Ours: by a child, with what its entry configures."""
     transport = transport_of(read_entry("x", config), 5, environ={"A": "b"})
 
@@ -97,8 +97,10 @@ def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str,
     assert json.loads(transport.env["GAIA_MCP_SERVE"])["name"] == "x"
 
 
-def test_a_server_that_a_program_names_is_started() -> None:
-    """GAIA: a `type` other than stdio is an error there. Ours: in a file other words stand beside a command too."""
+def test_only_stdio_is_accepted_as_the_type_of_a_command() -> None:
+    """GAIA: a `type` other than stdio is an error in its API. Ours: in a file, other hosts write other types beside a
+    command.
+    """
     local = read_entry("fs", {"type": "local", "command": "run"})
 
     check_type(read_entry("fs", {"type": "stdio", "command": "run"}))
@@ -108,8 +110,8 @@ def test_a_server_that_a_program_names_is_started() -> None:
         check_type(local)
 
 
-def test_a_url_gets_the_authorizer_that_its_entry_wants(tmp_path: Path) -> None:
-    """Ours: a header of its own, none at all, or OAuth, whose settings are expanded."""
+def test_the_authorizer_follows_the_headers_and_oauth_of_the_entry(tmp_path: Path) -> None:
+    """Ours: a configured header, no authorization, or OAuth, whose settings are expanded."""
     environ = {"GAIA_HOME": str(tmp_path), "ID": "CID"}
     url = "https://mcp.example.com/mcp"
 
@@ -124,7 +126,7 @@ def test_a_url_gets_the_authorizer_that_its_entry_wants(tmp_path: Path) -> None:
         assert authorizer.headers("POST", url, Deadline(5)) == {}
 
 
-def test_the_authority_of_an_entry_counts_for_its_authorization_server_too(tmp_path: Path) -> None:
+def test_the_ssl_verify_of_an_entry_applies_to_its_authorization_server(tmp_path: Path) -> None:
     """Ours: a company has one for both."""
     entry = read_entry("web", {"url": "https://mcp.example.com/mcp", "ssl_verify": str(tmp_path / "none.pem")})
     authorizer = authorizer_of(entry, {"GAIA_HOME": str(tmp_path)})

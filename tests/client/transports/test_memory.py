@@ -38,7 +38,7 @@ def test_records_pass_in_both_directions() -> None:
     assert isinstance(channel.why_lost("x"), NotConnectedError)
 
 
-def test_a_request_may_fail_alone() -> None:
+def test_a_failed_request_does_not_end_the_channel() -> None:
     """Ours: as over a channel with a stream for each request."""
     failed: list[tuple[object, str]] = []
 
@@ -55,8 +55,8 @@ def test_a_request_may_fail_alone() -> None:
     assert (failed, channel.is_running()) == ([(1, "cut")], True)
 
 
-def test_what_json_cannot_express_is_not_sent() -> None:
-    """Ours."""
+def test_a_message_that_json_cannot_express_is_not_sent() -> None:
+    """Ours: the tests of a conversation must meet the same error as over a pipe."""
     sent: list[bytes] = []
 
     with pytest.raises(UnencodableError):
@@ -64,8 +64,8 @@ def test_what_json_cannot_express_is_not_sent() -> None:
     assert sent == []
 
 
-def test_each_caller_reads_what_it_waited_for_when_the_other_end_goes() -> None:
-    """Ours: the first reason counts."""
+def test_the_end_is_reported_with_the_stage_of_each_caller() -> None:
+    """Ours: the first reason is the one that counts."""
     sent: list[bytes] = []
     channel, heard = MemoryChannel("s", sent.append), Heard()
     channel.end(lambda stage: ConnectError(f"gone {stage}"))
@@ -78,7 +78,7 @@ def test_each_caller_reads_what_it_waited_for_when_the_other_end_goes() -> None:
     assert heard.ends[0].message == "late before it was asked to"
 
 
-def test_closing_ends_it() -> None:
+def test_closing_reports_not_connected() -> None:
     """Ours: callers that wait are no longer connected."""
     channel, heard = MemoryChannel("s", print), Heard()
     channel.start(heard, Deadline(5))

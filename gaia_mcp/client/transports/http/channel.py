@@ -74,12 +74,14 @@ class HttpChannel(Channel):
         masker: Callable[[], Masker] | None = None,
         *,
         is_sure: bool = True,
+        listen_after_seconds: float = LISTEN_AFTER_SECONDS,
     ) -> None:
         super().__init__(endpoint.server)
         self._endpoint = endpoint
         self._authorizer = authorizer
         self._way = way
         self._is_sure = is_sure
+        self._listen_after_seconds = listen_after_seconds
         self._new_masker = masker
         self._receiver: Receiver | None = None
         self._wire: Wire | None = None
@@ -277,7 +279,7 @@ class HttpChannel(Channel):
         if message.get("method") == "initialize":
             self._answers = not _ANSWERING.isdisjoint(message["params"]["capabilities"])
         elif message.get("method") == "notifications/initialized":
-            self._listening = threading.Timer(LISTEN_AFTER_SECONDS, self._listen)
+            self._listening = threading.Timer(self._listen_after_seconds, self._listen)
             self._listening.daemon = True
             self._listening.start()
         elif message.get("method") in _LISTEN_AFTER:

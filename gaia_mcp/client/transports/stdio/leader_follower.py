@@ -59,6 +59,7 @@ class LeaderFollower:
         end: Callable[[bool], None],
         *,
         busy_polls: bool = True,
+        quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
         self._descriptor = descriptor
         self._read = read
@@ -70,6 +71,7 @@ class LeaderFollower:
         self._bell = threading.Lock()
         self._bell.acquire()
         self._left = 0.0
+        self._quiet_seconds = quiet_seconds
         self._is_cut = False
         can_poll = hasattr(select, "poll")
         self._readers = Readers("thread" if can_poll else "thread-only")
@@ -236,5 +238,6 @@ class LeaderFollower:
 
     def _stand_aside(self) -> None:
         """Wait until the thread must check the state, or no caller has read for a while."""
-        if not self._bell.acquire(timeout=QUIET_SECONDS) and time.monotonic() - self._left >= QUIET_SECONDS:
+        quiet_seconds = self._quiet_seconds
+        if not self._bell.acquire(timeout=quiet_seconds) and time.monotonic() - self._left >= quiet_seconds:
             self._apply(after, "quiet")

@@ -41,12 +41,14 @@ def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
         os.killpg(group, signal.SIGKILL if force else signal.SIGTERM)
 
 
-def end_others(group: int, mark: str, grace_seconds: float, after: int = 0) -> bool:
+def end_others(
+    group: int, mark: str, grace_seconds: float, after: int = 0, *, follow_seconds: float = FOLLOW_SECONDS
+) -> bool:
     """End the processes that a leader, which has been reaped, left behind: its group, and the processes that have its
     mark and an id greater than `after`. Returns whether there were any.
     """
     strays: set[int] = set()
-    if os.name == "nt" or _have_gone_within(group, mark, strays, min(grace_seconds, FOLLOW_SECONDS), after):
+    if os.name == "nt" or _have_gone_within(group, mark, strays, min(grace_seconds, follow_seconds), after):
         return False
     if not _signal_others(group, mark, strays, min(grace_seconds, TERMINATE_GRACE_SECONDS), force=False):
         _signal_others(group, mark, strays, KILL_GRACE_SECONDS, force=True)

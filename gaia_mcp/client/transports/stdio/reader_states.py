@@ -42,8 +42,10 @@ Effect: TypeAlias = Literal[
     "ring",  # Make the thread, which stands aside, check the state.
 ]
 
+Table: TypeAlias = dict[tuple[State, Event], tuple[State, Effect]]
+
 # Missing combinations cannot occur: no caller leads in "free", and so on.
-TABLE: dict[tuple[State, Event], tuple[State, Effect]] = {
+TABLE: Table = {
     ("free", "arrived"): ("led", "nothing"),
     ("led", "arrived"): ("led", "nothing"),
     ("thread", "arrived"): ("asked", "poke"),
@@ -109,9 +111,9 @@ _BARE: dict[State, Readers] = {state: Readers(state) for state, _ in TABLE}
 FREE = _BARE["free"]
 
 
-def after(readers: Readers, event: Event) -> tuple[Readers, Effect]:
+def after(readers: Readers, event: Event, table: Table = TABLE) -> tuple[Readers, Effect]:
     """The new state and the effect of an event that concerns no single caller."""
-    state, effect = TABLE[readers.state, event]
+    state, effect = table[readers.state, event]
     if effect == "promote":
         return Readers(state, readers.followers[0], readers.followers[1:]), effect
     if state == readers.state:
@@ -121,9 +123,9 @@ def after(readers: Readers, event: Event) -> tuple[Readers, Effect]:
     return _BARE[state], effect
 
 
-def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
+def arrived(readers: Readers, caller: Any, table: Table = TABLE) -> tuple[Readers, Effect]:
     """A caller that was not waiting has begun to wait."""
-    state, effect = TABLE[readers.state, "arrived"]
+    state, effect = table[readers.state, "arrived"]
     if readers.state == "free":
         return Readers(state, caller), effect
     if state in _ARE_FOLLOWED:
@@ -131,18 +133,18 @@ def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
     return readers, effect
 
 
-def left(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
+def left(readers: Readers, caller: Any, table: Table = TABLE) -> tuple[Readers, Effect]:
     """A caller has stopped waiting, for any reason. It may have left before, or never have arrived."""
     if readers.leader is caller:
         if readers.followers:
-            return after(readers, "leader left, one follows")
+            return after(readers, "leader left, one follows", table)
         # As in `after`: every response to a single caller passes through here.
-        state, effect = TABLE[readers.state, "leader left, none follows"]
+        state, effect = table[readers.state, "leader left, none follows"]
         return _BARE[state], effect
     others = tuple(follower for follower in readers.followers if follower is not caller)
     if len(others) == len(readers.followers):
         return readers, "nothing"
     if others:
         return readers._replace(followers=others), "nothing"
-    state, effect = TABLE[readers.state, "last follower left"]
+    state, effect = table[readers.state, "last follower left"]
     return Readers(state, readers.leader), effect

@@ -13,6 +13,7 @@ from gaia_mcp.client.transports.stdio.environment import secrets_given
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, ServerExitedError
 from gaia_mcp.errors.connection import exit_in_words
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
@@ -26,7 +27,8 @@ class StdioTransport(ChannelTransport):
     With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
     module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`. `child` is the
     first process, if it is already being started. Without `busy_polls` a caller that waits for a response sleeps at
-    once; otherwise it polls for up to 0.3 ms before, which is faster and takes more processor time.
+    once; otherwise it polls for up to 0.3 ms before, which is faster and takes more processor time. A line of more than
+    `max_record_bytes` ends the connection.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class StdioTransport(ChannelTransport):
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
         busy_polls: bool = True,
+        max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(self._new_stdio_channel, name=name, timeout=timeout, debug=debug)
         self.command = command
@@ -54,6 +57,7 @@ class StdioTransport(ChannelTransport):
         self._on_stderr = on_stderr
         self._prepared = child
         self._busy_polls = busy_polls
+        self._max_record_bytes = max_record_bytes
         self._masker: Masker | None = None
         # The newest channel; it reports on its process also after that has ended.
         self._channel: StdioChannel | None = None
@@ -131,7 +135,13 @@ class StdioTransport(ChannelTransport):
                 inherits_all=self.inherits_all,
                 on_stderr=on_stderr,
             )
-        self._channel = StdioChannel(self.name, child, self.masker, busy_polls=self._busy_polls)
+        self._channel = StdioChannel(
+            self.name,
+            child,
+            self.masker,
+            max_record_bytes=self._max_record_bytes,
+            busy_polls=self._busy_polls,
+        )
         return self._channel
 
     def _announcing(self, before: StdioChannel, on_stderr: Callable[[bytes], None]) -> Callable[[bytes], None]:

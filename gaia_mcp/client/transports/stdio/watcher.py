@@ -61,7 +61,8 @@ class Watcher:
     May be used from several threads. Without a shell, or if `subprocess.Popen` is replaced, servers run unwatched.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shell: str = SHELL) -> None:
+        self._shell = shell
         self._forget()
 
     def _forget(self) -> None:
@@ -115,7 +116,7 @@ class Watcher:
             # Without our environment, which may contain the token of a client that started us. With its own session and
             # folder: a closed terminal must not end it, and it must not block unmounting a disk.
             process = subprocess.Popen(
-                [SHELL, "-c", _SCRIPT, "gaia-mcp-watcher", self._token],
+                [self._shell, "-c", _SCRIPT, "gaia-mcp-watcher", self._token],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

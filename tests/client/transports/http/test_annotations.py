@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.client.transports.http.annotations import Annotations
 
 
@@ -14,7 +12,7 @@ def tool(name: Any, annotation: Any = None, key: str = "region") -> dict[str, An
     return {"name": name, "inputSchema": {"type": "object", "properties": {key: schema}}}
 
 
-def test_arguments_are_repeated_as_the_tool_was_listed_last() -> None:
+def test_arguments_are_sent_as_headers_by_the_newest_tool_list() -> None:
     """Spec, HC-4: each list may change what a tool wants."""
     annotations = Annotations()
     call = {"name": "t", "arguments": {"region": "x"}}
@@ -27,7 +25,7 @@ def test_arguments_are_repeated_as_the_tool_was_listed_last() -> None:
     assert annotations.headers(call) == {}
 
 
-def test_a_tool_with_a_malformed_annotation_is_left_out() -> None:
+def test_a_tool_with_an_invalid_annotation_is_dropped() -> None:
     """Spec, HC-4: one malformed tool must not sink the list. The reader of the list reports it."""
     good, bad = tool("good", "Region"), tool("bad", "no token")
     annotations = Annotations()
@@ -37,7 +35,7 @@ def test_a_tool_with_a_malformed_annotation_is_left_out() -> None:
     assert "no token" in annotations.left_out["bad"]
 
 
-def test_what_is_wrong_is_kept_for_the_tools_of_one_list() -> None:
+def test_the_validation_errors_of_one_list_are_collected_across_its_pages() -> None:
     """Ours: further pages of a list add to it, another list begins anew."""
     annotations = Annotations()
 
@@ -50,7 +48,8 @@ def test_what_is_wrong_is_kept_for_the_tools_of_one_list() -> None:
     assert annotations.left_out == {}
 
 
-@pytest.mark.parametrize("result", [{}, {"tools": "x"}, {"tools": ["x", {"name": 7}]}, {"tools": [tool("t")]}])
-def test_what_is_wrong_otherwise_stays(result: dict[str, Any]) -> None:
+def test_other_invalid_lists_are_passed_on_unchanged() -> None:
     """Ours: the reader of the list reports it."""
-    assert Annotations().learn(result) is result
+    results: list[dict[str, Any]] = [{}, {"tools": "x"}, {"tools": ["x", {"name": 7}]}, {"tools": [tool("t")]}]
+
+    assert [result for result in results if Annotations().learn(result) is not result] == []

@@ -37,7 +37,7 @@ def test_a_media_type_is_compared_without_its_parameters(given: str | None, kind
     assert kind_of(response(Pieces(), given)) == kind
 
 
-def test_a_body_is_read_whole_up_to_a_limit() -> None:
+def test_a_body_is_read_up_to_a_size_limit() -> None:
     """Ours: a server that never ends its body does not exhaust the memory."""
     assert read(response(Pieces(b"ab", b"c")), "web", limit=3) == b"abc"
 
@@ -45,8 +45,8 @@ def test_a_body_is_read_whole_up_to_a_limit() -> None:
         read(response(Pieces(b"ab", b"cd")), "web", limit=3)
 
 
-def test_a_body_that_is_only_named_is_not_read_to_its_end() -> None:
-    """Ours: a page that is no message may be endless."""
+def test_the_excerpt_of_a_body_is_limited() -> None:
+    """Ours: the body of an error page may be endless."""
     endless = Pieces(*[b"a" * MAX_EXCERPT_BYTES] * 3)
 
     assert len(begin(response(endless))) == MAX_EXCERPT_BYTES
@@ -55,7 +55,7 @@ def test_a_body_that_is_only_named_is_not_read_to_its_end() -> None:
     assert begin(response(Pieces(b"a", b"b")), seconds=-1) == b"a"
 
 
-def test_of_a_body_that_breaks_off_what_came_before_is_kept() -> None:
+def test_the_excerpt_of_an_interrupted_body_is_returned() -> None:
     """Ours: it is read for an error that is known already."""
 
     class Broken(Pieces):
@@ -66,7 +66,7 @@ def test_of_a_body_that_breaks_off_what_came_before_is_kept() -> None:
     assert begin(response(Broken())) == b"a"
 
 
-def test_events_come_as_they_arrive() -> None:
+def test_events_are_returned_as_they_arrive() -> None:
     """Spec, HC-3: progress comes before the response."""
     pieces = Pieces(b"data: a\n\nda", b"ta: b\n\ndata: c\n\n")
     found = events(response(pieces), EventParser(), "web")
@@ -76,13 +76,13 @@ def test_events_come_as_they_arrive() -> None:
     assert [event.data for event in found] == [b"b", b"c"]
 
 
-def test_an_event_that_is_too_long_is_the_servers_fault() -> None:
+def test_an_event_that_is_too_long_is_a_protocol_error() -> None:
     """Ours: records are bounded."""
     with pytest.raises(RemoteProtocolError, match="an event of more than 5 bytes"):
         list(events(response(Pieces(b"data: abcdef")), EventParser(limit=5), "web"))
 
 
-def test_a_record_is_text_unless_it_is_not_utf_8() -> None:
+def test_a_record_is_decoded_if_it_is_valid_utf_8() -> None:
     """Ours: what is no text goes to the log as it is."""
     assert text_of("é".encode()) == "é"
     assert text_of(b"\xff") == b"\xff"

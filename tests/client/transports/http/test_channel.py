@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gaia_mcp.client.transports.http import channel as module
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
-from gaia_mcp.client.transports.http.channel import HttpChannel
+from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
 from gaia_mcp.client.transports.http.endpoint import Endpoint
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -58,7 +57,7 @@ def shaken_hands(line: Line) -> None:
     line.kept.messages.clear()
 
 
-def test_a_channel_runs_from_its_start_to_its_end() -> None:
+def test_a_channel_is_running_from_start_to_close() -> None:
     """Ours: nothing is sent for that."""
     line = Line("http://127.0.0.1:1/mcp")
     assert not line.channel.is_running()
@@ -77,13 +76,13 @@ def test_a_channel_runs_from_its_start_to_its_end() -> None:
     line.channel.send_soon(Outgoing(NOTE))
 
 
-def test_an_entry_that_http_cannot_carry_is_an_error_at_the_start() -> None:
+def test_an_invalid_url_is_an_error_at_the_start() -> None:
     """Ours: before anything is sent."""
     with pytest.raises(EntryError):
         Line("http://host:99999/").start()
 
 
-def test_tools_that_are_left_out_are_told_of() -> None:
+def test_dropped_tools_are_reported_with_the_reason() -> None:
     """Spec, HC-4: with what is wrong with their annotations."""
     schema = {"properties": {"a": {"type": "string", "x-mcp-header": "no token"}}}
     line = Line("http://127.0.0.1:1/mcp")
@@ -107,7 +106,7 @@ def test_the_masker_is_the_one_of_the_transport() -> None:
 # Cancellation.
 
 
-def test_a_stateless_request_that_is_over_is_not_cancelled() -> None:
+def test_a_completed_stateless_request_is_not_cancelled() -> None:
     """Ours: it has no stream left, and nothing is sent."""
     with talking(result) as (web, line):
         line.ask("tools/list", 1).wait()
@@ -128,7 +127,7 @@ def test_a_stateless_request_is_cancelled_by_closing_its_stream() -> None:
         assert len(web.asked) == 1
 
 
-def test_the_connection_of_a_request_is_closed_without_a_word() -> None:
+def test_interrupting_a_request_closes_its_connection_without_a_notification() -> None:
     """Ours: for a dialect that has no other way to cancel."""
     with talking(lambda _: as_events(event(NOTE), threading.Event())) as (web, line):
         line.ask("tools/call", 1, name="t").wait()
@@ -140,7 +139,7 @@ def test_the_connection_of_a_request_is_closed_without_a_word() -> None:
 
 
 def test_a_request_of_the_handshake_era_is_cancelled_by_a_notification() -> None:
-    """Spec, cancellation: a stream that is closed says nothing there; it is closed when the server has been told."""
+    """Spec, cancellation: closing the stream does not cancel there; it is closed after the notification."""
     with talking(handshake(lambda _: as_events(event(NOTE), threading.Event()))) as (web, line):
         shaken_hands(line)
         line.send(jsonrpc.request(2, "tools/call", {"name": "t"}))
@@ -153,7 +152,7 @@ def test_a_request_of_the_handshake_era_is_cancelled_by_a_notification() -> None
         assert web.methods().count("notifications/cancelled") == 1
 
 
-def test_a_cancellation_is_sent_before_the_end() -> None:
+def test_a_cancellation_is_sent_before_the_session_is_ended() -> None:
     """Ours: Ctrl-C cancels, and closes at once."""
     with talking(handshake(lambda _: as_events(event(NOTE), threading.Event()))) as (web, line):
         shaken_hands(line)
@@ -177,7 +176,7 @@ def test_a_session_is_ended_by_the_client() -> None:
     assert (ended.method, ended.headers["mcp-session-id"]) == ("DELETE", "s-1")
 
 
-def test_a_server_that_is_gone_is_not_told_of_the_end() -> None:
+def test_an_unreachable_server_does_not_prevent_closing() -> None:
     """Ours: that is not an error. A session that is lost twice is lost."""
     line = Line("http://127.0.0.1:1/mcp").start()
     assert line.channel._wire is not None
@@ -193,29 +192,28 @@ def test_a_server_that_is_gone_is_not_told_of_the_end() -> None:
     line.channel.close(1)
 
 
-def test_a_stream_that_has_begun_meanwhile_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_optional_stream_is_opened_once() -> None:
     """Ours: a server may take long to accept that the handshake is over."""
-    monkeypatch.setattr(module, "LISTEN_AFTER_SECONDS", 0)
     has_begun = threading.Event()
 
     def answer(asked: Asked) -> Answer:
         if asked.method == "GET":
             has_begun.set()
         elif asked.message.get("method") == "notifications/initialized":
-            has_begun.wait(5)
+            has_begun.wait(ENOUGH_SECONDS)
         return handshake(result)(asked)
 
     message = jsonrpc.request(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}})
-    with talking(answer) as (web, line):
+    with talking(answer, listen_after_seconds=0) as (web, line):
         line.send(message)
         line.kept.wait()
         line.send(INITIALIZED)
         assert [each.method for each in web.asked].count("GET") == 1
 
 
-def test_an_end_before_the_stream_was_opened_opens_none() -> None:
+def test_closing_before_the_optional_stream_is_opened_opens_no_stream() -> None:
     """Ours: most commands are over by then."""
-    with talking(handshake(result)) as (web, line):
+    with talking(handshake(result), listen_after_seconds=3600) as (web, line):
         shaken_hands(line)
         line.send(INITIALIZED)
         line.channel.close(1)
@@ -223,15 +221,15 @@ def test_an_end_before_the_stream_was_opened_opens_none() -> None:
     assert "GET" not in web.methods()
 
 
-def test_streams_that_never_end_are_given_up_for_others() -> None:
-    """Ours: their responses have come."""
+def test_the_number_of_streams_that_stay_open_after_their_response_is_limited() -> None:
+    """Ours: some servers never end a stream, and each holds a connection."""
     never = threading.Event()
 
     def answer(asked: Asked) -> Answer:
         return as_events(event(jsonrpc.result(asked.message["id"], {})), never)
 
     with talking(answer) as (web, line):
-        for number in range(1, module.MAX_LINGERING + 3):
+        for number in range(1, MAX_LINGERING + 3):
             line.ask("tools/list", number).wait(number)
         wait_until(lambda: len(web.broken) == 2)
         gone = next(iter(line.channel._lingering))
@@ -240,14 +238,14 @@ def test_streams_that_never_end_are_given_up_for_others() -> None:
         line.channel._interrupt(gone)
 
 
-def test_a_connection_without_a_session_ends_without_a_word() -> None:
+def test_a_connection_without_a_session_sends_no_delete() -> None:
     """Ours: there is nothing to be ended."""
     with talking(handshake(result, session="")) as (web, line):
         shaken_hands(line)
     assert web.asked[-1].method == "POST"
 
 
-def test_a_lost_session_ends_the_channel_for_all() -> None:
+def test_an_expired_session_ends_the_channel() -> None:
     """Ours: for those that wait, with what they waited for."""
     with talking(handshake(lambda _: Answer(404))) as (web, line):
         shaken_hands(line)
@@ -262,14 +260,13 @@ def test_a_lost_session_ends_the_channel_for_all() -> None:
 # What answers no request.
 
 
-def test_a_stream_for_what_answers_no_request_is_opened_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_optional_stream_is_opened_after_a_delay() -> None:
     """Ours: a command is over before, most often."""
-    monkeypatch.setattr(module, "LISTEN_AFTER_SECONDS", 0.01)
 
     def answer(asked: Asked) -> Answer:
         return as_events(event(NOTE), threading.Event()) if asked.method == "GET" else handshake(result)(asked)
 
-    with talking(answer) as (web, line):
+    with talking(answer, listen_after_seconds=0.01) as (web, line):
         shaken_hands(line)
         line.send(INITIALIZED)
         assert line.kept.message() == NOTE
@@ -277,13 +274,13 @@ def test_a_stream_for_what_answers_no_request_is_opened_after_a_while(monkeypatc
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "logging/setLevel"])
-def test_a_stream_is_opened_at_once_where_something_will_come(method: str) -> None:
+def test_a_subscription_opens_the_optional_stream_at_once(method: str) -> None:
     """Ours: a subscription is of no use without it."""
 
     def answer(asked: Asked) -> Answer:
         return as_events(event(NOTE), threading.Event()) if asked.method == "GET" else handshake(result)(asked)
 
-    with talking(answer) as (web, line):
+    with talking(answer, listen_after_seconds=3600) as (web, line):
         shaken_hands(line)
         line.send(INITIALIZED)
         line.send(jsonrpc.request(2, method, {}))
@@ -292,8 +289,8 @@ def test_a_stream_is_opened_at_once_where_something_will_come(method: str) -> No
         assert web.methods().count("GET") == 1
 
 
-def test_a_client_that_answers_requests_has_the_stream_before_its_first_call() -> None:
-    """Ours: there are servers that send theirs on it in the middle of a call, and drop them where there is none."""
+def test_a_client_with_roots_opens_the_optional_stream_before_its_first_call() -> None:
+    """Ours: some servers send their requests on it during a call, and drop them if there is no stream."""
     declaring = jsonrpc.request(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}})
     asks = jsonrpc.request(7, "roots/list", {})
 
@@ -311,8 +308,8 @@ def test_a_client_that_answers_requests_has_the_stream_before_its_first_call() -
         assert [asked.method for asked in web.asked] == ["POST", "POST", "GET", "POST"]
 
 
-def test_a_stateless_server_is_not_asked_for_such_a_stream() -> None:
-    """Spec, HS-7: it has none."""
+def test_no_optional_stream_is_opened_in_the_stateless_era() -> None:
+    """Spec, HS-7: there is no such stream."""
     with talking(result) as (web, line):
         line.ask("resources/subscribe").message()
         assert web.methods() == ["resources/subscribe"]
@@ -321,27 +318,29 @@ def test_a_stateless_server_is_not_asked_for_such_a_stream() -> None:
 # Notifications.
 
 
-def test_a_notification_that_is_not_accepted_in_time_is_sent_all_the_same() -> None:
-    """Ours: the server has it."""
+def test_a_notification_that_is_not_accepted_in_time_does_not_raise() -> None:
+    """Ours: the server has received it."""
     goes_on = threading.Event()
 
     def answer(_: Asked) -> Answer:
-        goes_on.wait(5)
+        goes_on.wait(ENOUGH_SECONDS)
         return Answer(400)
 
+    deadline = Deadline(ENOUGH_SECONDS)
+    deadline.hold()  # Its waits are short, and it does not pass.
     with talking(answer) as (web, line):
-        line.send(NOTE, Deadline(0.2))
-        wait_until(lambda: bool(web.asked))
+        line.send(NOTE, deadline)
+        wait_until(lambda: web.asked)
         goes_on.set()
 
 
-def test_a_notification_that_is_refused_is_an_error_of_its_sender() -> None:
-    """Ours: no response will tell."""
+def test_a_refused_notification_raises_in_the_sender() -> None:
+    """Ours: there is no response that could report it."""
     with talking(lambda _: Answer(400)) as (_, line), pytest.raises(StatusError):
         line.send(NOTE)
 
 
-def test_a_response_to_the_server_is_a_message_of_its_own() -> None:
+def test_a_response_to_the_server_is_sent_by_post() -> None:
     """Spec, LS-3: by POST; what becomes of it concerns no caller."""
     with talking(handshake(lambda _: Answer(500))) as (web, line):
         shaken_hands(line)
@@ -370,8 +369,8 @@ class Older:
         return accepted()
 
 
-def test_a_server_of_http_and_sse_is_asked_for_its_stream_first() -> None:
-    """Spec, HTTP+SSE: where an entry says that it is one."""
+def test_http_and_sse_opens_the_stream_first() -> None:
+    """Spec, HTTP+SSE: if the entry names this transport."""
     never = threading.Event()
 
     def answer(asked: Asked) -> Answer:
@@ -391,7 +390,7 @@ def test_a_server_of_http_and_sse_is_asked_for_its_stream_first() -> None:
         assert web.methods().count("GET") == 1
 
 
-def test_the_end_of_its_stream_is_that_of_the_connection() -> None:
+def test_the_end_of_the_sse_stream_ends_the_connection() -> None:
     """Spec, HTTP+SSE: it is the session."""
     with talking(lambda _: as_events(b"event: endpoint\ndata: /messages\n\n"), "sse") as (_, line):
         wait_until(lambda: bool(line.kept.ends))
@@ -400,7 +399,7 @@ def test_the_end_of_its_stream_is_that_of_the_connection() -> None:
 
 
 @pytest.mark.parametrize(("answer", "kind"), [(Answer(405), StatusError), (Answer(401), AuthorizationError)])
-def test_a_server_that_is_not_of_http_and_sse_is_reported(answer: Answer, kind: type[MCPError]) -> None:
+def test_a_server_without_http_and_sse_is_reported(answer: Answer, kind: type[MCPError]) -> None:
     """Ours: at the start."""
     with serving(lambda _: answer) as web:
         line = Line(web.url, "sse")
@@ -410,15 +409,15 @@ def test_a_server_that_is_not_of_http_and_sse_is_reported(answer: Answer, kind: 
     assert caught.value.case == ("not-sse" if answer.status == 405 else "oauth-off")
 
 
-def test_only_an_entry_that_says_so_keeps_from_looking_for_another_transport() -> None:
-    """Ours: not what was found out another time."""
+def test_only_a_configured_transport_is_fixed() -> None:
+    """Ours: a cached transport may have been replaced by a server that was updated."""
     ways = [("http", True), ("http", False), ("sse", True), (None, True)]
     channels = [HttpChannel(Endpoint("web", "http://x"), NoAuthorizer("web"), way, is_sure=sure) for way, sure in ways]
 
     assert [channel.is_fixed for channel in channels] == [True, False, False, False]
 
 
-def test_a_stream_that_names_no_endpoint_in_time_is_reported() -> None:
+def test_an_sse_stream_without_an_endpoint_event_ends_at_the_deadline() -> None:
     """Ours: as any server that is silent."""
     with serving(lambda _: as_events(threading.Event())) as web:
         line = Line(web.url, "sse")
@@ -427,19 +426,21 @@ def test_a_stream_that_names_no_endpoint_in_time_is_reported() -> None:
         line.channel.close(1)
 
 
-def test_a_stream_that_is_slow_to_name_its_endpoint_is_not_waited_for_longer_than_the_caller_does() -> None:
+def test_a_slow_endpoint_event_is_awaited_only_until_the_deadline_of_the_caller() -> None:
     """Ours: the refusal of `initialize` is the error then."""
 
     def answer(asked: Asked) -> Answer:
         return as_events(threading.Event()) if asked.method == "GET" else Answer(405)
 
+    deadline = Deadline(ENOUGH_SECONDS)
+    deadline.hold()  # Its waits are short, and it does not pass.
     with talking(answer) as (_, line):
-        line.send(INITIALIZE, Deadline(0.3))
+        line.send(INITIALIZE, deadline)
         assert type(line.kept.failure()) is StatusError
 
 
-def test_a_server_of_streamable_http_alone_is_not_asked_for_another_transport() -> None:
-    """Ours: where an entry says that it is one."""
+def test_a_configured_streamable_http_transport_does_not_fall_back_to_sse() -> None:
+    """Ours: the entry names the transport, so that the refusal is the error."""
     with talking(lambda _: Answer(405), "http") as (web, line):
         line.send(INITIALIZE)
         assert type(line.kept.failure()) is StatusError
@@ -449,7 +450,7 @@ def test_a_server_of_streamable_http_alone_is_not_asked_for_another_transport() 
 # The end.
 
 
-def test_what_is_open_at_the_end_is_closed() -> None:
+def test_closing_ends_all_threads_and_connections() -> None:
     """Ours: no thread and no connection is left, whatever the server does."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         line = Line(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp").start()
@@ -462,13 +463,13 @@ def test_what_is_open_at_the_end_is_closed() -> None:
     assert line.kept.failures == []
 
 
-def test_requests_are_answered_in_any_order() -> None:
+def test_responses_may_arrive_in_any_order() -> None:
     """Ours: each has a stream of its own."""
     first_may = threading.Event()
 
     def answer(asked: Asked) -> Answer:
         if asked.message["id"] == 1:
-            first_may.wait(5)
+            first_may.wait(ENOUGH_SECONDS)
         return result(asked)
 
     with talking(answer) as (_, line):
@@ -479,7 +480,7 @@ def test_requests_are_answered_in_any_order() -> None:
         assert [about for _, about in line.kept.messages] == [2, 1]
 
 
-def test_what_is_handed_over_comes_one_at_a_time() -> None:
+def test_messages_are_delivered_one_at_a_time() -> None:
     """Ours: receivers need no lock of their own."""
     inside: list[int] = []
     most: list[int] = []
@@ -496,7 +497,7 @@ def test_what_is_handed_over_comes_one_at_a_time() -> None:
 
     with serving(result) as web:
         line = Line(web.url)
-        line.channel.start(Slow(), Deadline(5))  # type: ignore[arg-type]
+        line.channel.start(Slow(), Deadline(ENOUGH_SECONDS))  # type: ignore[arg-type]
         for number in range(1, 6):
             line.send(jsonrpc.request(number, "tools/list", {"_meta": ENVELOPE}))
         wait_until(lambda: len(most) == 5)
@@ -504,7 +505,7 @@ def test_what_is_handed_over_comes_one_at_a_time() -> None:
     assert most == [1] * 5
 
 
-def test_a_span_tells_where_the_server_is_and_which_session_it_is() -> None:
+def test_a_span_has_the_address_and_the_session_of_the_server() -> None:
     """OpenTelemetry, semantic conventions for MCP."""
     network = {"network.transport": "tcp", "network.protocol.name": "http"}
     line = Line("HTTPS://mcp.example/a?token=s3cret")
@@ -523,7 +524,7 @@ def unanswered(_: Asked) -> Answer:
     return as_events(threading.Event())
 
 
-def test_a_call_that_is_not_answered_in_time_is_cancelled() -> None:
+def test_a_call_without_a_response_is_cancelled_at_the_deadline() -> None:
     """Spec, stateless era: by closing its connection; the next call has another."""
     with talking(result) as (web, line):
         line.opened()
@@ -556,7 +557,7 @@ def test_a_call_may_be_cancelled_from_another_thread() -> None:
 
 
 def test_a_call_that_was_cancelled_before_it_began_is_not_sent() -> None:
-    """Ours."""
+    """Ours: a tool must not run whose result no caller will receive."""
     with talking(result) as (web, line):
         line.opened()
         deadline = Deadline(ENOUGH_SECONDS)
@@ -566,7 +567,7 @@ def test_a_call_that_was_cancelled_before_it_began_is_not_sent() -> None:
         assert line.call(3)["id"] == 3
 
 
-def test_a_caller_learns_of_the_end() -> None:
+def test_a_waiting_caller_is_woken_when_the_channel_is_closed() -> None:
     """Ours: it reads from a connection that is closed by another thread."""
     with talking(result) as (web, line):
         line.opened()
@@ -583,32 +584,34 @@ def test_a_caller_learns_of_the_end() -> None:
 
 
 @pytest.mark.parametrize("is_twice", [False, True])
-def test_after_a_ctrl_c_nothing_is_left_of_a_call(is_twice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyboard_interrupt_leaves_no_open_request(is_twice: bool) -> None:
     """Ours: wherever it arrives. After a second one, what is left goes with the request, when that is cancelled."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    def interrupted_again(*_: object) -> None:
-        monkeypatch.undo()
-        raise KeyboardInterrupt
-
     with talking(result) as (_, line):
-        channel = line.opened().channel
+        channel, kept = line.opened().channel, line.kept
         assert channel._lanes is not None
+        drop, receive_message = channel._lanes.drop, kept.receive_message
+
+        def interrupted_again(*_: object) -> None:
+            channel._lanes.drop, kept.receive_message = drop, receive_message  # type: ignore[union-attr,method-assign]
+            raise KeyboardInterrupt
+
         if is_twice:
-            monkeypatch.setattr(channel._lanes, "drop", interrupted_again)
-        monkeypatch.setattr(line.kept, "receive_message", interrupted)
+            channel._lanes.drop = interrupted_again  # type: ignore[method-assign]
+        kept.receive_message = interrupted  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             line.call(2)
         assert len(channel._begun) == is_twice
         channel.abandon(cancelling(2))
         assert (channel._begun, channel._requests, line.running()) == ({}, {}, [])
-        monkeypatch.undo()
+        kept.receive_message = receive_message  # type: ignore[method-assign]
         assert line.call(3)["id"] == 3
 
 
-def test_another_request_of_a_caller_is_sent_at_once() -> None:
+def test_a_request_of_the_handshake_era_is_sent_at_once() -> None:
     """Ours: of the handshake era, where closing the connection would not cancel it."""
     with talking(result) as (web, line):
         line.channel.ask(Outgoing(jsonrpc.request(1, "ping", None), 1), Deadline(ENOUGH_SECONDS), "ping")
@@ -616,8 +619,8 @@ def test_another_request_of_a_caller_is_sent_at_once() -> None:
         assert len(web.asked) == 1
 
 
-def test_a_request_that_its_caller_did_not_come_to_send_is_forgotten() -> None:
-    """Ours: a Ctrl-C may arrive in between."""
+def test_an_abandoned_request_is_not_sent() -> None:
+    """Ours: a Ctrl-C may arrive between the registration and the sending of a request."""
     with talking(result) as (web, line):
         line.opened()
         message = jsonrpc.request(2, "tools/list", {"_meta": ENVELOPE})

@@ -46,7 +46,7 @@ def sent(connections: Connections, url: str = "http://host.example/mcp", **heade
     return found
 
 
-def test_a_header_is_sent_once_and_what_is_about_the_message_counts_most(connections: Connections) -> None:
+def test_a_header_is_sent_once_and_message_headers_take_precedence(connections: Connections) -> None:
     """Ours: names are compared ignoring case."""
     found = sent(connections, **{"x-key": "other", "Content-Length": "99"})
 
@@ -55,7 +55,7 @@ def test_a_header_is_sent_once_and_what_is_about_the_message_counts_most(connect
     assert sent(connections)["x-key"] == "é".encode()
 
 
-def test_a_request_without_a_body_names_no_length(connections: Connections) -> None:
+def test_a_request_without_a_body_has_no_content_length(connections: Connections) -> None:
     """HTTP: a GET has none."""
     request = connections.request("GET", "http://host.example:8000/mcp?a=b", {}, None, 5)
 
@@ -75,13 +75,13 @@ def test_credentials_in_the_url_are_sent_as_a_header(connections: Connections) -
     assert sent(own, url)["authorization"] == b"Bearer mine"
 
 
-def test_a_url_that_cannot_be_sent_to_is_an_error_of_transport(connections: Connections) -> None:
+def test_an_invalid_url_is_a_transport_error(connections: Connections) -> None:
     """Ours: a server may name any."""
     with pytest.raises(TRANSPORT_ERRORS):
         connections.request("POST", "http://host.example:x/", {}, b"", 5)
 
 
-def test_cookies_go_with_all_later_requests_on_any_connection() -> None:
+def test_cookies_are_sent_with_later_requests_on_any_connection() -> None:
     """Ours: balancers find the server of a session by a cookie of theirs."""
     goes_on = threading.Event()
 
@@ -108,7 +108,7 @@ def test_cookies_go_with_all_later_requests_on_any_connection() -> None:
         assert [asked.headers.get("cookie") for asked in web.asked] == ["mine=1", "mine=1"]
 
 
-def test_a_cookie_for_another_path_stays_here() -> None:
+def test_a_cookie_for_another_path_is_not_sent() -> None:
     """HTTP: RFC 6265."""
 
     def answer(asked: Asked) -> Answer:
@@ -121,7 +121,7 @@ def test_a_cookie_for_another_path_stays_here() -> None:
         assert "cookie" not in web.asked[1].headers
 
 
-def test_a_silent_body_can_be_limited() -> None:
+def test_reading_a_silent_body_times_out() -> None:
     """Ours: what is only an excerpt is not waited for."""
     with serving(lambda _: as_events(threading.Event())) as web:
         connections = connections_to(Endpoint("web", web.url))
@@ -134,7 +134,7 @@ def test_a_silent_body_can_be_limited() -> None:
         response.close()
 
 
-def test_headers_that_are_not_ascii_break_no_request() -> None:
+def test_non_ascii_response_headers_are_ignored() -> None:
     """Ours: HTTP allows them, and no cookie or encoding that counts has them."""
     odd = {"Set-Cookie": "a=\xe9; Path=/", "Content-Encoding": "\xe9"}
 
@@ -184,7 +184,7 @@ def received(pieces: list[bytes], **headers: str | bytes) -> tuple[Response, lis
     return Response(url, request, answer, Noted()), done
 
 
-def test_a_connection_is_free_once_the_body_has_been_read() -> None:
+def test_a_connection_is_reusable_once_the_body_has_been_read() -> None:
     """HTTP: what is left of a body would be taken for the next response. HTTP/2 has the server go on sending it."""
     response, done = received([b"a", b"b"])
     assert b"".join(response.iter_bytes()) == b"ab"
@@ -197,7 +197,7 @@ def test_a_connection_is_free_once_the_body_has_been_read() -> None:
     assert "closed" in done
 
 
-def test_headers_are_read_by_their_names_in_lower_case() -> None:
+def test_header_names_are_lowercased_and_repeated_headers_joined() -> None:
     """HTTP: several of one name are one list; what is not UTF-8 is Latin-1."""
     response, _ = received(
         [], **{"X-A": "é", "X-B": "é".encode("latin-1"), "WWW-Authenticate": "a", "Www-Authenticate": "b"}
@@ -212,7 +212,7 @@ def test_headers_are_read_by_their_names_in_lower_case() -> None:
     ("proxy", "reason"),
     [("ftp://u:hunter22@proxy", "is not a URL of http"), ("socks5://u:hunter22@proxy:1", "socksio")],
 )
-def test_a_proxy_that_cannot_be_used_is_an_error(proxy: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_proxy_is_an_error(proxy: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: before anything is sent, and without its password."""
     monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -263,7 +263,7 @@ def test_a_connection_goes_to_the_origin_of_its_request(connections: Connections
     assert not connection.is_available()
 
 
-def test_the_errors_of_both_libraries_are_errors_of_transport() -> None:
+def test_the_errors_of_both_libraries_are_transport_errors() -> None:
     """Ours: a list, for they have no common class."""
     assert issubclass(httpcore2.ReadError, TRANSPORT_ERRORS)
     assert issubclass(httpcore2.RemoteProtocolError, TRANSPORT_ERRORS)

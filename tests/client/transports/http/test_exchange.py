@@ -1,9 +1,10 @@
-"""A message is sent by POST, and what comes back is taken for what it is."""
+"""One request over HTTP: its POST, and every response that a server may send to it."""
 
 from __future__ import annotations
 
 import threading
 import tracemalloc
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ from gaia_mcp.errors import (
     AuthorizationError,
     ConnectionLostError,
     LocalProtocolError,
-    MCPError,
     RemoteProtocolError,
     SessionExpiredError,
     StatusError,
@@ -27,6 +27,7 @@ from tests.client.transports.http.web import (
     Asked,
     Cut,
     accepted,
+    always,
     as_events,
     as_json,
     ending_once_asked,
@@ -34,6 +35,7 @@ from tests.client.transports.http.web import (
     event,
     handshake,
     new_wire,
+    noting,
     result,
     talking,
 )
@@ -60,7 +62,7 @@ def initialize(request_id: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_event", [False, True])
-def test_a_long_response_is_in_memory_twice(is_event: bool) -> None:
+def test_a_long_response_is_held_in_memory_at_most_twice(is_event: bool) -> None:
     """Ours: as it arrived, and as it is read; not once more as bytes."""
     size = 8 << 20
     text = "x" * size
@@ -78,7 +80,7 @@ def test_a_long_response_is_in_memory_twice(is_event: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", ""])
-def test_a_response_may_be_one_object(kind: str) -> None:
+def test_a_response_may_be_a_single_json_object(kind: str) -> None:
     """Spec, HC-3: also from a server that names no type."""
     with talking(lambda asked: Answer(200, {"Content-Type": kind}, jsonrpc.encode(response(asked)))) as (_, line):
         assert line.ask("tools/list").message() == {"jsonrpc": "2.0", "id": 1, "result": OK}
@@ -99,7 +101,7 @@ def test_a_response_may_follow_notifications_on_a_stream() -> None:
         ]
 
 
-def test_the_connection_of_a_stream_that_ends_is_used_again() -> None:
+def test_a_connection_is_reused_after_its_stream_has_ended() -> None:
     """Ours: a connection for each call would cost more than the call."""
     ports = set()
 
@@ -113,70 +115,75 @@ def test_the_connection_of_a_stream_that_ends_is_used_again() -> None:
 
 
 @pytest.mark.parametrize("given", ["1", 1.0])
-def test_an_id_of_another_type_is_that_of_the_request(given: Any) -> None:
-    """Mcp-wire 2.1: on HTTP the exchange tells what a response is to."""
+def test_an_id_of_another_type_is_replaced_by_that_of_the_request(given: Any) -> None:
+    """Mcp-wire 2.1: over HTTP the exchange itself identifies the request of a response."""
     if given == 1.0:
         given = "1"
     with talking(lambda _: as_json({"jsonrpc": "2.0", "id": given, "result": OK})) as (_, line):
         assert line.ask("tools/list").message()["id"] == 1
 
 
-def test_a_batch_is_taken_message_by_message() -> None:
+def test_a_batch_is_delivered_message_by_message() -> None:
     """Spec, LC-9: one revision has them."""
     with talking(lambda asked: as_json([progress(1), response(asked)])) as (_, line):
         line.ask("tools/list").wait(2)
         assert [about for _, about in line.kept.messages] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
-        (Answer(200, {"Content-Type": "text/html"}, b"<p>Hi"), "with an HTML page: this URL is a web page"),
-        (Answer(200, {}, b"<!DOCTYPE html><p>Hi"), "with an HTML page"),
-        (Answer(200, {"Content-Type": "text/plain"}, b"Hi"), "with 'text/plain', where MCP has JSON"),
-        (Answer(200, {"Content-Type": "application/json"}, b'{"jsonrpc":'), "not valid JSON"),
-        (Answer(200, {"Content-Type": "application/json"}, b""), "with an empty body"),
-        (Answer(202), "with an empty body"),
-        (Answer(204), "with an empty body"),
-        (as_json({"ok": True}), "JSON that is not a response of MCP"),
-        (as_json([]), "JSON that is not a response of MCP"),
-        (as_json({"jsonrpc": "2.0", "id": 99, "result": {}}), "JSON that is not a response of MCP"),
-        (
-            Answer(200, {"Content-Encoding": "gzip", "Content-Type": "application/json"}, b"no"),
-            "cannot be decompressed",
-        ),
-    ],
-)
-def test_a_success_without_a_response_is_the_servers_fault(answer: Answer, problem: str) -> None:
-    """Mcp-wire Q26: it fails at once, and says what came instead."""
-    with talking(lambda _: answer) as (_, line):
-        kept = line.ask("tools/list")
-        wait_until(lambda: bool(kept.failures))
-        ((_, failure),) = kept.failures
-        assert type(failure) is RemoteProtocolError
-        assert problem in str(failure)
+NOT_RESPONSES = [
+    (Answer(200, {"Content-Type": "text/html"}, b"<p>Hi"), "with an HTML page: this URL is a web page"),
+    (Answer(200, {}, b"<!DOCTYPE html><p>Hi"), "with an HTML page"),
+    (Answer(200, {"Content-Type": "text/plain"}, b"Hi"), "with 'text/plain', where MCP has JSON"),
+    (Answer(200, {"Content-Type": "application/json"}, b'{"jsonrpc":'), "not valid JSON"),
+    (Answer(200, {"Content-Type": "application/json"}, b""), "with an empty body"),
+    (Answer(202), "with an empty body"),
+    (Answer(204), "with an empty body"),
+    (as_json({"ok": True}), "JSON that is not a response of MCP"),
+    (as_json([]), "JSON that is not a response of MCP"),
+    (as_json({"jsonrpc": "2.0", "id": 99, "result": {}}), "JSON that is not a response of MCP"),
+    (
+        Answer(200, {"Content-Encoding": "gzip", "Content-Type": "application/json"}, b"no"),
+        "cannot be decompressed",
+    ),
+]
 
 
-@pytest.mark.parametrize("pieces", [(), (event(progress(1)),), (b"data: {",), (event(progress(1)), Cut())])
-def test_a_stream_that_ends_without_the_response_loses_the_request(pieces: tuple[Any, ...]) -> None:
+def test_a_2xx_without_a_json_rpc_response_is_a_protocol_error() -> None:
+    """Mcp-wire Q26: it fails at once, and the error names what was sent instead."""
+    wrong = []
+    for answer, problem in NOT_RESPONSES:
+        with noting(answer), talking(always(answer)) as (_, line):
+            failures = line.ask("tools/list").failures
+            wait_until(failures.__len__)
+            if [(type(failure), problem in str(failure)) for _, failure in failures] != [(RemoteProtocolError, True)]:
+                wrong.append((answer, failures))
+
+    assert not wrong
+
+
+def test_a_stream_that_ends_without_the_response_fails_the_request() -> None:
     """Spec, HC-6: there is no resumption in the stateless era."""
-    with talking(lambda _: as_events(*pieces)) as (web, line):
-        kept = line.ask("tools/call", name="t")
-        wait_until(lambda: bool(kept.failures))
-        ((about, failure),) = kept.failures
-        assert (about, type(failure)) == (1, ConnectionLostError)
-        assert len(web.asked) == 1
+    wrong = []
+    for pieces in [(), (event(progress(1)),), (b"data: {",), (event(progress(1)), Cut())]:
+        with noting(pieces), talking(always(as_events(*pieces))) as (web, line):
+            failures = line.ask("tools/call", name="t").failures
+            wait_until(failures.__len__)
+            if [(about, type(failure)) for about, failure in failures] != [(1, ConnectionLostError)]:
+                wrong.append((pieces, failures))
+            assert len(web.asked) == 1
+
+    assert not wrong
 
 
-def test_what_is_no_json_on_a_stream_is_reported_and_read_over() -> None:
-    """Ours: the conversation knows what to make of it."""
+def test_invalid_json_on_a_stream_is_reported_and_skipped() -> None:
+    """Ours: the conversation quotes it in an error."""
     with talking(lambda asked: as_events(b"data: hi\n\n", event(response(asked)))) as (_, line):
         line.ask("tools/list").wait(2)
         assert line.kept.records == [(b"hi", 1)]
         assert len(line.kept.messages) == 1
 
 
-def test_a_stream_that_goes_on_after_its_response_is_given_up_for_others() -> None:
+def test_the_number_of_streams_left_open_by_the_server_is_limited() -> None:
     """Ours: of servers that never end their streams only so many connections are kept."""
     never = threading.Event()
 
@@ -190,7 +197,7 @@ def test_a_stream_that_goes_on_after_its_response_is_given_up_for_others() -> No
         wait_until(lambda: not line.running())
 
 
-def test_the_end_of_a_subscription_is_an_error_in_response_to_it() -> None:
+def test_the_end_of_a_subscription_stream_is_an_error_response() -> None:
     """Spec, subscriptions: no caller waits for its end, and changes may be lost from then on."""
     with talking(lambda _: as_events(event(progress(1)))) as (_, line):
         line.ask("subscriptions/listen", 3).wait(2)
@@ -201,32 +208,37 @@ def test_the_end_of_a_subscription_is_an_error_in_response_to_it() -> None:
 # Errors of JSON-RPC.
 
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [({"detail": "a text"}, "a text"), ({"detail": [{"msg": "x"}]}, '[{"msg": "x"}]'), ([], None), ({}, None)],
-)
-def test_the_reason_of_a_status_for_parameters_is_an_error_in_response(body: Any, text: str | None) -> None:
+def test_the_detail_of_a_422_is_an_invalid_params_error() -> None:
     """Spec, C2: FastAPI's, at whose status there is no JSON-RPC."""
-    with talking(lambda _: as_json(body, 422)) as (_, line):
-        kept = line.ask("tools/call", name="t")
+    for body, text in [
+        ({"detail": "a text"}, "a text"),
+        ({"detail": [{"msg": "x"}]}, '[{"msg": "x"}]'),
+        ([], None),
+        ({}, None),
+    ]:
+        with noting(body), talking(always(as_json(body, 422))) as (_, line):
+            kept = line.ask("tools/call", name="t")
 
-        if text is None:
-            assert "422" in kept.failure().message
-        else:
-            assert kept.message()["error"] == {"code": -32602, "message": text}
+            if text is None:
+                assert "422" in kept.failure().message
+            else:
+                assert kept.message()["error"] == {"code": -32602, "message": text}
 
 
-@pytest.mark.parametrize("status", [200, 400, 403, 404, 500])
-@pytest.mark.parametrize("given", [1, None, "server-error"])
-def test_an_error_is_read_at_any_status(status: int, given: Any) -> None:
+def test_a_json_rpc_error_is_read_at_any_status() -> None:
     """Spec, HC-8: and belongs to the request whatever its id."""
-    body = {"jsonrpc": "2.0", "id": given, "error": {"code": -32602, "message": "no"}}
+    wrong = []
+    for status, given in product([200, 400, 403, 404, 500], [1, None, "server-error"]):
+        body = {"jsonrpc": "2.0", "id": given, "error": {"code": -32602, "message": "no"}}
+        with noting((status, given)), talking(always(as_json(body, status))) as (_, line):
+            received = line.ask("tools/call", name="t").message()
+        if received != {**body, "id": 1}:
+            wrong.append((status, given, received))
 
-    with talking(lambda _: as_json(body, status)) as (_, line):
-        assert line.ask("tools/call", name="t").message() == {**body, "id": 1}
+    assert not wrong
 
 
-def test_a_call_whose_headers_are_refused_is_sent_again_with_those_of_the_newest_tools() -> None:
+def test_a_header_mismatch_refreshes_the_tools_and_repeats_the_call() -> None:
     """Spec, HC-5: the tool has changed since it was listed."""
 
     def answer(asked: Asked) -> Answer:
@@ -242,8 +254,8 @@ def test_a_call_whose_headers_are_refused_is_sent_again_with_those_of_the_newest
         assert web.methods() == ["tools/call", "tools/list", "tools/call"]
 
 
-def test_headers_that_stay_as_they_were_are_refused_once() -> None:
-    """Ours: the server's error is reported."""
+def test_a_header_mismatch_with_unchanged_tools_is_reported() -> None:
+    """Ours: repeating the same request would fail in the same way."""
 
     def answer(asked: Asked) -> Answer:
         if asked.message["method"] == "tools/list":
@@ -258,47 +270,59 @@ def test_headers_that_stay_as_they_were_are_refused_once() -> None:
 # Statuses.
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 406, 415])
-@pytest.mark.parametrize("body", [b"", b"<html>no</html>", b'{"detail":"no"}'])
-def test_a_refused_probe_means_the_handshake(status: int, body: bytes) -> None:
-    """Spec, HC-7 and DE-2: whatever an older server says to a request that it does not know."""
-    with talking(lambda _: Answer(status, {}, body)) as (_, line):
-        assert line.ask("server/discover", "d").message()["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
+def test_a_refused_probe_is_reported_as_method_not_found() -> None:
+    """Spec, HC-7 and DE-2: older servers refuse an unknown request in many ways, and all mean the handshake."""
+    codes = {}
+    for status, body in product([400, 404, 405, 406, 415], [b"", b"<html>no</html>", b'{"detail":"no"}']):
+        with noting((status, body)), talking(always(Answer(status, {}, body))) as (_, line):
+            codes[status, body] = line.ask("server/discover", "d").message()["error"]["code"]
+
+    assert codes == dict.fromkeys(codes, jsonrpc.METHOD_NOT_FOUND)
 
 
-@pytest.mark.parametrize("status", [403, 407, 408, 429, 500, 502, 503])
-def test_access_load_and_failure_mean_nothing_about_the_era(status: int) -> None:
-    """Mcp-wire 1.4: they are errors."""
-    with talking(lambda _: Answer(status)) as (_, line):
-        assert isinstance(line.ask("server/discover", "d").failure(), (StatusError, ConnectionLostError))
+def test_other_error_statuses_of_the_probe_are_errors() -> None:
+    """Mcp-wire 1.4: access, load and failures tell nothing about the era."""
+    wrong = []
+    for status in [403, 407, 408, 429, 500, 502, 503]:
+        with noting(status), talking(always(Answer(status))) as (_, line):
+            failure = line.ask("server/discover", "d").failure()
+            if not isinstance(failure, (StatusError, ConnectionLostError)):
+                wrong.append((status, failure))
+
+    assert not wrong
 
 
 @pytest.mark.parametrize(
     ("way", "status", "case"), [("http", 405, "not-http"), ("http", 404, "http-404"), (None, 405, "http-405")]
 )
-def test_a_server_that_is_not_of_streamable_http_is_reported(way: str | None, status: int, case: str) -> None:
+def test_a_server_without_streamable_http_is_reported(way: str | None, status: int, case: str) -> None:
     """Ours: where the other transport is not looked for; a path that is wrong is not taken for that."""
     with talking(lambda _: Answer(status), way) as (_, line):
         line.send(initialize())
         assert line.kept.failure().case == case
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(400, StatusError), (404, StatusError), (413, StatusError), (500, ConnectionLostError), (501, StatusError)],
-)
-def test_a_status_is_reported_with_whether_something_may_have_been_done(status: int, kind: type[MCPError]) -> None:
+def test_an_error_status_is_reported_and_a_500_counts_as_lost() -> None:
     """Ours: after a failure of the server a tool may have run; after a refusal not."""
-    with talking(lambda _: Answer(status, {}, b"why not")) as (_, line):
-        failure = line.ask("tools/call", name="t").failure()
-        assert type(failure) is kind
-        assert f"with {status} " in str(failure)
-        assert "why not" in str(failure)
-        assert failure.facts == {"status": status}
+    wrong = []
+    for status, kind in [
+        (400, StatusError),
+        (404, StatusError),
+        (413, StatusError),
+        (500, ConnectionLostError),
+        (501, StatusError),
+    ]:
+        with noting(status), talking(always(Answer(status, {}, b"why not"))) as (_, line):
+            failure = line.ask("tools/call", name="t").failure()
+            named = all(words in str(failure) for words in (f"with {status} ", "why not"))
+            if (type(failure), named, failure.facts) != (kind, True, {"status": status}):
+                wrong.append((status, failure))
+
+    assert not wrong
 
 
-def test_a_server_that_requires_authorization_is_reported_as_that() -> None:
-    """Ours: the authorizer knows what to do."""
+def test_a_401_raises_an_authorization_error() -> None:
+    """Ours: without an authorizer the request is not repeated."""
     with talking(lambda _: Answer(401)) as (web, line):
         assert type(line.ask("tools/list").failure()) is AuthorizationError
         assert len(web.asked) == 1
@@ -320,7 +344,7 @@ class Renewing(NoAuthorizer):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_request_is_repeated_with_what_the_challenge_brought(status: int) -> None:
+def test_a_request_is_repeated_with_the_token_that_a_challenge_leads_to(status: int) -> None:
     """Spec, AC-10: and refused in the end if that does not help."""
 
     def answer(asked: Asked) -> Answer:
@@ -336,33 +360,35 @@ def test_a_request_is_repeated_with_what_the_challenge_brought(status: int) -> N
 # Patience.
 
 
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("when", ["0", "Mon, 23 Nov 2020 02:48:29 GMT"])
-def test_a_busy_server_is_asked_again_when_it_wants_to_be(status: int, when: str) -> None:
+def test_a_request_is_repeated_after_the_time_in_retry_after() -> None:
     """HTTP: `Retry-After` holds seconds, or a date."""
-    answers = [Answer(status, {"Retry-After": when})] * 2
+    for status, when in product([429, 503], ["0", "Mon, 23 Nov 2020 02:48:29 GMT"]):
+        answers = [Answer(status, {"Retry-After": when})] * 2
 
-    with talking(lambda asked: answers.pop() if answers else result(asked)) as (_, line):
-        assert "result" in line.ask("tools/call", name="t").message()
+        def answer(asked: Asked, left: list[Answer] = answers) -> Answer:
+            return left.pop() if left else result(asked)
+
+        with noting((status, when)), talking(answer) as (_, line):
+            assert "result" in line.ask("tools/call", name="t").message()
 
 
-@pytest.mark.parametrize("when", ["3600", "soon", "", "-1"])
-def test_a_server_that_stays_busy_longer_than_there_is_time_is_reported(when: str) -> None:
+def test_a_retry_after_beyond_the_deadline_is_an_error_at_once() -> None:
     """Ours: at once, and not when time has run out."""
-    with talking(lambda _: Answer(503, {"Retry-After": when})) as (web, line):
-        assert type(line.ask("tools/call", name="t").failure()) is StatusError
-        assert len(web.asked) == 1
+    for when in ["3600", "soon", "", "-1"]:
+        with noting(when), talking(always(Answer(503, {"Retry-After": when}))) as (web, line):
+            assert type(line.ask("tools/call", name="t").failure()) is StatusError
+            assert len(web.asked) == 1
 
 
-def test_a_server_that_is_always_busy_is_asked_only_so_often() -> None:
-    """Ours: the caller waits meanwhile."""
+def test_the_number_of_retries_is_limited() -> None:
+    """Ours: a caller waits for the outcome."""
     with talking(lambda _: Answer(429, {"Retry-After": "0"})) as (web, line):
         assert type(line.ask("tools/call", name="t").failure()) is StatusError
         assert len(web.asked) == MAX_PAUSES + 1
 
 
-def test_a_pause_ends_with_the_channel() -> None:
-    """Ours: nothing is left behind."""
+def test_closing_the_channel_ends_the_pause_before_a_retry() -> None:
+    """Ours: no thread may be left behind."""
     with talking(lambda _: Answer(503, {"Retry-After": "15"})) as (web, line):
         line.ask("tools/call", name="t")
         wait_until(lambda: any(exchange._pauses for exchange in line.running()))
@@ -374,7 +400,7 @@ def test_a_pause_ends_with_the_channel() -> None:
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_a_redirect_of_the_same_origin_is_followed_with_the_message(status: int) -> None:
+def test_a_307_or_308_within_the_origin_is_followed(status: int) -> None:
     """Mcp-wire Q18: and the next message goes there at once."""
 
     def answer(asked: Asked) -> Answer:
@@ -388,24 +414,27 @@ def test_a_redirect_of_the_same_origin_is_followed_with_the_message(status: int)
         assert web.asked[0].message == web.asked[1].message
 
 
-@pytest.mark.parametrize(
-    ("status", "place"),
-    [(301, "/mcp/"), (302, "/login"), (303, "/mcp/"), (307, "http://127.0.0.2/mcp"), (307, ""), (308, "ftp://x/")],
-)
-def test_another_redirect_is_an_error(status: int, place: str) -> None:
+def test_another_redirect_is_an_error() -> None:
     """Spec, AC-9: nothing that is for this origin goes to another one; and no message becomes a GET."""
-    with talking(lambda _: Answer(status, {"Location": place} if place else {}), headers={"X-Key": "hunter22"}) as (
-        web,
-        line,
-    ):
-        failure = line.ask("tools/call", name="t").failure()
-        assert type(failure) is StatusError
-        assert f"redirects to {place or 'nowhere'}"[:20] in str(failure)
-        assert len(web.asked) == (MAX_REDIRECTS + 1 if not place else 1)
+    for status, place in [
+        (301, "/mcp/"),
+        (302, "/login"),
+        (303, "/mcp/"),
+        (307, "http://127.0.0.2/mcp"),
+        (307, ""),
+        (308, "ftp://x/"),
+    ]:
+        answer = Answer(status, {"Location": place} if place else {})
+        secret = {"X-Key": "hunter22"}
+        with noting((status, place)), talking(always(answer), headers=secret) as (web, line):
+            failure = line.ask("tools/call", name="t").failure()
+            assert type(failure) is StatusError
+            assert f"redirects to {place or 'nowhere'}"[:20] in str(failure)
+            assert len(web.asked) == (MAX_REDIRECTS + 1 if not place else 1)
 
 
-def test_a_circle_of_redirects_ends() -> None:
-    """Ours: after as many as anyone needs."""
+def test_a_redirect_loop_is_an_error() -> None:
+    """Ours: a server must not keep us busy for ever."""
     with talking(lambda _: Answer(307, {"Location": "/mcp"})) as (web, line):
         assert type(line.ask("tools/call", name="t").failure()) is StatusError
         assert len(web.asked) == MAX_REDIRECTS + 1
@@ -415,7 +444,7 @@ def test_a_circle_of_redirects_ends() -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(404, b""), (400, b'{"error":"No valid Session ID"}')])
-def test_a_session_that_is_gone_is_reported_as_that(status: int, body: bytes) -> None:
+def test_an_expired_session_is_reported(status: int, body: bytes) -> None:
     """Spec, LC-6: nothing has been done; others that wait may have lost something."""
     with talking(handshake(lambda _: Answer(status, {}, body))) as (_, line):
         line.send(initialize())
@@ -428,19 +457,19 @@ def test_a_session_that_is_gone_is_reported_as_that(status: int, body: bytes) ->
         assert not line.channel.is_running()
 
 
-def test_nothing_more_is_sent_in_a_session_once_its_loss_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spec, LC-6: the caller that is told so asks again at once, on another thread."""
+def test_an_expired_session_ends_the_channel_before_the_request_fails() -> None:
+    """Spec, LC-6: a caller that gets this error repeats its request at once, maybe on another thread."""
     with talking(handshake(lambda _: Answer(404))) as (_, line):
         line.send(initialize())
         line.kept.wait()
         running: list[bool] = []
-        monkeypatch.setattr(line.kept, "request_failed", lambda *_: running.append(line.channel.is_running()))
+        line.kept.request_failed = lambda *_: running.append(line.channel.is_running())  # type: ignore[method-assign]
         line.send(jsonrpc.request(2, "tools/list", {}))
         wait_until(lambda: bool(line.kept.ends))
         assert running == [False]
 
 
-def test_a_client_that_has_no_session_has_none_to_lose() -> None:
+def test_a_404_without_a_session_is_a_status_error() -> None:
     """Spec, LC-6: 404 is an address that does not exist then."""
     with talking(handshake(lambda _: Answer(404), session="")) as (_, line):
         line.send(initialize())
@@ -454,7 +483,7 @@ def test_a_client_that_has_no_session_has_none_to_lose() -> None:
 # Resumption.
 
 
-def test_a_stream_that_ends_early_is_read_on_from_its_last_event() -> None:
+def test_an_interrupted_stream_is_resumed_after_its_last_event() -> None:
     """Spec, LC-8: by GET with the last id, after the time that the server names."""
 
     def answer(asked: Asked) -> Answer:
@@ -480,13 +509,13 @@ def test_a_stream_that_ends_early_is_read_on_from_its_last_event() -> None:
 # Notifications.
 
 
-@pytest.mark.parametrize("answer", [accepted(), Answer(200, {}, b"{}"), Answer(204), Answer(200, {}, (b"a",))])
-def test_a_notification_is_sent_when_the_server_has_accepted_it(answer: Answer) -> None:
+def test_any_2xx_accepts_a_notification() -> None:
     """Spec, LS-3: any success will do, whatever its body."""
-    with talking(lambda _: answer) as (web, line):
-        line.send(jsonrpc.notification("notifications/x", None))
-        assert web.methods() == ["notifications/x"]
-        assert line.kept.messages == []
+    for answer in [accepted(), Answer(200, {}, b"{}"), Answer(204), Answer(200, {}, (b"a",))]:
+        with noting(answer), talking(always(answer)) as (web, line):
+            line.send(jsonrpc.notification("notifications/x", None))
+            assert web.methods() == ["notifications/x"]
+            assert line.kept.messages == []
 
 
 def test_a_notification_that_is_refused_raises() -> None:
@@ -498,8 +527,8 @@ def test_a_notification_that_is_refused_raises() -> None:
 # Faults.
 
 
-def test_what_cannot_be_sent_is_our_fault() -> None:
-    """Ours: also a bug ends the request, and not its caller's patience."""
+def test_an_unexpected_exception_fails_the_request() -> None:
+    """Ours: otherwise a bug would leave the caller waiting until its deadline."""
 
     class Broken(NoAuthorizer):
         def headers(self, method: str, url: str, deadline: Deadline) -> dict[str, str]:
@@ -509,7 +538,7 @@ def test_what_cannot_be_sent_is_our_fault() -> None:
         assert type(line.ask("tools/list").failure()) is LocalProtocolError
 
 
-def test_a_failure_after_the_response_is_nobodys() -> None:
+def test_a_failure_after_the_response_is_ignored() -> None:
     """Ours: the request has its outcome."""
     with talking(lambda asked: as_events(event(response(asked)), Cut())) as (_, line):
         line.ask("tools/list").message()
@@ -530,7 +559,7 @@ def test_a_request_that_has_its_response_cannot_fail() -> None:
 
 
 @pytest.mark.parametrize("body", [[b"a" * 100, Cut()], b"x"])
-def test_a_cut_body_loses_the_request(body: Any) -> None:
+def test_an_incomplete_body_fails_the_request(body: Any) -> None:
     """Ours: a length that is not reached, or a chunk that is not finished."""
     headers = {"Content-Type": "application/json", **({"Content-Length": "100"} if isinstance(body, bytes) else {})}
 
@@ -540,7 +569,7 @@ def test_a_cut_body_loses_the_request(body: Any) -> None:
         assert "in the middle of its answer to tools/call" in str(failure)
 
 
-def test_a_large_response_passes_as_an_object_and_as_an_event() -> None:
+def test_a_large_response_may_be_json_or_an_event() -> None:
     """Ours: pictures and sound."""
     text = "a" * 5_000_000
 
@@ -550,7 +579,7 @@ def test_a_large_response_passes_as_an_object_and_as_an_event() -> None:
         assert line.ask("tools/call", name="t").message()["result"]["text"] == text
 
 
-def test_an_initialize_that_is_refused_by_post_leads_to_the_stream_of_an_older_server() -> None:
+def test_an_initialize_refused_by_post_falls_back_to_http_and_sse() -> None:
     """Spec, HC-7: HTTP+SSE last; the same message is then sent to the endpoint that the stream names."""
     asked_initialize = threading.Event()
 
@@ -573,7 +602,7 @@ def test_an_initialize_that_is_refused_by_post_leads_to_the_stream_of_an_older_s
         ]
 
 
-def test_an_initialize_that_nothing_takes_is_refused() -> None:
+def test_an_initialize_refused_by_both_transports_is_an_error() -> None:
     """Ours: the error is that of Streamable HTTP."""
     with talking(lambda asked: Answer(404 if asked.method == "POST" else 405)) as (_, line):
         line.send(initialize(), Deadline(ENOUGH_SECONDS))
@@ -584,7 +613,7 @@ def test_an_initialize_that_nothing_takes_is_refused() -> None:
 
 
 @pytest.mark.parametrize("is_event", [False, True])
-def test_a_caller_reads_its_response_by_itself(is_event: bool) -> None:
+def test_a_caller_reads_its_response_in_its_own_thread(is_event: bool) -> None:
     """Ours: two threads would have to be woken. What follows the response on a stream is read by another thread."""
     more = threading.Event()
 
@@ -605,8 +634,8 @@ def test_a_caller_reads_its_response_by_itself(is_event: bool) -> None:
         assert (kept.threads[-1] is threading.current_thread()) is not is_event
 
 
-def test_what_takes_longer_is_done_by_another_thread() -> None:
-    """Ours: a caller that has an event to process is not the one that reads, nor is one that has to repeat it all."""
+def test_events_and_retries_are_processed_by_another_thread() -> None:
+    """Ours: a caller that processes an event does not read, and a retry must not block it."""
     with talking(result) as (web, line):
         line.opened()
         web.answer = lambda asked: as_events(event(progress(1)), event(response(asked)))
@@ -656,27 +685,28 @@ def test_a_caller_does_not_wait_for_the_listener_of_another_message(is_event: bo
         line.kept.wait(3)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["short", "long", "handshake", "notification", "with a token"],
-)
-def test_a_caller_begins_only_what_is_short_and_may_be_cut_off(kind: str) -> None:
+def test_a_caller_begins_only_short_requests_that_may_be_interrupted() -> None:
     """Ours: a Ctrl-C closes the connection, which must cancel the request, and must not interrupt the renewal of a
     token; a request that the server does not read must not block its caller.
     """
-    params: dict[str, Any] = {"_meta": ENVELOPE} if kind != "handshake" else {}
-    message = jsonrpc.request(1, "tools/list", params)
-    if kind == "notification":
-        message = jsonrpc.notification("notifications/cancelled", params)
 
     class Authorized(NoAuthorizer):
         def secrets(self) -> list[str]:
             return ["token"]
 
-    wire, _ = new_wire("http://127.0.0.1:1/mcp")
-    if kind == "with a token":
-        wire.authorizer = Authorized("web")
-    record = b"x" * (MAX_HELD_BYTES + (kind == "long"))
-    exchange = Exchange(wire, None, message, record, Deadline(1), "a request")  # type: ignore[arg-type]
+    def may_begin_here(message: dict[str, Any], length: int = MAX_HELD_BYTES, *, has_token: bool = False) -> bool:
+        wire, _ = new_wire("http://127.0.0.1:1/mcp")
+        if has_token:
+            wire.authorizer = Authorized("web")
+        exchange = Exchange(wire, None, message, b"x" * length, Deadline(1), "a request")  # type: ignore[arg-type]
+        return exchange.may_begin_here
 
-    assert exchange.may_begin_here is (kind == "short")
+    stateless = jsonrpc.request(1, "tools/list", {"_meta": ENVELOPE})
+
+    assert may_begin_here(stateless)
+    assert {
+        "too long": may_begin_here(stateless, MAX_HELD_BYTES + 1),
+        "of the handshake era": may_begin_here(jsonrpc.request(1, "tools/list", {})),
+        "a notification": may_begin_here(jsonrpc.notification("notifications/cancelled", {"_meta": ENVELOPE})),
+        "with a token": may_begin_here(stateless, has_token=True),
+    } == dict.fromkeys(("too long", "of the handshake era", "a notification", "with a token"), False)

@@ -82,7 +82,7 @@ def authority(tmp_path: Path) -> Authority:
 # Where nothing can be reached.
 
 
-def test_a_port_where_nothing_listens_is_named() -> None:
+def test_a_refused_connection_is_reported_with_host_and_port() -> None:
     """Ours: with host and port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -93,7 +93,7 @@ def test_a_port_where_nothing_listens_is_named() -> None:
     assert f"could not be reached at 127.0.0.1:{port}: nothing listens there" in str(failure)
 
 
-def test_a_host_without_an_address_is_named() -> None:
+def test_an_unknown_host_is_reported() -> None:
     """Ours: DNS has no such name, by RFC 2606."""
     failure = asked("http://server.invalid/mcp")
 
@@ -101,7 +101,7 @@ def test_a_host_without_an_address_is_named() -> None:
     assert "server.invalid: no host has this name" in str(failure)
 
 
-def test_the_proxy_is_named_that_did_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: without its password."""
     with speaking(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n") as host:
         monkeypatch.setenv("https_proxy", f"http://user:hunter22@{host}")
@@ -113,7 +113,7 @@ def test_the_proxy_is_named_that_did_not_help(monkeypatch: pytest.MonkeyPatch) -
     assert "hunter22" not in str(failure)
 
 
-def test_a_proxy_where_nothing_listens_is_not_taken_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_proxy_is_reported_as_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: it is the variable of the proxy that is to be corrected, and not the URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -130,7 +130,7 @@ def test_a_proxy_where_nothing_listens_is_not_taken_for_the_server(monkeypatch: 
         (httpcore2.ConnectError("odd\nreason"), "unreachable", "odd reason"),
     ],
 )
-def test_what_else_keeps_from_connecting_is_quoted(raised: Exception, case: str, words: str) -> None:
+def test_another_connection_error_is_quoted(raised: Exception, case: str, words: str) -> None:
     """Ours: on one line, and without the credentials of the URL."""
     failure = failure_of(raised, AT, "tools/list")
 
@@ -140,7 +140,7 @@ def test_what_else_keeps_from_connecting_is_quoted(raised: Exception, case: str,
     assert "hunter22" not in str(failure)
 
 
-def test_what_the_system_says_of_a_connection_is_quoted() -> None:
+def test_the_message_of_an_oserror_is_quoted() -> None:
     """Ours: such as a network that is not there."""
     error = httpcore2.ConnectError("failed")
     error.__cause__ = OSError(101, "Network is unreachable")
@@ -159,7 +159,7 @@ def test_what_the_system_says_of_a_connection_is_quoted() -> None:
         ({"host": "127.0.0.9"}, "tls-other-name"),
     ],
 )
-def test_a_certificate_that_is_not_valid_is_reported_by_its_fault(
+def test_an_invalid_certificate_is_reported_with_the_reason(
     authority: Authority, how: dict[str, Any], case: str
 ) -> None:
     """Ours: each fault has another remedy."""
@@ -170,7 +170,7 @@ def test_a_certificate_that_is_not_valid_is_reported_by_its_fault(
     assert "its certificate " in str(failure)
 
 
-def test_a_certificate_of_an_unknown_authority_is_not_accepted(authority: Authority) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(authority: Authority) -> None:
     """Ours: what the system trusts, unless the entry names another authority."""
     with serving(result, server_context(authority.signed("web"))) as web:
         assert asked(web.url).case == "tls-unknown-authority"
@@ -178,7 +178,7 @@ def test_a_certificate_of_an_unknown_authority_is_not_accepted(authority: Author
             assert "result" in line.ask("tools/list").message()
 
 
-def test_a_self_signed_certificate_is_called_that(authority: Authority) -> None:
+def test_a_self_signed_certificate_is_reported(authority: Authority) -> None:
     """Ours: most often it is the server's own."""
     signed = ssl.SSLCertVerificationError()
     signed.verify_code, signed.verify_message = 18, "self-signed certificate"
@@ -190,7 +190,7 @@ def test_a_self_signed_certificate_is_called_that(authority: Authority) -> None:
     assert "its certificate is invalid: certificate signature failure" in str(failure_of(error, AT, "x"))
 
 
-def test_a_server_that_wants_a_certificate_is_reported_as_that(authority: Authority) -> None:
+def test_a_missing_client_certificate_is_an_error(authority: Authority) -> None:
     """Ours: and one that is shown is accepted."""
     context = server_context(authority.signed("web"), client_authority=authority.file)
     with serving(result, context) as web:
@@ -200,7 +200,7 @@ def test_a_server_that_wants_a_certificate_is_reported_as_that(authority: Author
             assert "result" in line.ask("tools/list").message()
 
 
-def test_a_server_without_tls_is_called_that() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     """Ours: most often the URL begins with the wrong scheme."""
     with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as host:
         failure = asked(f"https://{host}/mcp")
@@ -209,31 +209,34 @@ def test_a_server_without_tls_is_called_that() -> None:
     assert "perhaps the URL begins with http://" in str(failure)
 
 
-@pytest.mark.parametrize(
-    ("reason", "case"),
-    [
-        ("TLSV1_ALERT_PROTOCOL_VERSION", "tls-version"),
-        ("UNSUPPORTED_PROTOCOL", "tls-version"),
-        ("UNEXPECTED_EOF_WHILE_READING", "tls-none"),
-        ("SSLV3_ALERT_HANDSHAKE_FAILURE", "tls-client"),
-        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "tls-client"),
-        ("SOMETHING_ELSE", "tls"),
-        (None, "tls"),
-    ],
-)
-def test_another_failure_of_tls_is_named(reason: str | None, case: str) -> None:
+TLS_CASES = {
+    "TLSV1_ALERT_PROTOCOL_VERSION": "tls-version",
+    "UNSUPPORTED_PROTOCOL": "tls-version",
+    "UNEXPECTED_EOF_WHILE_READING": "tls-none",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "tls-client",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "tls-client",
+    "SOMETHING_ELSE": "tls",
+    None: "tls",
+}
+
+
+def test_a_tls_error_is_classified_by_its_openssl_reason() -> None:
     """Ours: by what OpenSSL calls it where nothing better is known."""
-    cause = ssl.SSLError(1, "went wrong")
-    cause.reason = reason  # type: ignore[assignment]
-    error = httpcore2.ConnectError("x")
-    error.__cause__ = cause
 
-    failure = failure_of(error, AT, "x")
+    def found(reason: str | None) -> tuple[type[MCPError], str]:
+        cause = ssl.SSLError(1, "went wrong")
+        cause.reason = reason  # type: ignore[assignment]
+        error = httpcore2.ConnectError("x")
+        error.__cause__ = cause
+        failure = failure_of(error, AT, "x")
+        return type(failure), failure.case
 
-    assert (type(failure), failure.case) == (ConnectError, case)
+    assert {reason: found(reason) for reason in TLS_CASES} == {
+        reason: (ConnectError, case) for reason, case in TLS_CASES.items()
+    }
 
 
-def test_an_alert_after_the_handshake_is_about_the_certificate() -> None:
+def test_a_tls_alert_after_the_handshake_is_about_the_client_certificate() -> None:
     """TLS 1.3: a server rejects a client's certificate when the client believes that all is done."""
     cause = ssl.SSLError(1, "alert")
     cause.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
@@ -246,7 +249,7 @@ def test_an_alert_after_the_handshake_is_about_the_certificate() -> None:
 # HTTP.
 
 
-def test_what_is_no_http_is_called_that() -> None:
+def test_a_server_that_does_not_speak_http_is_reported() -> None:
     """Ours: another program may listen at that port."""
     with speaking(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") as host:
         failure = asked(f"http://{host}/mcp")
@@ -255,7 +258,7 @@ def test_what_is_no_http_is_called_that() -> None:
     assert f"does not speak HTTP at {host}" in str(failure)
 
 
-def test_a_connection_that_is_closed_without_a_response_loses_the_request() -> None:
+def test_a_connection_closed_without_a_response_fails_the_request() -> None:
     """Ours: the request has left."""
     with speaking(b"") as host:
         failure = asked(f"http://{host}/mcp")
@@ -271,7 +274,7 @@ def test_a_connection_that_is_closed_without_a_response_loses_the_request() -> N
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
     ],
 )
-def test_a_response_that_is_cut_is_reported_as_that(response: bytes) -> None:
+def test_an_incomplete_response_is_reported(response: bytes) -> None:
     """Ours: the server had begun to answer."""
     with speaking(response) as host:
         failure = asked(f"http://{host}/mcp")
@@ -280,8 +283,8 @@ def test_a_response_that_is_cut_is_reported_as_that(response: bytes) -> None:
     assert "closed the connection in the middle of its answer to tools/call" in str(failure)
 
 
-def test_a_server_that_closes_plain_connections_at_once_may_speak_tls() -> None:
-    """Ours: it tells by nothing else. A later request has other reasons."""
+def test_a_plain_connection_closed_at_once_suggests_tls() -> None:
+    """Ours: a TLS server gives no other sign; a later request fails for other reasons."""
     error = httpx2.ReadError("Connection reset by peer")
     plain = AT._replace(url="http://host.example/mcp")
 
@@ -289,7 +292,7 @@ def test_a_server_that_closes_plain_connections_at_once_may_speak_tls() -> None:
     assert {failure_of(error, plain, "tools/list").case, failure_of(error, AT, "initialize").case} == {""}
 
 
-def test_what_http_cannot_carry_is_not_sent() -> None:
+def test_an_illegal_header_is_an_error() -> None:
     """Ours: it is our fault, or that of the entry."""
     failure = failure_of(httpcore2.LocalProtocolError("Illegal header value"), AT, "tools/list")
 
@@ -297,31 +300,31 @@ def test_what_http_cannot_carry_is_not_sent() -> None:
     assert str(failure) == "tools/list cannot be sent to server 'web': Illegal header value"
 
 
-def test_a_body_that_cannot_be_decompressed_is_the_servers_fault() -> None:
+def test_a_body_that_cannot_be_decompressed_is_a_protocol_error() -> None:
     """Ours: it has said how it is compressed."""
     assert type(failure_of(httpx2.DecodingError("bad"), AT, "x")) is RemoteProtocolError
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "words"),
-    [
-        (404, b"", "", "with 404 Not Found"),
-        (404, b"<html>secret", "text/html", "with 404 Not Found, and an HTML page"),
-        (404, b"not found\n", "text/plain", "with 404 Not Found"),
-        (500, b"a\nb", "text/plain", "with 500 Internal Server Error: a b"),
-        (418, b"x" * 1000, "", "with 418 I'm a Teapot: " + "x" * 120),
-        (599, b"", "", "with 599"),
-    ],
-)
-def test_a_status_is_named_with_the_beginning_of_its_body(status: int, body: bytes, kind: str, words: str) -> None:
+STATUSES = [
+    (404, b"", "", "with 404 Not Found"),
+    (404, b"<html>secret", "text/html", "with 404 Not Found, and an HTML page"),
+    (404, b"not found\n", "text/plain", "with 404 Not Found"),
+    (500, b"a\nb", "text/plain", "with 500 Internal Server Error: a b"),
+    (418, b"x" * 1000, "", "with 418 I'm a Teapot: " + "x" * 120),
+    (599, b"", "", "with 599"),
+]
+
+
+def test_an_error_status_is_reported_with_an_excerpt_of_its_body() -> None:
     """Ours: a page would fill the screen."""
-    response = response_of(status, {"Content-Type": kind})
+    wrong = []
+    for status, body, kind, words in STATUSES:
+        failure = refused(AT, "tools/list", response_of(status, {"Content-Type": kind}), body)
+        expected = StatusError if status < 500 else ConnectionLostError
+        if not (str(failure).endswith(words) and type(failure) is expected and failure.case == f"http-{status}"):
+            wrong.append((status, body, kind, failure))
 
-    failure = refused(AT, "tools/list", response, body)
-
-    assert str(failure).endswith(words)
-    assert isinstance(failure, StatusError if status < 500 else ConnectionLostError)
-    assert failure.case == f"http-{status}"
+    assert not wrong
 
 
 @pytest.mark.parametrize(
@@ -333,7 +336,7 @@ def test_a_status_is_named_with_the_beginning_of_its_body(status: int, body: byt
     ],
     ids=["never-ending", "cut-off", "not-compressed"],
 )
-def test_a_status_is_named_whatever_becomes_of_its_body(answer: Answer) -> None:
+def test_an_error_status_is_reported_even_if_its_body_cannot_be_read(answer: Answer) -> None:
     """Ours: the status is why the request failed, and not that its page is broken."""
     with serving(lambda _: answer) as web:
         failure = asked(web.url)
@@ -341,14 +344,14 @@ def test_a_status_is_named_whatever_becomes_of_its_body(answer: Answer) -> None:
     assert (type(failure), failure.case) == (StatusError, "http-404")
 
 
-def test_what_the_request_carried_is_not_repeated() -> None:
+def test_secrets_of_the_request_are_masked_in_an_error() -> None:
     """Ours: servers send back what they do not like, and an error may be printed."""
     response = response_of(500, sent={"Authorization": "Bearer s3cret-s3cret-s3cret"})
 
     assert "s3cret" not in str(refused(AT, "tools/list", response, b"bad token s3cret-s3cret-s3cret"))
 
 
-def test_a_redirect_is_shown_without_its_secrets() -> None:
+def test_secrets_in_a_redirect_url_are_masked() -> None:
     """Ours: servers put sessions into URLs."""
     failure = redirected(AT, 302, "https://login.example/?token=hunter22hunter22")
 
@@ -357,21 +360,20 @@ def test_a_redirect_is_shown_without_its_secrets() -> None:
     assert "hunter22" not in str(failure)
 
 
-@pytest.mark.parametrize(
-    ("kind", "body", "expected"),
-    [
-        ("text/html", b"", True),
-        ("", b"  <!DOCTYPE html>", True),
-        ("text/plain", b"<HTML>", True),
-        ("application/json", b"{}", False),
-    ],
-)
-def test_a_page_is_known_by_its_type_or_its_beginning(kind: str, body: bytes, expected: bool) -> None:
+PAGES = {
+    ("text/html", b""): True,
+    ("", b"  <!DOCTYPE html>"): True,
+    ("text/plain", b"<HTML>"): True,
+    ("application/json", b"{}"): False,
+}
+
+
+def test_an_html_page_is_recognized_by_its_type_or_its_first_bytes() -> None:
     """Ours: people type the address of a page."""
-    assert is_page(kind, body) is expected
+    assert {page: is_page(*page) for page in PAGES} == PAGES
 
 
-def test_a_type_is_shown_on_one_line() -> None:
+def test_an_unexpected_content_type_is_reported() -> None:
     """Ours: it is the server's text."""
     assert "'text/x'" in str(not_mcp(AT, "x", "text/x", b"a"))
     page = not_mcp(AT, "x", "text/html", b"a")

@@ -15,7 +15,15 @@ from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, Lane, Lanes
 from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.http.certificates import Authority, server_context
-from tests.client.transports.http.web import Answer, Web, accepted, as_events, connections_to, serving
+from tests.client.transports.http.web import (
+    Answer,
+    Web,
+    accepted,
+    as_events,
+    connections_to,
+    ending_once_asked,
+    serving,
+)
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ def lanes(web: Web) -> Iterator[Lanes]:
     wait_until(lambda: "web http" not in [thread.name for thread in threading.enumerate()])
 
 
-def test_a_free_lane_is_used_again(web: Web, lanes: Lanes) -> None:
+def test_an_idle_lane_is_reused(web: Web, lanes: Lanes) -> None:
     """Ours: with its connection."""
     used = set()
     for _ in range(3):
@@ -76,7 +84,7 @@ def test_a_free_lane_is_used_again(web: Web, lanes: Lanes) -> None:
     assert len(used) == 1
 
 
-def test_exchanges_at_the_same_time_have_lanes_of_their_own(web: Web, lanes: Lanes) -> None:
+def test_concurrent_exchanges_use_separate_lanes(web: Web, lanes: Lanes) -> None:
     """Ours: and only some of these are kept."""
     goes_on = threading.Event()
     works = [Asking(web.url, goes_on) for _ in range(IDLE_KEPT + 2)]
@@ -88,7 +96,7 @@ def test_exchanges_at_the_same_time_have_lanes_of_their_own(web: Web, lanes: Lan
     wait_until(lambda: len(lanes._all) == IDLE_KEPT == len(lanes._idle))
 
 
-def test_an_exchange_that_waits_can_be_given_up(lanes: Lanes) -> None:
+def test_a_waiting_exchange_can_be_interrupted(lanes: Lanes) -> None:
     """Ours: for the response, or within it."""
     never = threading.Event()
 
@@ -115,7 +123,7 @@ def test_an_exchange_that_waits_can_be_given_up(lanes: Lanes) -> None:
         wait_until(lambda: bool(web.broken))
 
 
-def test_a_lane_is_not_harmed_by_the_end_of_an_exchange_that_was_over(web: Web, lanes: Lanes) -> None:
+def test_interrupting_a_completed_exchange_does_not_affect_the_next(web: Web, lanes: Lanes) -> None:
     """Ours: the caller may give up what has just been done."""
     first, second = Asking(web.url), Asking(web.url, threading.Event())
     lane = lanes.use(first)
@@ -132,7 +140,7 @@ def test_a_lane_is_not_harmed_by_the_end_of_an_exchange_that_was_over(web: Web, 
     assert second.outcome == 202
 
 
-def test_an_exchange_that_was_given_up_before_it_began_sends_nothing(web: Web, lanes: Lanes) -> None:
+def test_an_exchange_interrupted_before_it_begins_sends_nothing(web: Web, lanes: Lanes) -> None:
     """Ours: also if that happens while the connection is made."""
     work = Asking(web.url)
     work.is_given_up = True
@@ -146,7 +154,7 @@ def test_an_exchange_that_was_given_up_before_it_began_sends_nothing(web: Web, l
     assert web.asked == []
 
 
-def test_a_connection_that_is_made_too_late_is_not_used(web: Web) -> None:
+def test_an_exchange_interrupted_while_connecting_sends_nothing(web: Web) -> None:
     """Ours: it may have been given up before there was anything to shut down."""
     work = Asking(web.url)
 
@@ -166,7 +174,7 @@ def test_a_connection_that_is_made_too_late_is_not_used(web: Web) -> None:
     assert web.asked == []
 
 
-def test_a_request_that_the_server_has_not_looked_at_goes_out_on_another_connection(web: Web) -> None:
+def test_an_unprocessed_request_is_sent_on_another_connection(web: Web) -> None:
     """HTTP/2: a server that closes a connection names the last request that it has taken."""
     made: list[Closing] = []
 
@@ -198,7 +206,7 @@ def test_a_request_that_the_server_has_not_looked_at_goes_out_on_another_connect
     assert made[0].is_closed()
 
 
-def test_what_fails_by_itself_is_not_an_interruption(lanes: Lanes) -> None:
+def test_a_connection_error_is_not_an_interruption(lanes: Lanes) -> None:
     """Ours: the error of `httpcore2` says what."""
     work = Asking("http://server.invalid/")
     lanes.use(work)
@@ -206,7 +214,7 @@ def test_what_fails_by_itself_is_not_an_interruption(lanes: Lanes) -> None:
     assert type(work.outcome) is httpcore2.ConnectError
 
 
-def test_nothing_is_done_after_the_end(web: Web) -> None:
+def test_an_exchange_after_the_end_is_interrupted(web: Web) -> None:
     """Ours: a thread may come too late."""
     lanes = Lanes(connections_to(Endpoint("web", web.url)), "web")
     lanes.close(1)
@@ -217,7 +225,7 @@ def test_nothing_is_done_after_the_end(web: Web) -> None:
     assert type(work.outcome) is InterruptedExchangeError
 
 
-def test_a_lane_may_end_itself(lanes: Lanes, web: Web) -> None:
+def test_a_lane_may_be_joined_from_its_own_thread(lanes: Lanes, web: Web) -> None:
     """Ours: a thread does not wait for its own end."""
     lane = lanes.use(Asking(web.url))
     ended: list[None] = []
@@ -248,7 +256,7 @@ class Pausing(Asking):
         self.done.set()
 
 
-def test_a_pause_ends_when_its_work_is_given_up(lanes: Lanes) -> None:
+def test_a_pause_ends_when_its_exchange_is_interrupted(lanes: Lanes) -> None:
     """Ours: before it or during it; the next work of the lane is not concerned."""
     for is_early in (False, True):
         work = Pausing("")
@@ -306,7 +314,7 @@ def own_socket(lane: Lane) -> socket.socket:
     return found
 
 
-def test_a_caller_may_use_a_connection_that_is_open(web: Web, lanes: Lanes) -> None:
+def test_a_caller_may_use_an_open_connection(web: Web, lanes: Lanes) -> None:
     """Ours: without a thread, which would have to be woken, and to wake the caller."""
     lane = opened(lanes, web)
     port = own_socket(lane).getsockname()
@@ -321,8 +329,8 @@ def test_a_caller_may_use_a_connection_that_is_open(web: Web, lanes: Lanes) -> N
     assert own_socket(lane).getsockname() == port
 
 
-def test_the_thread_of_the_lane_does_what_takes_longer(web: Web, lanes: Lanes) -> None:
-    """Ours."""
+def test_the_thread_of_the_lane_completes_a_long_exchange(web: Web, lanes: Lanes) -> None:
+    """Ours: the caller of a long exchange must remain able to wait for other messages."""
     lane = opened(lanes, web)
     work = Calling(web.url, is_short=False)
 
@@ -356,7 +364,7 @@ def test_a_caller_never_waits_for_a_connection(web: Web, lanes: Lanes) -> None:
     assert opened(lanes, web) is lane
 
 
-def test_the_connection_of_a_caller_is_not_encrypted(tmp_path: Path) -> None:
+def test_a_caller_does_not_use_an_encrypted_connection(tmp_path: Path) -> None:
     """Ours: it would wait for the rest of a record, whatever its deadline is."""
     authority = Authority(tmp_path)
     with serving(lambda _: accepted(), server_context(authority.signed("web"))) as web:
@@ -367,7 +375,7 @@ def test_the_connection_of_a_caller_is_not_encrypted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_in_time", [True, False])
-def test_a_caller_that_waits_is_interrupted(web: Web, lanes: Lanes, is_in_time: bool) -> None:
+def test_a_waiting_caller_can_be_interrupted(web: Web, lanes: Lanes, is_in_time: bool) -> None:
     """Ours: from another thread, or because its time is up."""
     lane = opened(lanes, web)
     late = threading.Event()
@@ -377,7 +385,7 @@ def test_a_caller_that_waits_is_interrupted(web: Web, lanes: Lanes, is_in_time: 
         deadline = Deadline(ENOUGH_SECONDS)
         threading.Thread(target=lambda: (wait_until(lambda: len(web.asked) == 2), lanes.interrupt(work))).start()
     else:
-        deadline = Deadline(0.05)
+        deadline = ending_once_asked(web, 2)
 
     assert lanes.begin(work, deadline)
 
@@ -403,8 +411,8 @@ class Interrupted(Calling):
 
 
 @pytest.mark.parametrize("is_sent", [True, False])
-def test_after_a_ctrl_c_nothing_is_left_of_the_connection(web: Web, lanes: Lanes, is_sent: bool) -> None:
-    """Ours: nobody knows what would be read on it next."""
+def test_a_keyboard_interrupt_closes_the_connection(web: Web, lanes: Lanes, is_sent: bool) -> None:
+    """Ours: a response that was read in part would be taken for the next one."""
     lane = opened(lanes, web)
     late = threading.Event()
     web.answer = lambda _: as_events(late)
@@ -458,8 +466,8 @@ def test_a_lane_that_was_dropped_is_not_used_again(web: Web, lanes: Lanes) -> No
     assert (lanes._all, lanes._idle) == ([], [])
 
 
-def test_a_lane_that_a_caller_uses_ends_when_the_caller_leaves(web: Web) -> None:
-    """Ours: a connection is not closed while somebody reads from it."""
+def test_a_lane_in_use_by_a_caller_ends_when_the_caller_leaves(web: Web) -> None:
+    """Ours: a connection is not closed while a caller reads from it."""
     lanes = Lanes(connections_to(Endpoint("web", web.url)), "web")
     lane = opened(lanes, web)
 

@@ -35,8 +35,8 @@ def ends() -> Iterator[Ends]:
         stream.close()
 
 
-def test_the_pieces_of_a_request_are_one_packet(ends: Ends) -> None:
-    """Ours: a server that is told of the head alone does its work twice."""
+def test_the_parts_of_a_request_are_sent_at_once(ends: Ends) -> None:
+    """Ours: a server that receives the head alone is woken twice."""
     stream, server = ends
     stream.write(b"head ")
     stream.write(b"body")
@@ -50,7 +50,7 @@ def test_the_pieces_of_a_request_are_one_packet(ends: Ends) -> None:
     assert server.recv(100) == b"head body"
 
 
-def test_a_long_body_goes_out_as_it_is_written(ends: Ends) -> None:
+def test_a_long_body_is_not_buffered(ends: Ends) -> None:
     """Ours: it would be in memory twice."""
     stream, server = ends
     stream.write(b"x" * (MAX_HELD_BYTES + 1))
@@ -59,7 +59,7 @@ def test_a_long_body_goes_out_as_it_is_written(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("is_limited", [False, True])
-def test_a_response_that_came_early_is_read_though_nothing_can_be_written(ends: Ends, is_limited: bool) -> None:
+def test_an_early_response_is_read_although_nothing_can_be_written(ends: Ends, is_limited: bool) -> None:
     """HTTP: a server may refuse a request before all of it has arrived, and close."""
     stream, server = ends
     stream.deadline = Deadline(ENOUGH_SECONDS) if is_limited else None
@@ -71,7 +71,7 @@ def test_a_response_that_came_early_is_read_though_nothing_can_be_written(ends: 
     assert stream.read(100, 5) == b"refused"
 
 
-def test_a_read_ends_at_a_deadline(ends: Ends) -> None:
+def test_a_read_ends_at_its_deadline(ends: Ends) -> None:
     """Ours: a caller that reads by itself has a time limit; one that has passed before lets nothing be read."""
     stream, server = ends
     stream.deadline = Deadline(0.02)
@@ -84,7 +84,7 @@ def test_a_read_ends_at_a_deadline(ends: Ends) -> None:
         stream.read(100)
 
 
-def test_a_read_lasts_as_long_as_its_deadline_is_held(ends: Ends) -> None:
+def test_a_read_continues_while_its_deadline_is_held(ends: Ends) -> None:
     """Ours: a person may be answering a question."""
     stream, server = ends
     clock = Clock()
@@ -96,8 +96,8 @@ def test_a_read_lasts_as_long_as_its_deadline_is_held(ends: Ends) -> None:
     assert stream.read(100) == b"response"
 
 
-def test_a_write_that_the_server_does_not_read_ends_at_the_deadline(ends: Ends) -> None:
-    """Ours."""
+def test_a_blocked_write_ends_at_the_deadline(ends: Ends) -> None:
+    """Ours: a caller that sends by itself must not wait longer than its time limit for room in the connection."""
     stream, server = ends
     server.sendall(b"response")
     stream.deadline = Deadline(0.02)
@@ -109,7 +109,7 @@ def test_a_write_that_the_server_does_not_read_ends_at_the_deadline(ends: Ends) 
     assert server.recv(1) == b"x"
 
 
-def test_a_connection_that_is_reset_is_an_error_of_reading(ends: Ends) -> None:
+def test_a_connection_reset_is_a_read_error(ends: Ends) -> None:
     """Ours: as without a deadline."""
     stream, server = ends
     stream.deadline = Deadline(ENOUGH_SECONDS)
@@ -120,8 +120,8 @@ def test_a_connection_that_is_reset_is_an_error_of_reading(ends: Ends) -> None:
         stream.read(100)
 
 
-def test_it_is_the_same_for_an_encrypted_connection(tmp_path: Path) -> None:
-    """Ours."""
+def test_a_request_is_sent_on_an_encrypted_connection(tmp_path: Path) -> None:
+    """Ours: TLS wraps the stream, so that a request must go out through both."""
     authority = Authority(tmp_path)
     with serving(result, server_context(authority.signed("web"))) as web, line_to(web, ca=authority.file) as line:
         assert "result" in line.ask("tools/list").message()

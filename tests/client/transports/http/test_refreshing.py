@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.client.transports.http.lanes import Lane, Lanes
 from gaia_mcp.client.transports.http.refreshing import MAX_PAGES, refresh_tools
 from gaia_mcp.deadline import Deadline
@@ -13,6 +11,7 @@ from gaia_mcp.protocol import jsonrpc
 from tests.client.transports.http.web import (
     Answer,
     Asked,
+    always,
     as_events,
     as_json,
     connections_to,
@@ -22,7 +21,7 @@ from tests.client.transports.http.web import (
     serving,
 )
 from tests.protocol_support import ENVELOPE
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS
 
 TOOL = {"name": "t", "inputSchema": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
 META = {**ENVELOPE, "progressToken": 4}
@@ -37,7 +36,7 @@ def refreshed(answer: Any) -> tuple[bool, list[Asked]]:
         is_given_up = False
 
         def run(self, lane: Lane) -> None:
-            found.append(refresh_tools(lane, wire, CALL, Deadline(5)))
+            found.append(refresh_tools(lane, wire, CALL, Deadline(ENOUGH_SECONDS)))
 
     with serving(answer) as web:
         wire, _ = new_wire(web.url)
@@ -47,7 +46,7 @@ def refreshed(answer: Any) -> tuple[bool, list[Asked]]:
         return found[0], web.asked
 
 
-def test_pages_are_read_to_the_end_as_an_object_or_as_events() -> None:
+def test_all_pages_are_read_as_json_or_as_events() -> None:
     """Spec, HC-5: with the envelope of the call, but for what belongs to that alone."""
 
     def answer(asked: Asked) -> Answer:
@@ -67,21 +66,19 @@ def test_pages_are_read_to_the_end_as_an_object_or_as_events() -> None:
     assert asked[0].headers["mcp-method"] == "tools/list"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda asked: result(asked, tools=[]),
-        lambda _: as_json({"error": "x"}, 400),
-        lambda _: Answer(500, {}, b"no"),
-        lambda _: as_events(),
-    ],
-)
-def test_what_teaches_nothing_changes_nothing(answer: Any) -> None:
+def test_a_failed_or_empty_list_does_not_change_the_headers() -> None:
     """Ours: the server's error is reported then."""
-    assert not refreshed(answer)[0]
+    answers = [
+        lambda asked: result(asked, tools=[]),
+        always(as_json({"error": "x"}, 400)),
+        always(Answer(500, {}, b"no")),
+        always(as_events()),
+    ]
+
+    assert [refreshed(answer)[0] for answer in answers] == [False] * 4
 
 
-def test_a_list_without_end_is_not_read_to_its_end() -> None:
+def test_the_number_of_pages_is_limited() -> None:
     """Ours: the call waits; and a cursor that repeats itself ends the list."""
     assert len(refreshed(lambda asked: result(asked, tools=[], nextCursor="same"))[1]) == 2
     endless = refreshed(lambda asked: result(asked, tools=[], nextCursor=asked.message["id"]))[1]

@@ -29,7 +29,7 @@ from gaia_mcp.errors import (
     StatusError,
 )
 from gaia_mcp.storage.server_cache import ServerCache
-from tests.client.transports.http.web import EVENT_STREAM, Answer, Asked, Web, as_json, serving
+from tests.client.transports.http.web import EVENT_STREAM, Answer, Asked, Web, as_json, noting, serving
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def test_a_tool_is_called_by_its_name(way: str | None) -> None:
     assert any(asked.path != "/rpc" for asked in web.asked) is (way is None)
 
 
-def test_a_tool_that_may_be_there_is_found() -> None:
-    """Ours: whether it is, the call tells."""
+def test_an_unlisted_tool_is_assumed_to_exist() -> None:
+    """Ours: a call to an unknown tool is an error of the server."""
     with client_of(runs, way="rpc") as (_, client):
         for _ in range(2):
             tool = client.find_tool("files.read")
@@ -122,7 +122,7 @@ def test_a_tool_that_may_be_there_is_found() -> None:
             client.call("files.nothing", {})
 
 
-def test_a_server_that_lists_its_tools_is_asked_as_mcp_does() -> None:
+def test_a_server_with_tools_list_is_called_by_tools_call() -> None:
     """Spec, C1: the other kind, at a path of its own, which is kept."""
     with client_of(lists, "/any/path") as (web, client):
         assert [tool.name for tool in client.fetch_tools()] == ["files.read", "last"]
@@ -133,14 +133,17 @@ def test_a_server_that_lists_its_tools_is_asked_as_mcp_does() -> None:
     assert {asked.path for asked in web.asked} == {"/any/path"}
 
 
-def test_a_failure_of_a_tool_is_told_from_an_error() -> None:
+def test_a_tool_failure_is_a_result_and_invalid_params_an_error() -> None:
     """Spec, C3, C2: `isError` is a result; 422 with a `detail` is invalid parameters, with the reason."""
     with client_of(runs, way="rpc") as (_, client):
         assert client.call("files.fail", {})["isError"] is True
         assert client.call("code.run", {})["content"] == [{"type": "code_output", "stdout": "4\n", "stderr": ""}]
-        with pytest.raises(PeerError) as told:
+        with pytest.raises(PeerError) as caught:
             client.call("files.detail", {"a": 1})
-        assert (told.value.code, told.value.text) == (-32602, '[{"loc": ["body", "path"], "msg": "field required"}]')
+        assert (caught.value.code, caught.value.text) == (
+            -32602,
+            '[{"loc": ["body", "path"], "msg": "field required"}]',
+        )
         with pytest.raises(PeerError, match="a text"):
             client.call("files.detail", {})
 
@@ -161,20 +164,20 @@ RESPONSES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", RESPONSES)
-def test_every_other_answer_is_one_clear_error(what: str) -> None:
-    """Spec, C2."""
-    answer, words = RESPONSES[what]
+def test_any_other_response_is_an_error_with_the_reason() -> None:
+    """Spec, C2: a person who reads it must be able to correct the URL or the server."""
+    for name, (answer, words) in RESPONSES.items():
 
-    def answers(asked: Asked) -> Answer:
-        return answer(asked) if asked.message["method"] == "t" else runs(asked)
+        def answers(asked: Asked, given: Callable[[Asked], Answer] = answer) -> Answer:
+            return given(asked) if asked.message["method"] == "t" else runs(asked)
 
-    with client_of(answers, way="rpc") as (_, client), pytest.raises(MCPError, match=words) as told:
-        client.call("t", {})
-    assert (told.value.facts.get("invalid") == "result") is (what == "a list")
+        with noting(name), client_of(answers, way="rpc") as (_, client):
+            with pytest.raises(MCPError, match=words) as caught:
+                client.call("t", {})
+            assert (caught.value.facts.get("invalid") == "result") is (name == "a list")
 
 
-def test_a_server_that_is_neither_is_reported_as_it_was() -> None:
+def test_a_server_of_neither_dialect_is_reported_with_the_first_error() -> None:
     """Ours: what is said of the first attempt names the URL that was given."""
     nothing = client_of(lambda _: as_json({"detail": "Not Found"}, 404), opens=False)
     with nothing as (web, client), pytest.raises(StatusError, match="404"):
@@ -188,14 +191,14 @@ def test_a_server_that_is_neither_is_reported_as_it_was() -> None:
     assert "tools/list" not in web.methods()
 
 
-def test_an_error_in_the_place_of_a_list_ends_the_attempt() -> None:
+def test_an_error_other_than_method_not_found_ends_the_connection_attempt() -> None:
     """Ours: only the one for an unknown method means that there is no list."""
     down = client_of(lambda asked: error(asked, -32000, "down"), way="rpc", opens=False)
     with down as (_, client), pytest.raises(MCPError, match="down"):
         client.open()
 
 
-def test_it_is_remembered(tmp_path: Path) -> None:
+def test_the_dialect_is_cached(tmp_path: Path) -> None:
     """Spec, C1: the next command does not find it out again, and finds out that it has changed."""
     with serving(runs) as web:
         entry = read_entry("web", {"url": web.origin})
@@ -213,7 +216,7 @@ def test_it_is_remembered(tmp_path: Path) -> None:
         client.disconnect()
 
 
-def test_the_tools_of_an_entry_are_shown() -> None:
+def test_the_tools_of_an_entry_are_listed() -> None:
     """Spec, C1: names, or definitions; other hosts choose among the tools by the same member."""
     with serving(runs) as web:
         given = ["files.read", {"name": "code.run", "description": "Runs code"}, "*"]
@@ -241,7 +244,7 @@ def test_the_dialect_has_nothing_but_tools() -> None:
         assert len(web.asked) == asked
 
 
-def test_what_is_no_method_of_the_dialect_is_not_sent() -> None:
+def test_an_unsupported_method_is_not_sent() -> None:
     """Ours: also where a program asks below the client, and on a connection that has ended."""
     with serving(runs) as web:
         transport = HttpTransport(web.origin, way="rpc", timeout=ENOUGH_SECONDS, name="web")
@@ -259,7 +262,7 @@ def test_what_is_no_method_of_the_dialect_is_not_sent() -> None:
     assert isinstance(channel.why_lost("a call"), NotConnectedError)
 
 
-def test_a_response_may_come_as_events_with_noise() -> None:
+def test_a_response_may_be_an_event_after_invalid_ones() -> None:
     """Ours: what is no JSON among them is read over."""
 
     def as_stream(asked: Asked) -> Answer:

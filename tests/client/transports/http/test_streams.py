@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import pytest
-
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
 from gaia_mcp.client.transports.http.lanes import Lanes
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
@@ -24,14 +22,16 @@ from tests.client.transports.http.web import (
     Answer,
     Asked,
     Cut,
+    always,
     as_events,
     as_json,
     connections_to,
     event,
     new_wire,
+    noting,
     serving,
 )
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 ENDPOINT = b"event: endpoint\ndata: /messages?s=1\n\n"
 NOTE = jsonrpc.notification("notifications/tools/list_changed", None)
@@ -51,7 +51,7 @@ class Streaming:
         self.web = self.serving.__enter__()
         self.wire, self.kept = new_wire(self.url or self.web.url)
         self.lanes = Lanes(connections_to(self.wire.endpoint), "web")
-        deadline = Deadline(5)
+        deadline = Deadline(ENOUGH_SECONDS)
         self.stream = ServerStream(self.wire, deadline, self.ends.append)
         self.optional = OptionalStream(self.wire, 5)
         self.lane = self.lanes.use(self.optional if self.is_optional else self.stream)
@@ -70,7 +70,7 @@ class Streaming:
 # HTTP+SSE.
 
 
-def test_messages_go_where_the_stream_says_and_come_on_the_stream() -> None:
+def test_the_endpoint_event_sets_the_url_and_messages_arrive_on_the_stream() -> None:
     """Spec, HTTP+SSE: what comes before the endpoint, or has another name, means nothing."""
     note = event(NOTE)
 
@@ -83,26 +83,26 @@ def test_messages_go_where_the_stream_says_and_come_on_the_stream() -> None:
         assert type(streaming.ends[0]) is ConnectionLostError
 
 
-def test_a_stream_that_breaks_ends_the_connection() -> None:
+def test_an_interrupted_sse_stream_ends_the_connection() -> None:
     """Spec, HTTP+SSE: it is the session."""
     with Streaming(lambda _: as_events(ENDPOINT, Cut())) as streaming:
         assert streaming.failure() is None
         wait_until(lambda: bool(streaming.ends))
 
 
-def test_an_end_of_our_own_is_no_event() -> None:
+def test_closing_the_stream_is_not_reported() -> None:
     """Ours: the channel knows."""
     with Streaming(lambda _: as_events(ENDPOINT, threading.Event())) as streaming:
         assert streaming.failure() is None
     assert streaming.ends == []
 
 
-def test_a_search_that_was_given_up_before_it_began_sends_nothing() -> None:
+def test_a_stream_interrupted_before_it_begins_sends_nothing() -> None:
     """Ours: the channel may be closed meanwhile."""
     with serving(lambda _: as_events(ENDPOINT)) as web:
         wire, _ = new_wire(web.url)
         lanes = Lanes(connections_to(wire.endpoint), "web")
-        stream = ServerStream(wire, Deadline(5), lambda _: None)
+        stream = ServerStream(wire, Deadline(ENOUGH_SECONDS), lambda _: None)
         stream.is_given_up = True
         lanes.use(stream)
         lanes.close(PATIENCE_SECONDS)
@@ -110,7 +110,7 @@ def test_a_search_that_was_given_up_before_it_began_sends_nothing() -> None:
         assert web.asked == []
 
 
-def test_giving_up_the_search_ends_it() -> None:
+def test_a_stream_may_be_interrupted_before_the_endpoint_event() -> None:
     """Ours: before an endpoint was named."""
     with Streaming(lambda _: as_events(threading.Event())) as streaming:
         wait_until(lambda: bool(streaming.web.asked))
@@ -118,31 +118,34 @@ def test_giving_up_the_search_ends_it() -> None:
     assert streaming.ends == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "words"),
-    [
-        (Answer(404), StatusError, "404"),
-        (Answer(500), ConnectionLostError, "500"),
-        (Answer(401), AuthorizationError, "authorization"),
-        (Answer(403), StatusError, "403"),
-        (Answer(307, {"Location": "http://127.0.0.2/sse"}), StatusError, "redirects to http://127.0.0.2/sse"),
-        (Answer(302, {"Location": "/login"}), StatusError, "302"),
-        (Answer(200, {"Content-Type": "text/html"}, b"<html>"), RemoteProtocolError, "HTML page"),
-        (as_json({}), RemoteProtocolError, "JSON"),
-        (as_events(), RemoteProtocolError, "without naming an endpoint"),
-        (as_events(event(NOTE)), RemoteProtocolError, "without naming an endpoint"),
-        (as_events(b"event: endpoint\ndata: http://127.0.0.2/x\n\n"), RemoteProtocolError, "another origin"),
-    ],
-)
-def test_a_server_without_such_a_stream_is_reported(answer: Answer, kind: type[MCPError], words: str) -> None:
-    """Ours: with what came instead."""
-    with Streaming(lambda _: answer) as streaming:
-        failure = streaming.failure()
-        assert type(failure) is kind
-        assert words in str(failure)
+NO_STREAM = [
+    (Answer(404), StatusError, "404"),
+    (Answer(500), ConnectionLostError, "500"),
+    (Answer(401), AuthorizationError, "authorization"),
+    (Answer(403), StatusError, "403"),
+    (Answer(307, {"Location": "http://127.0.0.2/sse"}), StatusError, "redirects to http://127.0.0.2/sse"),
+    (Answer(302, {"Location": "/login"}), StatusError, "302"),
+    (Answer(200, {"Content-Type": "text/html"}, b"<html>"), RemoteProtocolError, "HTML page"),
+    (as_json({}), RemoteProtocolError, "JSON"),
+    (as_events(), RemoteProtocolError, "without naming an endpoint"),
+    (as_events(event(NOTE)), RemoteProtocolError, "without naming an endpoint"),
+    (as_events(b"event: endpoint\ndata: http://127.0.0.2/x\n\n"), RemoteProtocolError, "another origin"),
+]
 
 
-def test_a_server_that_is_not_there_is_reported() -> None:
+def test_a_server_without_an_sse_stream_is_reported_with_the_reason() -> None:
+    """Ours: the status, the redirect or the content that was sent instead."""
+    wrong = []
+    for answer, kind, words in NO_STREAM:
+        with noting(answer), Streaming(always(answer)) as streaming:
+            failure = streaming.failure()
+            if type(failure) is not kind or words not in str(failure):
+                wrong.append((answer, failure))
+
+    assert not wrong
+
+
+def test_an_unreachable_server_is_reported() -> None:
     """Ours: as for a request."""
     with Streaming(lambda _: Answer(), url="http://server.invalid/sse") as streaming:
         assert type(streaming.failure()) is ConnectError
@@ -158,7 +161,7 @@ def test_a_redirect_of_the_same_origin_is_followed() -> None:
         assert streaming.failure() is None
 
 
-def test_a_stream_is_asked_for_again_with_what_a_challenge_brought() -> None:
+def test_a_stream_is_requested_again_with_the_token_that_a_challenge_leads_to() -> None:
     """Spec, AC-9: on every request."""
 
     class Renewing(NoAuthorizer):
@@ -178,7 +181,7 @@ def test_a_stream_is_asked_for_again_with_what_a_challenge_brought() -> None:
         wire, _ = new_wire(web.url)
         wire.authorizer = Renewing("web")
         lanes = Lanes(connections_to(wire.endpoint), "web")
-        stream = ServerStream(wire, Deadline(5), lambda _: None)
+        stream = ServerStream(wire, Deadline(ENOUGH_SECONDS), lambda _: None)
         lanes.use(stream)
         assert stream.known.wait(PATIENCE_SECONDS)
         lanes.close(PATIENCE_SECONDS)
@@ -188,19 +191,22 @@ def test_a_stream_is_asked_for_again_with_what_a_challenge_brought() -> None:
 # The optional stream.
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [Answer(405), Answer(404), Answer(400), Answer(200, {"Content-Type": "text/html"}, b"<html>"), as_json({})],
-)
-def test_a_server_without_an_optional_stream_is_asked_once(answer: Answer) -> None:
+def test_a_server_without_an_optional_stream_is_asked_once() -> None:
     """Mcp-wire Q16: that is never an error."""
-    with Streaming(lambda _: answer, is_optional=True) as streaming:
-        wait_until(lambda: bool(streaming.lanes._idle))
-        assert len(streaming.web.asked) == 1
-        assert streaming.kept.messages == []
+    for answer in [
+        Answer(405),
+        Answer(404),
+        Answer(400),
+        Answer(200, {"Content-Type": "text/html"}, b"<html>"),
+        as_json({}),
+    ]:
+        with noting(answer), Streaming(always(answer), is_optional=True) as streaming:
+            wait_until(streaming.lanes._idle.__len__)
+            assert len(streaming.web.asked) == 1
+            assert streaming.kept.messages == []
 
 
-def test_what_comes_on_the_optional_stream_is_about_no_request() -> None:
+def test_messages_on_the_optional_stream_belong_to_no_request() -> None:
     """Spec, LC-8: and it is read on after its last event."""
     answers = [
         as_events(event(NOTE, "2"), threading.Event()),
@@ -213,13 +219,13 @@ def test_what_comes_on_the_optional_stream_is_about_no_request() -> None:
         assert [asked.headers.get("last-event-id") for asked in streaming.web.asked] == [None, "1"]
 
 
-def test_a_stream_that_breaks_is_asked_for_again() -> None:
+def test_an_interrupted_optional_stream_is_requested_again() -> None:
     """Ours: less and less often, until it is no longer wanted."""
     with Streaming(lambda _: as_events(b"retry: 1\n\n", Cut()), is_optional=True) as streaming:
         wait_until(lambda: len(streaming.web.asked) > 3)
 
 
-def test_each_connection_of_the_optional_stream_has_its_own_time() -> None:
+def test_each_connection_of_the_optional_stream_has_its_own_deadline() -> None:
     """Ours: it may last for days, and its server be started again in between."""
     deadlines: list[Deadline] = []
 
@@ -234,7 +240,7 @@ def test_each_connection_of_the_optional_stream_has_its_own_time() -> None:
     assert deadlines[0] is not deadlines[1]
 
 
-def test_a_token_that_cannot_be_had_ends_the_optional_stream() -> None:
+def test_an_authorization_error_ends_the_optional_stream() -> None:
     """Ours: the requests report it."""
 
     class Refusing(NoAuthorizer):

@@ -38,7 +38,7 @@ def dripping() -> Iterator[str]:
         assert not thread.is_alive()
 
 
-def test_headers_that_come_byte_by_byte_end_with_the_deadline(dripping: str) -> None:
+def test_the_time_limit_applies_to_headers_sent_byte_by_byte(dripping: str) -> None:
     """Ours: a timeout for each read would never pass."""
     limit = TimeLimit()
     with httpx2.Client() as client, limit.until(Deadline(0.2)), pytest.raises(httpx2.HTTPError):
@@ -46,7 +46,7 @@ def test_headers_that_come_byte_by_byte_end_with_the_deadline(dripping: str) -> 
     assert limit.has_passed
 
 
-def test_a_connection_that_is_made_too_late_ends_at_once(dripping: str) -> None:
+def test_a_connection_made_after_the_deadline_is_closed(dripping: str) -> None:
     """Ours: the time may pass while the name is looked up."""
     limit = TimeLimit()
     with httpx2.Client() as client, limit.until(Deadline(0)):

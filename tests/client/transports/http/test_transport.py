@@ -35,6 +35,7 @@ from gaia_mcp.errors import (
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import (
+    EVENT_STREAM,
     Answer,
     Asked,
     Cut,
@@ -49,7 +50,7 @@ from tests.client.transports.http.web import (
     result,
     serving,
 )
-from tests.waiting import ENOUGH_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,7 +85,7 @@ def text_of(answer: dict[str, Any]) -> str:
     return str(answer["content"][0]["text"])
 
 
-def test_a_stateless_server_is_used() -> None:
+def test_a_client_uses_a_stateless_server() -> None:
     """Spec, DE-2 and HC-4: without a handshake; a tool with a malformed annotation is not among its tools."""
     with serving(stateless) as web, client_of(web.url) as client:
         assert client.peer is not None
@@ -97,7 +98,7 @@ def test_a_stateless_server_is_used() -> None:
     assert web.methods() == ["server/discover", "tools/list", "tools/call"]
 
 
-def test_a_server_of_the_handshake_era_is_used() -> None:
+def test_a_client_uses_a_server_of_the_handshake_era() -> None:
     """Spec, LC-1 and HC-7: there annotations mean nothing."""
     with serving(handshake(features)) as web, client_of(web.url) as client:
         assert client.peer is not None
@@ -120,7 +121,7 @@ class OldServer:
             if self.updated is not None:
                 return self.updated
             self.streams.append(SimpleQueue())
-            return Answer(200, {"Content-Type": "text/event-stream"}, self._pieces(self.streams[-1]))  # type: ignore[arg-type]
+            return Answer(200, EVENT_STREAM, self._pieces(self.streams[-1]))  # type: ignore[arg-type]
         if self.updated is not None:
             return stateless(asked)
         if asked.path != "/messages":
@@ -133,7 +134,7 @@ class OldServer:
     @staticmethod
     def _pieces(replies: SimpleQueue[bytes]) -> Iterator[bytes]:
         yield b"event: endpoint\ndata: /messages\n\n"
-        while piece := replies.get(timeout=10):
+        while piece := replies.get(timeout=ENOUGH_SECONDS):
             yield piece
 
     def end(self) -> None:
@@ -148,8 +149,8 @@ def old() -> Iterator[OldServer]:
     server.end()
 
 
-def test_a_server_of_http_and_sse_is_found_last(old: OldServer) -> None:
-    """Spec, HC-7: and used."""
+def test_a_client_falls_back_to_http_and_sse(old: OldServer) -> None:
+    """Spec, HC-7: after both eras of Streamable HTTP."""
     with serving(old) as web:
         with client_of(f"{web.origin}/sse") as client:
             assert text_of(client.call("t", {})) == "t"
@@ -162,7 +163,7 @@ def remembering(web: Web, folder: Path, **options: Any) -> MCPClient:
     return MCPClient("web", HttpTransport(web.url, timeout=ENOUGH_SECONDS, **options), era_cache=cache)
 
 
-def test_a_server_of_http_and_sse_is_remembered(old: OldServer, tmp_path: Path) -> None:
+def test_the_http_and_sse_transport_is_cached(old: OldServer, tmp_path: Path) -> None:
     """Spec, DE-2: it is asked for its stream at once the next time, and by nothing that it refuses."""
     with serving(old) as web:
         for _ in range(2):
@@ -181,9 +182,7 @@ def test_a_server_of_http_and_sse_is_remembered(old: OldServer, tmp_path: Path) 
     [Answer(405), Answer(200, {"Content-Type": "application/json"}, b"{}"), as_events(threading.Event())],
     ids=["refuses", "answers", "is silent"],
 )
-def test_a_server_that_has_got_another_transport_is_found_out_about_anew(
-    old: OldServer, tmp_path: Path, updated: Answer
-) -> None:
+def test_a_cached_transport_that_no_longer_works_is_replaced(old: OldServer, tmp_path: Path, updated: Answer) -> None:
     """Spec, DE-2: an updated server must not be unreachable until the cache expires."""
     with serving(old) as web:
         with remembering(web, tmp_path) as client:
@@ -233,7 +232,7 @@ def test_a_lost_session_is_renewed_once_for_a_request() -> None:
         (lambda client: client.unsubscribe_resource("a:b"), "resources/unsubscribe"),
     ],
 )
-def test_a_lost_session_is_renewed_for_whatever_meets_it(ask: Callable[[MCPClient], None], method: str) -> None:
+def test_a_lost_session_is_renewed_for_every_kind_of_request(ask: Callable[[MCPClient], None], method: str) -> None:
     """Spec, LC-6: as for a request."""
     sessions: list[str] = []
 
@@ -258,7 +257,7 @@ def test_a_lost_session_is_renewed_for_whatever_meets_it(ask: Callable[[MCPClien
 
 @pytest.mark.parametrize("answer", [as_events(Cut()), Answer(502), as_events(b": x\n\n")])
 def test_a_call_that_may_have_run_is_not_sent_again(answer: Answer) -> None:
-    """Ours: it is reported as that."""
+    """Ours: the error names the tool, and that it may have run."""
     with serving(lambda asked: answer if asked.message.get("method") == "tools/call" else stateless(asked)) as web:
         with client_of(web.url) as client, pytest.raises(CallCutError) as caught:
             client.call("t", {})
@@ -266,7 +265,7 @@ def test_a_call_that_may_have_run_is_not_sent_again(answer: Answer) -> None:
         assert web.methods().count("tools/call") == 1
 
 
-def test_a_server_of_the_stateless_era_gets_no_responses() -> None:
+def test_a_request_of_a_stateless_server_is_not_answered() -> None:
     """Spec, HC-2: one that sends requests all the same breaks the protocol; each POST is one request."""
     sent = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
 
@@ -282,7 +281,7 @@ def test_a_server_of_the_stateless_era_gets_no_responses() -> None:
     assert all("id" in asked.message for asked in web.asked)
 
 
-def test_a_list_whose_response_was_lost_is_asked_for_again() -> None:
+def test_a_list_whose_response_was_lost_is_requested_again() -> None:
     """Spec, HC-6: under another id, for there is no resumption. A server that fails is not asked again."""
     answers = [as_events(b": x\n\n"), as_events(Cut()), Answer(502)]
     lost: list[Answer] = []
@@ -301,28 +300,36 @@ def test_a_list_whose_response_was_lost_is_asked_for_again() -> None:
     assert len(ids) == len(set(ids)) == 5
 
 
-def test_a_call_that_was_refused_has_not_run() -> None:
-    """Ours: and nothing is said of that."""
+def test_a_refused_call_has_no_hint_that_it_may_have_run() -> None:
+    """Ours: after a 4xx it may be sent again."""
     with serving(lambda asked: Answer(413) if asked.message.get("method") == "tools/call" else stateless(asked)) as web:
         with client_of(web.url) as client, pytest.raises(StatusError) as caught:
             client.call("t", {})
         assert caught.value.hint == ""
 
 
-def test_time_that_runs_out_closes_the_stream() -> None:
+def test_a_timeout_closes_the_stream() -> None:
     """Spec, HS-4 and B-8: also for one byte at a time."""
-    never = threading.Event()
+    is_sent, never = threading.Event(), threading.Event()
+
+    def pieces() -> Iterator[bytes | threading.Event]:
+        yield b":"
+        yield b" "
+        is_sent.set()
+        yield never
 
     def answer(asked: Asked) -> Answer:
-        return as_events(b":", b" ", never) if asked.message.get("method") == "tools/call" else stateless(asked)
+        if asked.message.get("method") != "tools/call":
+            return stateless(asked)
+        return Answer(200, EVENT_STREAM, pieces())  # type: ignore[arg-type]
 
     with serving(answer) as web, client_of(web.url) as client:
         with pytest.raises(CallLateError):
-            client.call("t", {}, Deadline(0.3))
+            client.call("t", {}, deadline_until(is_sent.is_set))
         wait_until(lambda: bool(web.broken))
 
 
-def test_an_opening_that_fails_says_why() -> None:
+def test_a_401_is_reported_with_the_reason() -> None:
     """Ours: the header of the entry is named where it was refused, and not its value."""
     with serving(lambda _: Answer(401)) as web:
         with pytest.raises(AuthorizationError) as caught:
@@ -363,7 +370,7 @@ def test_a_subscription_is_renewed_after_its_stream_has_broken() -> None:
         assert web.methods().count("tools/list") == 2
 
 
-def test_what_a_server_is_sent_is_masked() -> None:
+def test_secrets_sent_to_a_server_are_masked() -> None:
     """Ours: a server that repeats it must not show it."""
     headers = {"Authorization": "Bearer hunter22hunter22", "X-Plain": "visible-value"}
     transport = HttpTransport("https://user:secret-word@host/?token=abcdef123456", headers)
@@ -375,8 +382,8 @@ def test_what_a_server_is_sent_is_masked() -> None:
     assert repr(transport).endswith("not connected>")
 
 
-def test_a_token_is_masked_as_long_as_it_is_used(tmp_path: Path) -> None:
-    """Spec: AC-11: no error and no log has it."""
+def test_a_token_is_masked_while_it_is_in_use(tmp_path: Path) -> None:
+    """Spec: AC-11: tokens appear in no error and no log."""
     url = "https://host.example/mcp"
     grant = Grant(url, "https://auth.example", "https://auth.example/token", Identity("x"), Tokens("a-token-of-mine"))
     grants = Grants(tmp_path)
@@ -405,7 +412,7 @@ def test_a_transport_may_be_used_by_itself() -> None:
         assert as_json({}).status == 200
 
 
-def test_the_files_of_an_entry_are_what_tls_is_made_with(tmp_path: Path) -> None:
+def test_the_certificate_files_of_an_entry_are_used_for_tls(tmp_path: Path) -> None:
     """Ours: an authority of its own, and a certificate that the server demands."""
     authority = Authority(tmp_path)
     trusting = {"ssl_verify": authority.file}
@@ -420,7 +427,7 @@ def test_the_files_of_an_entry_are_what_tls_is_made_with(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("ttl_ms", "requests"), [(0, 2), (60_000, 1)])
-def test_a_list_is_asked_for_again_when_its_server_says(ttl_ms: int, requests: int) -> None:
+def test_a_list_is_requested_again_after_its_ttl(ttl_ms: int, requests: int) -> None:
     """Spec, MC-10: over HTTP there is no other way to know of a change, but for a subscription."""
 
     def answer(asked: Asked) -> Answer:
@@ -443,7 +450,7 @@ def dialect(asked: Asked) -> Answer:
     return error(asked, -32601, "Method not found", 200)
 
 
-def test_a_server_of_another_dialect_is_found_and_remembered(tmp_path: Path) -> None:
+def test_the_rpc_dialect_is_detected_and_cached(tmp_path: Path) -> None:
     """Ours: where it speaks no MCP. One that speaks neither is reported as it was at first."""
     with serving(dialect) as web:
         cache = ServerCache(tmp_path, read_entry("web", {"url": web.origin}))
@@ -459,8 +466,10 @@ def test_a_server_of_another_dialect_is_found_and_remembered(tmp_path: Path) -> 
         assert {asked.path for asked in web.asked} == {"/mcp"}
 
 
-def test_wherever_a_ctrl_c_arrives_nothing_is_left_and_the_next_call_succeeds() -> None:
-    """Ours: a notebook uses the client again. The caller reads by itself, so it may arrive at any point of that."""
+def test_a_call_after_a_keyboard_interrupt_at_any_point_succeeds() -> None:
+    """Ours: a notebook uses the client again. The caller reads by itself, so that a Ctrl-C may arrive at any point of
+    that, and must leave nothing open.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

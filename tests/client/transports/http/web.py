@@ -1,4 +1,4 @@
-"""A server on loopback that answers each HTTP request as a test says, and a channel to it that keeps what arrives."""
+"""A server on loopback that answers each HTTP request as a test wants it, and a channel that keeps what arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.authorizer import Authorizer, NoAuthorizer
-from gaia_mcp.client.transports.http.channel import HttpChannel
+from gaia_mcp.client.transports.http.channel import LISTEN_AFTER_SECONDS, HttpChannel
 from gaia_mcp.client.transports.http.connections import Connections
 from gaia_mcp.client.transports.http.endpoint import Endpoint
 from gaia_mcp.client.transports.http.wire import Wire
@@ -223,10 +223,19 @@ class Kept:
 class Line:
     """A channel to a server, and what has arrived on it."""
 
-    def __init__(self, url: str, way: str | None = None, authorizer: Authorizer | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        way: str | None = None,
+        authorizer: Authorizer | None = None,
+        listen_after_seconds: float = LISTEN_AFTER_SECONDS,
+        **options: Any,
+    ) -> None:
         self.kept = Kept()
         endpoint = Endpoint("web", url, **options)
-        self.channel = HttpChannel(endpoint, authorizer or NoAuthorizer("web"), way)
+        self.channel = HttpChannel(
+            endpoint, authorizer or NoAuthorizer("web"), way, listen_after_seconds=listen_after_seconds
+        )
 
     def start(self) -> Line:
         self.channel.start(self.kept, Deadline(ENOUGH_SECONDS))
@@ -306,6 +315,21 @@ def ending_once_asked(web: Web, count: int) -> Deadline:
 def new_wire(url: str) -> tuple[Wire, Kept]:
     kept = Kept()
     return Wire(Endpoint("web", url), NoAuthorizer("web"), kept), kept
+
+
+def always(answer: Answer) -> Callable[[Asked], Answer]:
+    """A server that sends this answer to every request."""
+    return lambda _: answer
+
+
+@contextmanager
+def noting(row: object) -> Iterator[None]:
+    """Names a row of a table in what its check raises."""
+    try:
+        yield
+    except BaseException as problem:
+        problem.add_note(f"for {row!r}")
+        raise
 
 
 # Answers.

@@ -11,7 +11,7 @@ def test_the_transport_can_be_imported_from_the_package() -> None:
     assert stdio.StdioTransport is StdioTransport
 
 
-def test_other_names_cannot() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     """Python's own rule."""
     with pytest.raises(AttributeError, match="no_such_name"):
         stdio.no_such_name  # noqa: B018

@@ -29,7 +29,7 @@ from gaia_mcp.protocol.connection import Outgoing
 from gaia_mcp.redaction.masker import Masker
 from tests.client.transports.stdio.test_child import SlowToStart
 from tests.client.transports.talk import Heard, in_thread
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def channel(nothing_left: dict[str, str]) -> Iterator[OpenChannel]:
         child = kind("calc", sys.executable, ["-c", program], environment=environment, cwd=None)
         channel, heard = StdioChannel("calc", child, lambda: Masker(["hunter22"]), **limits), Heard()
         opened.append(channel)
-        channel.start(heard, Deadline(20))
+        channel.start(heard, Deadline(ENOUGH_SECONDS))
         return channel, heard
 
     yield start
@@ -66,7 +66,7 @@ def test_records_pass_in_both_directions(channel: OpenChannel) -> None:
     """Spec, stdio: one message per line."""
     talk, heard = channel(ECHO)
 
-    talk.send(PING, Deadline(5), "ping")
+    talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
     talk.send_soon(PING)
     wait_until(lambda: len(heard.records) == 2)
 
@@ -74,22 +74,22 @@ def test_records_pass_in_both_directions(channel: OpenChannel) -> None:
     assert (talk.is_running(), heard.ends) == (True, [])
 
 
-def test_a_caller_reads_for_itself(channel: OpenChannel) -> None:
+def test_a_caller_reads_in_its_own_thread(channel: OpenChannel) -> None:
     """Ours: it spares waking two threads for every response."""
     talk, heard = channel(ECHO)
 
     queue: SimpleQueue[str] = SimpleQueue()
     heard.on_record = lambda: queue.put(threading.current_thread().name)
 
-    caller, outcomes = in_thread(lambda: talk.wait(queue, 1, Deadline(5)))
+    caller, outcomes = in_thread(lambda: talk.wait(queue, 1, Deadline(ENOUGH_SECONDS)))
     wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
-    talk.send(PING, Deadline(5), "ping")
-    caller.join(5)
+    talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
+    caller.join(PATIENCE_SECONDS)
 
     assert outcomes == [caller.name]
 
 
-def test_a_caller_that_reads_can_be_woken(channel: OpenChannel) -> None:
+def test_a_reading_caller_can_be_cancelled(channel: OpenChannel) -> None:
     """Ours: the clock stands still here, so only the cancellation can end the wait."""
     talk, _ = channel(ECHO)
     deadline, queue = Deadline(10, clock=lambda: 0.0), SimpleQueue[str]()
@@ -98,12 +98,12 @@ def test_a_caller_that_reads_can_be_woken(channel: OpenChannel) -> None:
     wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
 
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert outcomes == [None]
 
 
-def test_a_channel_that_was_never_started_has_nothing_to_wake_or_end() -> None:
+def test_a_channel_that_was_never_started_may_be_woken_and_closed() -> None:
     """Ours: another thread may have begun to use it, or disconnect before its start."""
     child = Child("calc", sys.executable, ["-c", ECHO], environment={}, cwd=None)
     fresh = StdioChannel("calc", child)
@@ -117,14 +117,14 @@ def test_a_channel_that_was_never_started_has_nothing_to_wake_or_end() -> None:
 
 
 def test_a_program_that_cannot_be_started_is_reported() -> None:
-    """Ours."""
+    """Ours: the command of the entry has to be corrected, so that the error must not be a timeout."""
     child = Child("calc", "/no/such/program", [], environment={}, cwd=None)
 
     with pytest.raises(SpawnError):
-        StdioChannel("calc", child).start(Heard(), Deadline(5))
+        StdioChannel("calc", child).start(Heard(), Deadline(ENOUGH_SECONDS))
 
 
-def test_a_start_that_takes_too_long_is_reported(nothing_left: dict[str, str]) -> None:
+def test_a_start_ends_at_its_deadline(nothing_left: dict[str, str]) -> None:
     """Ours: a file system may hang."""
     child = SlowToStart("calc", sys.executable, ["-c", ECHO], environment={**os.environ, **nothing_left}, cwd=None)
     late = StdioChannel("calc", child)
@@ -137,7 +137,7 @@ def test_a_start_that_takes_too_long_is_reported(nothing_left: dict[str, str]) -
     assert child.stop() is late.stopped
 
 
-def test_an_end_is_reported_with_the_status_and_the_last_words(channel: OpenChannel) -> None:
+def test_an_exit_is_reported_with_the_status_and_the_end_of_stderr(channel: OpenChannel) -> None:
     """Ours: each caller reads what it was waiting for; secrets are masked."""
     talk, heard = channel("import sys; print('no hunter22', file=sys.stderr); sys.exit(3)")
     wait_until(lambda: heard.ends)
@@ -151,14 +151,14 @@ def test_an_end_is_reported_with_the_status_and_the_last_words(channel: OpenChan
         assert (lost.stage, lost.returncode) == (worded, 3)
 
 
-def test_a_server_that_runs_and_no_longer_reads_is_told_so(channel: OpenChannel) -> None:
-    """Ours: it has not closed its output, and its last words may tell why."""
+def test_a_running_server_that_closed_its_input_is_reported(channel: OpenChannel) -> None:
+    """Ours: its output is still open, so that no end is noticed there; the end of its stderr may give the reason."""
     program = "import os, sys, time; os.close(0); print('bye', file=sys.stderr, flush=True); time.sleep(60)"
     talk, heard = channel(program)
     wait_until(talk.noise)
 
     with pytest.raises(ServerExitedError, match="no longer reads its input") as caught:
-        talk.send(PING, Deadline(5), "tools/list")
+        talk.send(PING, Deadline(ENOUGH_SECONDS), "tools/list")
 
     assert (caught.value.returncode, caught.value.stderr_tail.strip()) == (None, "bye")
     assert heard.ends == [caught.value]
@@ -176,18 +176,18 @@ class Responding(Heard):
         super().receive(record, about)
         assert self.channel is not None
         try:
-            self.channel.send(PING, Deadline(5), "ping")
+            self.channel.send(PING, Deadline(ENOUGH_SECONDS), "ping")
         except MCPError as error:
             self.raised.append(error)
 
 
-def test_the_thread_that_reads_may_meet_an_end_by_sending(nothing_left: dict[str, str]) -> None:
+def test_a_broken_pipe_in_the_reading_thread_is_reported(nothing_left: dict[str, str]) -> None:
     """Ours: it cannot wait for itself to read what is left."""
     program = "import os, time; os.close(0); print('{}', flush=True); time.sleep(60)"
     child = Child("calc", sys.executable, ["-c", program], environment={**os.environ, **nothing_left}, cwd=None)
     heard = Responding()
     heard.channel = StdioChannel("calc", child)
-    heard.channel.start(heard, Deadline(20))
+    heard.channel.start(heard, Deadline(ENOUGH_SECONDS))
     wait_until(lambda: heard.raised)
     heard.channel.close(0.3)
 
@@ -196,29 +196,29 @@ def test_the_thread_that_reads_may_meet_an_end_by_sending(nothing_left: dict[str
     assert "no longer reads its input" in heard.raised[0].message
 
 
-def test_a_server_that_has_exited_is_told_with_its_status(channel: OpenChannel) -> None:
+def test_sending_to_an_exited_server_reports_its_status(channel: OpenChannel) -> None:
     """Ours: that it does not read then goes without saying."""
     talk, heard = channel("import sys; sys.exit(3)")
     wait_until(lambda: heard.ends)
 
     with pytest.raises(ServerExitedError, match="exited with status 3 while answering tools/list"):
-        talk.send(PING, Deadline(5), "tools/list")
+        talk.send(PING, Deadline(ENOUGH_SECONDS), "tools/list")
 
 
-def test_a_channel_that_we_are_closing_is_no_fault_of_the_server(channel: OpenChannel) -> None:
+def test_sending_on_a_closed_channel_raises_not_connected(channel: OpenChannel) -> None:
     """Ours: another thread has disconnected."""
     talk, heard = channel(ECHO)
     talk.close(1)
 
     with pytest.raises(NotConnectedError):
-        talk.send(PING, Deadline(5), "tools/list")
+        talk.send(PING, Deadline(ENOUGH_SECONDS), "tools/list")
     assert isinstance(talk.why_lost("x"), NotConnectedError)
     assert talk.stopped is not None
     assert {type(end) for end in heard.ends} == {NotConnectedError}
     talk.close(1)
 
 
-def test_a_server_that_does_not_read_is_told_from_one_that_does_not_answer(channel: OpenChannel) -> None:
+def test_a_blocked_write_is_reported_as_a_server_that_does_not_read(channel: OpenChannel) -> None:
     """Ours: a message of which nothing is out can be sent again; after a part of one nothing can be understood."""
     talk, heard = channel("import time; time.sleep(60)")
 
@@ -230,7 +230,7 @@ def test_a_server_that_does_not_read_is_told_from_one_that_does_not_answer(chann
     assert ended.stage == "tools/list (it does not read its input)"
 
 
-def test_a_message_of_which_nothing_was_written_does_not_end_the_channel(channel: OpenChannel) -> None:
+def test_an_unwritten_message_does_not_end_the_channel(channel: OpenChannel) -> None:
     """Ours: the server may yet read on."""
     talk, heard = channel("import time; time.sleep(60)")
 
@@ -252,19 +252,19 @@ class Interrupted(Child):
         raise KeyboardInterrupt
 
 
-def test_a_message_that_was_cut_by_ctrl_c_ends_the_channel(channel: OpenChannel) -> None:
+def test_a_message_interrupted_by_ctrl_c_ends_the_channel(channel: OpenChannel) -> None:
     """Ours: what followed half a message could not be understood."""
     talk, heard = channel(ECHO, Interrupted)
 
     with pytest.raises(KeyboardInterrupt):
-        talk.send(PING, Deadline(5), "tools/list")
+        talk.send(PING, Deadline(ENOUGH_SECONDS), "tools/list")
 
     (ended,) = heard.ends
     assert isinstance(ended, ServerExitedError)
     assert "because writing to it was interrupted" in ended.message
 
 
-def test_a_reading_that_ctrl_c_cut_short_ends_the_channel_for_the_others(channel: OpenChannel) -> None:
+def test_a_read_interrupted_by_ctrl_c_ends_the_channel(channel: OpenChannel) -> None:
     """Ours: at once, and with the reason, although the server runs on; a tool that another thread has called may have
     run.
     """
@@ -274,11 +274,11 @@ def test_a_reading_that_ctrl_c_cut_short_ends_the_channel_for_the_others(channel
 
     talk, heard = channel(ECHO)
     heard.on_record = interrupt
-    caller, outcomes = in_thread(lambda: talk.wait(SimpleQueue(), 1, Deadline(5)))
+    caller, outcomes = in_thread(lambda: talk.wait(SimpleQueue(), 1, Deadline(ENOUGH_SECONDS)))
     wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
 
-    talk.send(PING, Deadline(5), "ping")
-    caller.join(5)
+    talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
+    caller.join(PATIENCE_SECONDS)
     wait_until(lambda: not talk._reader or not talk._reader.is_alive())
 
     assert isinstance(outcomes[0], KeyboardInterrupt)
@@ -291,7 +291,9 @@ def test_a_reading_that_ctrl_c_cut_short_ends_the_channel_for_the_others(channel
     ("program", "problem"),
     [("print('Content-Length: 10')", "Content-Length"), ("import sys; sys.stdout.write('{\"a')", None)],
 )
-def test_what_is_no_line_of_json_is_not_handed_over(channel: OpenChannel, program: str, problem: str | None) -> None:
+def test_lsp_framing_and_an_incomplete_line_are_not_delivered(
+    channel: OpenChannel, program: str, problem: str | None
+) -> None:
     """Ours: language servers frame their messages otherwise, and an end may cut the last line."""
     _, heard = channel(f"{program}; sys = __import__('sys'); sys.stdout.flush(); sys.exit(0)")
     wait_until(lambda: heard.ends)
@@ -301,8 +303,8 @@ def test_what_is_no_line_of_json_is_not_handed_over(channel: OpenChannel, progra
     assert problem is None or problem in heard.ends[0].message
 
 
-def test_a_line_that_is_no_frame_of_a_language_server_is_handed_over(channel: OpenChannel) -> None:
-    """Ours: the conversation keeps it for the error."""
+def test_other_lines_that_are_not_json_are_delivered(channel: OpenChannel) -> None:
+    """Ours: the conversation quotes them in an error."""
     _, heard = channel("print('Connecting ...'); print('no [configuration]', end='')")
     wait_until(lambda: heard.ends)
 
@@ -313,8 +315,10 @@ def test_a_line_that_is_no_frame_of_a_language_server_is_handed_over(channel: Op
 @pytest.mark.parametrize(
     ("line", "is_message"), [(b'{"a": "%s"}', True), (b'{"a": "%s"', False), (b'{"a": "\xff%s"}', False)]
 )
-def test_a_long_record_is_handed_over_as_what_it_is(channel: OpenChannel, line: bytes, is_message: bool) -> None:
-    """Ours: read at once, it is not kept while it is; what cannot be read is for the conversation to report."""
+def test_a_long_record_is_delivered_as_a_message_if_it_is_valid(
+    channel: OpenChannel, line: bytes, is_message: bool
+) -> None:
+    """Ours: it is parsed at once, so that it is not in memory twice; an invalid one is reported by the conversation."""
     text = b"x" * LONG_BYTES
     _, heard = channel(f"import sys; sys.stdout.buffer.write({line!r} % (b'x' * {LONG_BYTES}) + b'\\n')")
     wait_until(lambda: heard.ends)
@@ -323,8 +327,8 @@ def test_a_long_record_is_handed_over_as_what_it_is(channel: OpenChannel, line: 
     assert heard.records == ([] if is_message else [line % text])
 
 
-def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
-    """Ours: a process that cannot be told to be the server's may hold its output open for ever."""
+def test_closing_ends_the_reading_thread(channel: OpenChannel) -> None:
+    """Ours: a process without our mark may hold the output of its server open for ever."""
     daemon = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
     program = (
         f"import os, subprocess, sys\ndel os.environ[{VARIABLE!r}]\n"
@@ -343,7 +347,7 @@ def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
         os.kill(int(heard.records[0]), signal.SIGKILL)
 
 
-def test_a_last_line_without_its_end_is_handed_over(channel: OpenChannel) -> None:
+def test_a_last_line_without_a_newline_is_delivered(channel: OpenChannel) -> None:
     """Ours: some servers do not end it."""
     _, heard = channel("import sys; sys.stdout.write('{\"a\": 1}')")
     wait_until(lambda: heard.ends)
@@ -361,8 +365,8 @@ def test_a_line_that_is_too_long_ends_the_channel(channel: OpenChannel) -> None:
     assert "a line of more than 1000 bytes" in heard.ends[0].message
 
 
-def test_the_end_of_its_log_is_known_of_a_server_that_does_not_respond(channel: OpenChannel) -> None:
-    """Ours: for the error of a deadline."""
+def test_the_last_line_of_stderr_is_available_while_the_server_runs(channel: OpenChannel) -> None:
+    """Ours: the error of a timeout quotes it."""
     talk, _ = channel("import sys, time; print('loading hunter22', file=sys.stderr, flush=True); time.sleep(60)")
     assert channel(ECHO)[0].noise() == ""
     wait_until(talk.noise)
@@ -370,7 +374,7 @@ def test_the_end_of_its_log_is_known_of_a_server_that_does_not_respond(channel: 
     assert talk.noise() == "the last line of its stderr: loading ****"
 
 
-def test_a_child_for_which_there_are_no_descriptors_is_an_error(channel: OpenChannel) -> None:
+def test_running_out_of_descriptors_at_the_start_is_an_error(channel: OpenChannel) -> None:
     """Ours: at whichever step, and at once; the program that was started by then is ended."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     refused = 0
@@ -397,7 +401,7 @@ class LeavesNoDescriptor(Child):
         resource.setrlimit(resource.RLIMIT_NOFILE, (free, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
-def test_a_reader_for_which_there_are_no_descriptors_is_an_error(channel: OpenChannel) -> None:
+def test_running_out_of_descriptors_for_the_reader_is_an_error(channel: OpenChannel) -> None:
     """Ours: at once, rather than when the time is over."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -407,28 +411,28 @@ def test_a_reader_for_which_there_are_no_descriptors_is_an_error(channel: OpenCh
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_whether_the_child_has_read_all_is_known(channel: OpenChannel) -> None:
-    """IO-10, ours."""
+def test_a_channel_reports_that_the_child_has_read_everything(channel: OpenChannel) -> None:
+    """IO-10, ours: only a server that has read the probe is asked to `initialize` in another process."""
     talk, _ = channel(ECHO)
 
-    talk.send(PING, Deadline(5), "ping")
+    talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
 
     wait_until(talk.is_drained)
     assert not talk.is_unread()
 
 
-def test_what_was_refused_was_not_read(channel: OpenChannel) -> None:
+def test_a_channel_reports_that_an_exited_child_read_nothing(channel: OpenChannel) -> None:
     """Ours: a child that has gone before, whose pipe holds nothing."""
     talk, _ = channel("raise SystemExit(3)")
     wait_until(lambda: not talk.is_running())
 
     assert talk.is_unread()  # Also where nothing was tried, since the end was noticed before.
     with pytest.raises(ServerExitedError):
-        talk.send(PING, Deadline(5), "ping")
+        talk.send(PING, Deadline(ENOUGH_SECONDS), "ping")
     assert talk.is_unread()
 
 
-def test_a_span_tells_that_there_is_a_pipe(channel: OpenChannel) -> None:
+def test_a_span_names_the_pipe_transport(channel: OpenChannel) -> None:
     """OpenTelemetry, semantic conventions for MCP."""
     talk, _ = channel(ECHO)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.client.transports.stdio.drain import KEPT_BYTES, Drain
 from gaia_mcp.redaction.masker import Masker
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 
 class Drained:
@@ -52,26 +52,26 @@ def drained() -> Iterator[Make]:
     yield make
     for one in made:
         one.close()
-        one.thread.join(5)
+        one.thread.join(PATIENCE_SECONDS)
         assert not one.thread.is_alive()
         assert one.pipe.closed
     assert set(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
-def test_what_comes_is_kept_and_passed_on(drained: Make) -> None:
+def test_output_is_stored_and_passed_on(drained: Make) -> None:
     """Ours: for the last words, and for a person who watches."""
     heard: list[bytes] = []
     one = drained(heard.append)
 
     one.say(b"caf\xe9")
     one.close()
-    one.drain.settle(5)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert b"".join(heard) == b"caf\xe9"
     assert one.drain.tail() == "caf\ufffd"
 
 
-def test_the_end_of_the_child_is_noticed_although_its_pipe_stays_open(drained: Make) -> None:
+def test_the_exit_of_the_child_is_noticed_while_its_pipe_is_open(drained: Make) -> None:
     """Ours: once; what comes after it is drained all the same."""
     ends: list[str] = []
     end, ending = os.pipe()
@@ -81,53 +81,53 @@ def test_the_end_of_the_child_is_noticed_although_its_pipe_stays_open(drained: M
     wait_until(lambda: ends)
     one.say(b"more")
     one.close()
-    one.drain.settle(5)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert ends == ["s stderr"]
     assert one.drain.tail() == "more"
 
 
-def test_of_a_flood_the_end_is_kept(drained: Make) -> None:
+def test_only_the_end_of_a_flood_is_stored(drained: Make) -> None:
     """Ours: enough for the last words, however much there was before them."""
     one = drained()
 
     one.say(b"flood " * 200_000 + b"last words")
     one.close()
-    one.drain.settle(20)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert one.drain.tail().endswith("flood last words")
     assert KEPT_BYTES <= len(one.drain.tail()) < 2 * KEPT_BYTES
     assert one.drain._size < 2 * KEPT_BYTES
 
 
-def test_the_end_of_a_flood_begins_with_a_whole_line(drained: Make) -> None:
-    """Ours: half a line says nothing. A log that was not cut is whole."""
+def test_the_stored_end_of_a_flood_begins_with_a_whole_line(drained: Make) -> None:
+    """Ours: half a line is misleading. A log that was not truncated is whole."""
     one, other = drained(), drained()
 
     one.say("größer\n".encode() * 50_000)
     other.say(b"half\nwhole\n")
     for each in (one, other):
         each.close()
-        each.drain.settle(20)
+        each.drain.settle(ENOUGH_SECONDS)
 
     assert set(one.drain.tail().splitlines()) == {"größer"}
     assert other.drain.tail() == "half\nwhole\n"
 
 
 @pytest.mark.parametrize("secret", ["hunter2-correct", "first line\nsecond line\nthird line", "ключ-от-дома!"])
-def test_the_end_of_a_flood_holds_no_part_of_a_secret(drained: Make, secret: str) -> None:
+def test_the_stored_end_of_a_flood_contains_no_part_of_a_secret(drained: Make, secret: str) -> None:
     """Ours: never a secret in an error, and the end may begin within one."""
     one = drained()
 
     one.say(secret.encode() * 20_000)
     one.close()
-    one.drain.settle(20)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert one.drain._is_cut
     assert set(one.drain.tail(Masker([secret, "x"]))) == {"*"}
 
 
-def test_a_listener_that_fails_is_told_no_more(drained: Make) -> None:
+def test_a_listener_that_raises_is_not_called_again(drained: Make) -> None:
     """Ours: an undrained pipe would hold the child up for ever."""
     heard: list[bytes] = []
 
@@ -138,33 +138,33 @@ def test_a_listener_that_fails_is_told_no_more(drained: Make) -> None:
     one = drained(fails)
     one.say(b"first" + b"x" * 1_000_000 + b"last")
     one.close()
-    one.drain.settle(20)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert len(heard) == 1
     assert one.drain.tail().endswith("last")
 
 
-def test_a_pipe_that_others_hold_open_can_be_let_go_of(drained: Make) -> None:
+def test_draining_a_pipe_held_open_by_others_can_be_stopped(drained: Make) -> None:
     """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
     one = drained()
     one.say(b"last words")
 
-    one.drain.stop(5)
-    one.drain.stop(5)
+    one.drain.stop(ENOUGH_SECONDS)
+    one.drain.stop(ENOUGH_SECONDS)
 
     assert not one.thread.is_alive()
     assert one.pipe.closed
     assert one.drain.tail() == "last words"
 
 
-def test_what_has_come_is_taken_before_the_end_is_made(drained: Make) -> None:
+def test_pending_output_is_read_before_draining_stops(drained: Make) -> None:
     """Ours: last words that a listener has kept waiting count."""
     may_go_on = threading.Event()
     heard: list[bytes] = []
 
     def slow(data: bytes) -> None:
         heard.append(data)
-        may_go_on.wait(5)
+        may_go_on.wait(ENOUGH_SECONDS)
 
     one = drained(slow)
     one.say(b"first")
@@ -172,32 +172,32 @@ def test_what_has_come_is_taken_before_the_end_is_made(drained: Make) -> None:
     one.say(b"last")
     one.drain.stop(0)
     may_go_on.set()
-    one.thread.join(5)
+    one.thread.join(PATIENCE_SECONDS)
 
     assert heard == [b"first", b"last"]
 
 
-def test_a_listener_may_make_the_end(drained: Make) -> None:
+def test_a_listener_may_stop_the_draining(drained: Make) -> None:
     """Ours: a listener that reads in a log that the server is of no use disconnects."""
     raised: list[BaseException] = []
 
     def ends(_: bytes) -> None:
         try:
-            one.drain.settle(5)
-            one.drain.stop(5)
+            one.drain.settle(ENOUGH_SECONDS)
+            one.drain.stop(ENOUGH_SECONDS)
         except BaseException as problem:
             raised.append(problem)
 
     one = drained(ends)
     one.say(b"no use")
-    one.thread.join(5)
+    one.thread.join(PATIENCE_SECONDS)
 
     assert not one.thread.is_alive()
     assert raised == []
 
 
-def test_where_pipes_cannot_be_polled_it_is_drained_to_the_end(monkeypatch: pytest.MonkeyPatch, drained: Make) -> None:
-    """Ours: Windows."""
+def test_a_pipe_that_cannot_be_polled_is_drained_to_the_end(monkeypatch: pytest.MonkeyPatch, drained: Make) -> None:
+    """Ours: on Windows a blocked read cannot be interrupted."""
     monkeypatch.delattr("select.poll")
     one = drained()
 
@@ -206,13 +206,13 @@ def test_where_pipes_cannot_be_polled_it_is_drained_to_the_end(monkeypatch: pyte
     one.drain.stop(0)
     one.say(b" again")
     one.close()
-    one.drain.settle(5)
+    one.drain.settle(ENOUGH_SECONDS)
 
     assert one.drain.tail() == "hello again"
 
 
-def test_what_has_not_begun_can_be_ended() -> None:
-    """Ours."""
+def test_draining_that_has_not_begun_can_be_stopped() -> None:
+    """Ours: a start may fail before there is a pipe."""
     drain = Drain("s")
 
     drain.settle(0)

@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.client.transports.stdio.input_pipe import CutError, InputPipe
 from gaia_mcp.deadline import Deadline
-from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, deadline_until, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 # More than any pipe holds.
 TOO_MUCH = b"x" * 4 * 1024 * 1024
@@ -59,11 +59,11 @@ def fill(ours: InputPipe) -> None:
 
 
 @pytest.mark.parametrize("blocks", [False, True])
-def test_what_is_written_arrives(pipe: MakePipe, blocks: bool) -> None:
+def test_a_written_message_arrives(pipe: MakePipe, blocks: bool) -> None:
     """Ours: also where a thread has to write (Windows)."""
     reading, ours = pipe(blocks=blocks)
 
-    ours.write(b"hello\n", Deadline(5))
+    ours.write(b"hello\n", Deadline(ENOUGH_SECONDS))
 
     assert os.read(reading, 100) == b"hello\n"
 
@@ -83,17 +83,17 @@ def test_messages_of_several_threads_do_not_mix(pipe: MakePipe) -> None:
     assert sorted(arrived) == lines
 
 
-def test_a_message_that_was_cut_is_followed_by_no_other(pipe: MakePipe) -> None:
+def test_nothing_is_written_after_an_incomplete_message(pipe: MakePipe) -> None:
     """Ours: what followed half a message could not be understood."""
     _, ours = pipe()
 
     with pytest.raises(CutError):
         ours.write(TOO_MUCH, Deadline(0))
     with pytest.raises(BrokenPipeError):
-        ours.write(b"hello\n", Deadline(5))
+        ours.write(b"hello\n", Deadline(ENOUGH_SECONDS))
 
 
-def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(pipe: MakePipe) -> None:
+def test_a_message_may_follow_an_unwritten_one(pipe: MakePipe) -> None:
     """Ours: the stream is whole, so that the child may yet read on."""
     reading, ours = pipe()
     fill(ours)
@@ -103,7 +103,7 @@ def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(pipe: Make
     assert not isinstance(caught.value, CutError)
 
     read_all(reading)
-    ours.write(b"after all\n", Deadline(5))
+    ours.write(b"after all\n", Deadline(ENOUGH_SECONDS))
     assert os.read(reading, 100) == b"after all\n"
 
 
@@ -116,14 +116,14 @@ def test_waiting_for_another_writer_ends_with_the_deadline(pipe: MakePipe) -> No
     assert not isinstance(caught.value, CutError)
 
 
-def test_a_reader_that_has_gone_is_an_error(pipe: MakePipe) -> None:
+def test_writing_without_a_reader_raises_broken_pipe(pipe: MakePipe) -> None:
     """Ours: a child that has ended, or closed its stdin."""
     for blocks in (False, True):
         reading, writing = os.pipe()
         ours = InputPipe(os.fdopen(writing, "wb", buffering=0), blocks=blocks)
         os.close(reading)
         with pytest.raises(BrokenPipeError):
-            ours.write(b"hello\n", Deadline(5))
+            ours.write(b"hello\n", Deadline(ENOUGH_SECONDS))
         ours.close()
 
 
@@ -138,10 +138,10 @@ def test_a_closed_pipe_cannot_be_written_to(pipe: MakePipe, blocks: bool) -> Non
     assert ours.is_closed
     assert os.read(reading, 1) == b""
     with pytest.raises(BrokenPipeError):
-        ours.write(b"hello\n", Deadline(5))
+        ours.write(b"hello\n", Deadline(ENOUGH_SECONDS))
 
 
-def test_closing_frees_a_writer_that_waits(pipe: MakePipe) -> None:
+def test_closing_wakes_a_waiting_writer(pipe: MakePipe) -> None:
     """Ours: disconnecting must not wait for a server that does not read."""
     _, ours = pipe()
     caught: list[BaseException] = []
@@ -162,11 +162,12 @@ def test_closing_frees_a_writer_that_waits(pipe: MakePipe) -> None:
     assert isinstance(caught[0], BrokenPipeError)
 
 
-def test_a_writer_that_cannot_be_stopped_does_not_hold_up_the_end(pipe: MakePipe) -> None:
+def test_closing_does_not_wait_for_a_blocked_writer(pipe: MakePipe) -> None:
     """Ours: Windows holds it in its writing; the pipe can be closed once the child has been killed."""
     reading, ours = pipe(blocks=True)
     with pytest.raises(CutError):
-        ours.write(TOO_MUCH, deadline_until(lambda: is_full(ours)))
+        ours.write(TOO_MUCH, Deadline(0))
+    wait_until(lambda: is_full(ours))
 
     ours.close()
     assert not ours.is_closed
@@ -176,12 +177,12 @@ def test_a_writer_that_cannot_be_stopped_does_not_hold_up_the_end(pipe: MakePipe
         ours.close()
 
 
-def test_whether_all_has_been_read_is_known(pipe: MakePipe) -> None:
+def test_a_pipe_reports_whether_its_content_has_been_read(pipe: MakePipe) -> None:
     """IO-10, ours: a child that reads nothing may not be there yet."""
     reading, ours = pipe()
 
     assert (ours.is_drained(), ours.is_unread()) == (True, False)
-    ours.write(b"hello\n", Deadline(5))
+    ours.write(b"hello\n", Deadline(ENOUGH_SECONDS))
     assert (ours.is_drained(), ours.is_unread()) == (False, True)
     read_all(reading)
     assert (ours.is_drained(), ours.is_unread()) == (True, False)

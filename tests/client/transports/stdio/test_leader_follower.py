@@ -6,6 +6,7 @@ import _thread
 import os
 import threading
 from collections import deque
+from contextlib import contextmanager
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.transports.stdio import leader_follower as module
-from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, LeaderFollower
+from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, QUIET_SECONDS, LeaderFollower
 from gaia_mcp.client.transports.stdio.reader_states import Readers, after
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.talk import in_thread
 from tests.interleavings import explore
-from tests.waiting import Clock, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,14 +32,16 @@ LOST = b"lost"
 class Read:
     """A pipe that is read: what was taken, in which thread, and how it ended. A word answers who asked for it."""
 
-    def __init__(self, *, busy_polls: bool = True) -> None:
+    def __init__(self, *, busy_polls: bool = True, quiet_seconds: float = 3600.0) -> None:
         self.source, self.sink = os.pipe()
         self.taken: list[tuple[bytes, str]] = []
         self.ended_in: list[str] = []
         self.is_cut = False
         self.fails: BaseException | None = None
         self.queues: dict[bytes, SimpleQueue[bytes | None]] = {}
-        self.readers = LeaderFollower(self.source, self._read, self._take, self._end, busy_polls=busy_polls)
+        self.readers = LeaderFollower(
+            self.source, self._read, self._take, self._end, busy_polls=busy_polls, quiet_seconds=quiet_seconds
+        )
         self.thread = threading.Thread(target=self._run, name="own", daemon=True)
         self.raised: list[BaseException] = []
 
@@ -65,28 +68,28 @@ class Read:
         except BaseException as problem:
             self.raised.append(problem)
 
-    def say(self, word: bytes) -> None:
+    def send(self, word: bytes) -> None:
         os.write(self.sink, word + b" ")
 
     def queue(self, word: bytes) -> SimpleQueue[bytes | None]:
         return self.queues.setdefault(word, SimpleQueue())
 
     def wait(self, word: bytes, deadline: Deadline | None = None) -> bytes | None:
-        return self.readers.wait(self.queue(word), deadline or Deadline(5))
+        return self.readers.wait(self.queue(word), deadline or Deadline(ENOUGH_SECONDS))
 
     def lead(self, word: bytes) -> bytes | None:
-        """Wait for a word that is said once this thread leads, or is about to."""
+        """Wait for a word that is sent once this thread leads, or is about to."""
 
-        class Saying(SimpleQueue[bytes | None]):
+        class Sending(SimpleQueue[bytes | None]):
             def qsize(queue) -> int:  # noqa: N805
-                if not queue.said:
-                    queue.said = True
-                    self.say(word)
+                if not queue.is_sent:
+                    queue.is_sent = True
+                    self.send(word)
                 return super().qsize()
 
-            said = False
+            is_sent = False
 
-        self.queues[word] = Saying()
+        self.queues[word] = Sending()
         return self.wait(word)
 
     def has(self, word: bytes) -> Callable[[], bool]:
@@ -104,78 +107,82 @@ class Read:
             self.sink = -1
 
 
-@pytest.fixture
-def pipe() -> Iterator[Read]:
-    made = Read()
+@contextmanager
+def reading(**options: Any) -> Iterator[Read]:
+    made = Read(**options)
     made.thread.start()
     yield made
     made.close()
     made.readers.keep_reading()
-    made.thread.join(5)
+    made.thread.join(PATIENCE_SECONDS)
     assert not made.thread.is_alive()
-    assert made.ended_in == ["own"], "the end is told once, by the thread"
+    assert made.ended_in == ["own"], "the end is reported once, by the thread"
     os.close(made.source)
 
 
-def test_its_own_thread_reads_when_no_caller_does(pipe: Read) -> None:
-    """Ours: what a server says unasked arrives all the same."""
-    pipe.say(b"hello")
+@pytest.fixture
+def pipe() -> Iterator[Read]:
+    with reading() as made:
+        yield made
+
+
+def test_the_thread_reads_while_no_caller_waits(pipe: Read) -> None:
+    """Ours: a notification arrives also while no call is open."""
+    pipe.send(b"hello")
 
     wait_until(pipe.has(b"hello"))
     assert pipe.taken == [(b"hello ", "own")]
 
 
-def test_a_caller_that_waits_reads_in_its_own_thread(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_caller_reads_in_its_own_thread(pipe: Read) -> None:
     """Ours: no other thread has to be woken for an answer."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     name = threading.current_thread().name
 
     caller, outcomes = in_thread(lambda: pipe.wait(b"first"))
     wait_until(pipe.is_led)
-    pipe.say(b"first")
-    caller.join(5)
+    pipe.send(b"first")
+    caller.join(PATIENCE_SECONDS)
 
     assert (outcomes, pipe.reader_of(b"first")) == ([b"first"], caller.name)
     # The thread is out of the way for the next one, which need not wake it.
-    pipe.say(b"next")
+    pipe.send(b"next")
     assert pipe.wait(b"next") == b"next"
     assert pipe.reader_of(b"next") == name
 
 
-def test_the_thread_takes_over_when_the_callers_have_gone(pipe: Read) -> None:
-    """Ours: after a while by itself, at once when it is needed."""
-    pipe.lead(b"a")
-    pipe.say(b"unasked")
+def test_the_thread_reads_again_after_the_last_caller_has_left() -> None:
+    """Ours: otherwise a notification would stay in the pipe until the next call."""
+    with reading(quiet_seconds=QUIET_SECONDS) as pipe:
+        pipe.lead(b"a")
+        pipe.send(b"unasked")
 
-    wait_until(pipe.has(b"unasked"))
-    assert pipe.reader_of(b"unasked") == "own"
+        wait_until(pipe.has(b"unasked"))
+        assert pipe.reader_of(b"unasked") == "own"
 
 
-def test_the_thread_reads_at_once_when_it_is_needed(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_reads_at_once_when_it_is_needed(pipe: Read) -> None:
     """Ours: a server that is being ended has to be drained."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     pipe.lead(b"a")
 
     pipe.readers.keep_reading()
-    pipe.say(b"unasked")
+    pipe.send(b"unasked")
 
     wait_until(pipe.has(b"unasked"))
 
 
-def test_one_caller_reads_for_all_and_then_the_next(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: leader and followers."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+def test_the_leader_reads_for_all_and_is_followed_by_the_next(pipe: Read) -> None:
+    """Ours: the leader/follower pattern."""
     leader, led = in_thread(lambda: pipe.wait(b"a"))
     wait_until(pipe.is_led)
     callers = [in_thread(lambda word=word: pipe.wait(word)) for word in (b"b", b"c")]  # type: ignore[misc]
     wait_until(lambda: len(pipe.readers._readers.followers) == 2)
 
-    pipe.say(b"a")
-    leader.join(5)
+    pipe.send(b"a")
+    leader.join(PATIENCE_SECONDS)
     for word in (b"b", b"c"):
-        pipe.say(word)
+        pipe.send(word)
     for caller, _ in callers:
-        caller.join(5)
+        caller.join(PATIENCE_SECONDS)
 
     assert [led, *(outcomes for _, outcomes in callers)] == [[b"a"], [b"b"], [b"c"]]
     assert pipe.reader_of(b"a") == leader.name
@@ -189,55 +196,54 @@ def test_a_deadline_ends_the_wait_of_a_leader_and_of_a_follower(pipe: Read) -> N
     class Passing(SimpleQueue[bytes | None]):
         def qsize(self) -> int:
             clock.now += 6
-            pipe.say(b"noise")
+            pipe.send(b"noise")
             return super().qsize()
 
     leader, outcomes = in_thread(lambda: pipe.wait(b"a"))
     wait_until(pipe.is_led)
 
     assert pipe.wait(b"b", Deadline(0)) is None
-    pipe.say(b"a")
-    leader.join(5)
+    pipe.send(b"a")
+    leader.join(PATIENCE_SECONDS)
     assert outcomes == [b"a"]
     assert pipe.readers.wait(Passing(), Deadline(10, clock=clock)) is None
 
 
 @pytest.mark.parametrize("leads", [True, False])
 def test_the_end_reaches_every_caller(pipe: Read, leads: bool) -> None:
-    """Ours: whoever meets it, the thread tells of it, which no Ctrl-C interrupts."""
+    """Ours: any thread may notice it, but the thread of the pipe reports it, which no Ctrl-C interrupts."""
     callers = []
     if leads:
         callers = [in_thread(lambda word=word: pipe.wait(word)) for word in (b"a", b"b")]  # type: ignore[misc]
         wait_until(lambda: len(pipe.readers._readers.followers) == 1 and pipe.is_led())
     pipe.close()
-    pipe.thread.join(5)
+    pipe.thread.join(PATIENCE_SECONDS)
     for caller, _ in callers:
-        caller.join(5)
+        caller.join(PATIENCE_SECONDS)
 
     assert [outcomes for _, outcomes in callers] == [[LOST]] * len(callers)
     assert pipe.wait(b"late", Deadline(0)) is None
     assert not pipe.is_cut
 
 
-def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
+def test_an_interrupted_read_ends_the_reading(pipe: Read) -> None:
     """Ours: a Ctrl-C between reading and taking loses a part, and what follows could not be understood."""
     pipe.fails = KeyboardInterrupt()
     other, outcomes = in_thread(lambda: pipe.wait(b"b"))
     wait_until(pipe.is_led)
     pipe.queue(b"a")
 
-    pipe.say(b"a")
-    other.join(5)
-    pipe.thread.join(5)
+    pipe.send(b"a")
+    other.join(PATIENCE_SECONDS)
+    pipe.thread.join(PATIENCE_SECONDS)
 
     assert isinstance(outcomes[0], KeyboardInterrupt)
     assert pipe.queue(b"a").get_nowait() == LOST
     assert (pipe.raised, pipe.is_cut) == ([], True)
 
 
-def test_an_interrupted_caller_lets_the_next_one_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_leader_promotes_a_follower(pipe: Read) -> None:
     """Ours: after a Ctrl-C in one thread the answers of the others have to be read all the same."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     outcomes: list[Any] = []
 
     def follow() -> None:
@@ -257,9 +263,9 @@ def test_an_interrupted_caller_lets_the_next_one_read(pipe: Read, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         pipe.wait(b"a")
 
-    pipe.say(b"b")
+    pipe.send(b"b")
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
     assert outcomes == [b"b"]
 
 
@@ -275,23 +281,22 @@ class Interrupted(SimpleQueue[bytes | None]):
         super().put(item)
 
 
-def test_an_interruption_while_a_caller_leaves_loses_no_promotion(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_during_a_promotion_does_not_lose_it(pipe: Read) -> None:
     """Ours: what has been decided is made known, however often Ctrl-C is pressed."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     pipe.lead(b"first")
     follower = Interrupted()
     pipe.readers._readers = Readers("led", pipe.queue(b"a"), (follower,))
     pipe.queue(b"a").put(b"a")
 
     with pytest.raises(KeyboardInterrupt):
-        pipe.readers.wait(pipe.queue(b"a"), Deadline(5))
+        pipe.readers.wait(pipe.queue(b"a"), Deadline(ENOUGH_SECONDS))
 
     assert pipe.readers._readers == Readers("led", follower)
     assert follower.get_nowait() is None
     pipe.readers._apply(module.left, follower)
 
 
-def test_an_interruption_before_a_caller_leaves_makes_it_leave_all_the_same(pipe: Read) -> None:
+def test_an_interruption_before_a_leader_leaves_still_makes_it_leave(pipe: Read) -> None:
     """Ours: one that is gone must not stay the leader."""
 
     class Gate:
@@ -332,19 +337,19 @@ def test_a_signal_handler_may_enter_between_two_steps(pipe: Read) -> None:
     assert pipe.readers._apply(interrupted, "needed").state == "over"
 
 
-def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: Windows."""
+def test_the_thread_always_reads_a_pipe_that_cannot_be_polled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: on Windows a blocked read cannot be interrupted, so that no caller may begin one."""
     monkeypatch.delattr("select.poll")
     pipe = Read()
     pipe.thread.start()
 
     pipe.queue(b"hello")
-    pipe.say(b"hello")
+    pipe.send(b"hello")
     assert pipe.wait(b"hello") == b"hello"
 
     assert pipe.reader_of(b"hello") == "own"
     pipe.close()
-    pipe.thread.join(5)
+    pipe.thread.join(PATIENCE_SECONDS)
     assert pipe.ended_in == ["own"]
     os.close(pipe.source)
 
@@ -357,14 +362,14 @@ def test_many_callers_lose_nothing(pipe: Read) -> None:
     def ask(mine: list[bytes]) -> None:
         for number, word in enumerate(mine):
             pipe.queue(word)
-            pipe.say(word)
+            pipe.send(word)
             if number % 7 == 0:
                 pipe.readers.keep_reading()
             answers.append(pipe.wait(word))
 
     callers = [in_thread(lambda first=first: ask(words[first::3])) for first in range(3)]  # type: ignore[misc]
     for caller, _ in callers:
-        caller.join(20)
+        caller.join(PATIENCE_SECONDS)
 
     assert sorted(word for word in answers if word) == sorted(words)
     assert sorted(b"".join(data for data, _ in pipe.taken).split()) == sorted(words)
@@ -375,22 +380,18 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     monkeypatch: pytest.MonkeyPatch, processors: set[int]
 ) -> None:
     """Ours: looking before sleeping changes nothing but the time."""
+    # How many processors there are is up to the system.
     monkeypatch.setattr("os.sched_getaffinity", lambda _: processors)
-    pipe = Read()
-    pipe.thread.start()
 
-    assert [pipe.lead(word) for word in (b"there", b"later")] == [b"there", b"later"]
-
-    pipe.close()
-    pipe.thread.join(5)
-    os.close(pipe.source)
+    with reading() as pipe:
+        assert [pipe.lead(word) for word in (b"there", b"later")] == [b"there", b"later"]
 
 
 @pytest.mark.parametrize("busy_polls", [True, False])
-def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(
-    monkeypatch: pytest.MonkeyPatch, busy_polls: bool
-) -> None:
-    """Ours: a slow server costs no processor, and one that shares ours gets it; without `busy_polls` none does."""
+def test_busy_polling_pauses_after_an_unsuccessful_poll(monkeypatch: pytest.MonkeyPatch, busy_polls: bool) -> None:
+    """Ours: a slow server costs no processor time, and one that shares ours gets it; without `busy_polls` no caller
+    polls.
+    """
     yields: list[None] = []
     clock = Clock()
 
@@ -402,9 +403,10 @@ def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(
         """A deadline that has the answer said when it is about to be waited for."""
 
         def remaining(self) -> float:
-            pipe.say(answer)
+            pipe.send(answer)
             return super().remaining()
 
+    # The number of processors and the polling are up to the system; each poll takes a second of this clock.
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr("os.sched_yield", sched_yield)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
@@ -426,9 +428,8 @@ def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(
 
 
 @pytest.mark.parametrize("state", ["thread", "free", "led"])
-def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_ends_the_reading_of_an_open_pipe(pipe: Read, state: str) -> None:
     """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     callers = []
     if state == "free":
         pipe.lead(b"a")
@@ -438,18 +439,18 @@ def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, state: str, monkey
 
     pipe.readers.stop()
     pipe.readers.stop()
-    pipe.thread.join(5)
+    pipe.thread.join(PATIENCE_SECONDS)
     for caller, _ in callers:
-        caller.join(5)
+        caller.join(PATIENCE_SECONDS)
 
     assert not pipe.thread.is_alive()
     assert [outcomes for _, outcomes in callers] == [[LOST]] * len(callers)
 
 
-def test_stopped_before_it_began_it_reads_nothing() -> None:
+def test_nothing_is_read_if_stopped_before_the_start() -> None:
     """Ours: a thread may stop a child before anything has been read from it."""
     pipe = Read()
-    pipe.say(b"never")
+    pipe.send(b"never")
 
     pipe.readers.stop()
     pipe.readers.run()
@@ -460,7 +461,7 @@ def test_stopped_before_it_began_it_reads_nothing() -> None:
     os.close(pipe.source)
 
 
-def test_a_caller_that_reads_can_be_woken(pipe: Read) -> None:
+def test_a_reading_caller_can_be_woken(pipe: Read) -> None:
     """Ours: it looks again at its deadline, without anything to read."""
     deadline = Deadline(10, clock=lambda: 0.0)
     queue = pipe.queue(b"a")
@@ -473,21 +474,20 @@ def test_a_caller_that_reads_can_be_woken(pipe: Read) -> None:
     caller, outcomes = in_thread(lambda: pipe.wait(b"a", deadline))
     wait_until(pipe.is_led)
     deadline.cancel()
-    caller.join(5)
+    caller.join(PATIENCE_SECONDS)
 
     assert (outcomes, pipe.taken) == ([None], [])
 
 
-def test_what_arrives_together_with_a_wake_is_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: the wake itself is none of it, however often it came."""
-    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+def test_data_that_arrives_with_a_wake_is_read(pipe: Read) -> None:
+    """Ours: the wake itself is no data, however often it came."""
     pipe.lead(b"first")
     pipe.readers._readers = Readers("led", pipe.queue(b"second"))
     for _ in range(100_000):
         pipe.readers.wake()  # More than its pipe holds.
-    pipe.say(b"second")
+    pipe.send(b"second")
 
-    pipe.readers._lead(pipe.queue(b"second"), Deadline(5))
+    pipe.readers._lead(pipe.queue(b"second"), Deadline(ENOUGH_SECONDS))
 
     assert pipe.queue(b"second").get_nowait() == b"second"
     pipe.readers._apply(module.left, pipe.queue(b"second"))
@@ -496,7 +496,7 @@ def test_what_arrives_together_with_a_wake_is_read(pipe: Read, monkeypatch: pyte
 def test_waking_after_the_end_does_nothing(pipe: Read) -> None:
     """Ours: a deadline may be cancelled late."""
     pipe.close()
-    pipe.thread.join(5)
+    pipe.thread.join(PATIENCE_SECONDS)
 
     pipe.readers.wake()
     pipe.readers._poke()
@@ -593,7 +593,7 @@ class Stage:
 
     def _end(self, is_cut: bool) -> None:
         self._take(b"")
-        assert not self.is_over, "the end is told twice"
+        assert not self.is_over, "the end is reported twice"
         self.is_over = True
         for queue in list(self.queues.values()):
             queue.put(LOST)
@@ -623,7 +623,7 @@ class Stage:
         return cancel
 
 
-def test_in_every_order_each_caller_has_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_caller_has_its_response_in_every_interleaving(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: no wait has to end by itself, whoever reads."""
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:
@@ -640,7 +640,9 @@ def test_in_every_order_each_caller_has_its_answer(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("what", ["end", "stop", "cancel", "needed"])
-def test_in_every_order_each_caller_hears_what_happens(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_caller_notices_the_end_a_stop_and_a_cancellation_in_every_interleaving(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: the end, a stop and a cancellation at every moment."""
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:

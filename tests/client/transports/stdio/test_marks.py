@@ -31,7 +31,7 @@ def test_a_process_is_found_by_its_mark() -> None:
         assert marked("a.1") == []
 
 
-def test_where_nothing_can_be_read_nothing_is_found(tmp_path: Path) -> None:
+def test_an_unreadable_environment_is_skipped(tmp_path: Path) -> None:
     """Ours: another user's process, one that has just ended, and a system without such a folder."""
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "environ").write_bytes(f"{VARIABLE}=a.1\0".encode())
@@ -44,19 +44,22 @@ def test_where_nothing_can_be_read_nothing_is_found(tmp_path: Path) -> None:
     assert marked("a.1", 0, tmp_path / "none") == []
 
 
-@pytest.mark.parametrize(
-    ("loads", "age", "after"),
-    [
-        ("0.1 0.2 0.3 1/99 700\n", 1.0, 500),
-        ("0.1 0.2 0.3 1/99 500\n", 1.0, 500),
-        ("0.1 0.2 0.3 1/99 320\n", 1.0, 0),
-        ("0.1 0.2 0.3 1/99 700\n", 60.0, 0),
-        ("", 1.0, 0),
-    ],
-)
-def test_what_a_young_process_has_started_has_a_greater_id(tmp_path: Path, loads: str, age: float, after: int) -> None:
-    """Linux, proc_loadavg: the last number is the newest id; after the highest they begin again."""
-    assert ids_begin_after(500, age, tmp_path) == 0
-    (tmp_path / "loadavg").write_text(loads)
+# Of a process with the id 500: the load averages, its age in seconds, and after which id to look.
+IDS_AFTER = {
+    ("0.1 0.2 0.3 1/99 700\n", 1.0): 500,
+    ("0.1 0.2 0.3 1/99 500\n", 1.0): 500,
+    ("0.1 0.2 0.3 1/99 320\n", 1.0): 0,
+    ("0.1 0.2 0.3 1/99 700\n", 60.0): 0,
+    ("", 1.0): 0,
+}
 
-    assert ids_begin_after(500, age, tmp_path) == after
+
+def test_the_children_of_a_young_process_have_greater_ids(tmp_path: Path) -> None:
+    """Linux, proc_loadavg: the last number is the newest id; after the highest they begin again."""
+    assert ids_begin_after(500, 1.0, tmp_path) == 0
+
+    def after(loads: str, age: float) -> int:
+        (tmp_path / "loadavg").write_text(loads)
+        return ids_begin_after(500, age, tmp_path)
+
+    assert {row: after(*row) for row in IDS_AFTER} == IDS_AFTER

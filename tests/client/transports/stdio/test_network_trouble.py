@@ -4,59 +4,60 @@ import pytest
 
 from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, fetches_packages, not_passed_on
 
+NETWORK_ERRORS = [
+    # uv
+    "error: Failed to fetch: `https://index.example.org/simple/mcp-server-time/`",
+    "  Caused by: invalid peer certificate: UnknownIssuer",
+    "  Caused by: dns error",
+    "  Caused by: failed to lookup address information: Temporary failure in name resolution",
+    "Because x was not found in the package registry and you require x, your requirements are unsatisfiable.",
+    "  Caused by: HTTP status client error (401 Unauthorized) for url (https://index.corp/simple/x/)",
+    # pip
+    "ERROR: No matching distribution found for mcp-server-corp",
+    "WARNING: Retrying after connection broken by 'SSLError(SSLCertVerificationError(1, '[SSL: ...'",
+    # npm and node
+    "npm error code ENOTFOUND",
+    "npm error network request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN",
+    "npm ERR! code E404",
+    "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    "npm ERR! self-signed certificate in certificate chain",
+    "TypeError: fetch failed",
+    "Error: connect ECONNREFUSED 127.0.0.1:3128",
+    # Python, curl
+    "httpx.ConnectError: [Errno 111] Connection refused",
+    "requests.exceptions.ProxyError: HTTPSConnectionPool(host='x', port=443)",
+    "urllib.error.HTTPError: HTTP Error 407: Proxy Authentication Required",
+    "curl: (6) Could not resolve host: index.corp",
+]
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        # uv
-        "error: Failed to fetch: `https://index.example.org/simple/mcp-server-time/`",
-        "  Caused by: invalid peer certificate: UnknownIssuer",
-        "  Caused by: dns error",
-        "  Caused by: failed to lookup address information: Temporary failure in name resolution",
-        "Because x was not found in the package registry and you require x, your requirements are unsatisfiable.",
-        "  Caused by: HTTP status client error (401 Unauthorized) for url (https://index.corp/simple/x/)",
-        # pip
-        "ERROR: No matching distribution found for mcp-server-corp",
-        "WARNING: Retrying after connection broken by 'SSLError(SSLCertVerificationError(1, '[SSL: ...'",
-        # npm and node
-        "npm error code ENOTFOUND",
-        "npm error network request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN",
-        "npm ERR! code E404",
-        "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-        "npm ERR! self-signed certificate in certificate chain",
-        "TypeError: fetch failed",
-        "Error: connect ECONNREFUSED 127.0.0.1:3128",
-        # Python, curl
-        "httpx.ConnectError: [Errno 111] Connection refused",
-        "requests.exceptions.ProxyError: HTTPSConnectionPool(host='x', port=443)",
-        "urllib.error.HTTPError: HTTP Error 407: Proxy Authentication Required",
-        "curl: (6) Could not resolve host: index.corp",
-    ],
-)
-def test_the_log_of_a_server_without_a_network_is_recognized(line: str) -> None:
+
+def test_network_errors_in_the_log_are_recognized() -> None:
     """Ours: in the words of the programs that fetch servers, and of those that servers are written with."""
-    assert not_passed_on(f"starting\n{line}\n", {}, {"NPM_TOKEN": "x"}) == ["NPM_TOKEN"]
+    named = {line: not_passed_on(f"starting\n{line}\n", {}, {"NPM_TOKEN": "x"}) for line in NETWORK_ERRORS}
+
+    assert named == {line: ["NPM_TOKEN"] for line in NETWORK_ERRORS}
 
 
-@pytest.mark.parametrize(
-    "log",
-    [
-        "", "usage: server [-h] [--port PORT]", "ModuleNotFoundError: No module named 'server'",
-        "KeyError: 'GITHUB_TOKEN'", "error: unrecognized arguments: --stdio", "listening on 8401",
-        "Failed to fetch\n" + "ready\n" * LOOKED_AT_LINES,
-        "Error: no context\nFlags:\n      --tls-cert string   The certificate\n  -p, --proxy string   The proxy\n",
-    ],
-)  # fmt: skip
-def test_any_other_log_is_not(log: str) -> None:
+OTHER_LOGS = [
+    "", "usage: server [-h] [--port PORT]", "ModuleNotFoundError: No module named 'server'",
+    "KeyError: 'GITHUB_TOKEN'", "error: unrecognized arguments: --stdio", "listening on 8401",
+    "Failed to fetch\n" + "ready\n" * LOOKED_AT_LINES,
+    "Error: no context\nFlags:\n      --tls-cert string   The certificate\n  -p, --proxy string   The proxy\n",
+]  # fmt: skip
+
+
+def test_other_logs_are_not_network_errors() -> None:
     """Ours: also what happened long before the end."""
-    assert not_passed_on(log, {}, {"NPM_TOKEN": "x"}) == []
+    named = {log: not_passed_on(log, {}, {"NPM_TOKEN": "x"}) for log in OTHER_LOGS}
+
+    assert named == {log: [] for log in OTHER_LOGS}
 
 
 @pytest.mark.parametrize(
     ("log", "of_certificates"),
     [("npm error code ENOTFOUND", []), ("npm error code UNABLE_TO_VERIFY_LEAF_SIGNATURE", ["CARGO_HTTP_CAINFO"])],
 )
-def test_the_settings_that_a_server_lacks_are_named(log: str, of_certificates: list[str]) -> None:
+def test_the_missing_network_settings_of_a_server_are_listed(log: str, of_certificates: list[str]) -> None:
     """Ours: those of package managers first, and only what may help: certificates where one was refused."""
     environ = {
         "PATH": "/bin", "HTTPS_PROXY": "http://proxy", "UV_CACHE_DIR": "/c", "EDITOR": "vi", "OPENAI_API_KEY": "x",
@@ -69,7 +70,7 @@ def test_the_settings_that_a_server_lacks_are_named(log: str, of_certificates: l
     ]  # fmt: skip
 
 
-def test_a_server_that_is_fetched_in_silence_may_lack_the_settings_of_packages() -> None:
+def test_missing_settings_of_package_managers_are_listed_without_a_log() -> None:
     """Ours: npm writes nothing for a minute while it tries to reach a registry."""
     environ = {"NPM_CONFIG__AUTH": "x", "CARGO_HTTP_CAINFO": "/c.pem"}
 
@@ -78,14 +79,20 @@ def test_a_server_that_is_fetched_in_silence_may_lack_the_settings_of_packages()
     assert not_passed_on("loading a model\n", {}, environ, is_fetching=True) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "fetches"),
-    [
-        ("npx", True), ("/usr/bin/npx", True), ("C:\\node\\npx.CMD", True), ("uvx mcp-server-time", True), ("uv", True),
-        ("C:\\Program Files\\nodejs\\npx.cmd", True),
-        ("node", False), ("/npx/server", False), ("my-npx", False), ("", False),
-    ],
-)  # fmt: skip
-def test_a_program_that_fetches_servers_is_known(command: str, fetches: bool) -> None:
+FETCHES = {
+    "npx": True,
+    "/usr/bin/npx": True,
+    "C:\\node\\npx.CMD": True,
+    "uvx mcp-server-time": True,
+    "uv": True,
+    "C:\\Program Files\\nodejs\\npx.cmd": True,
+    "node": False,
+    "/npx/server": False,
+    "my-npx": False,
+    "": False,
+}  # fmt: skip
+
+
+def test_programs_that_fetch_packages_are_recognized() -> None:
     """Ours: with its path, or with a whole command line."""
-    assert fetches_packages(command) is fetches
+    assert {command: fetches_packages(command) for command in FETCHES} == FETCHES

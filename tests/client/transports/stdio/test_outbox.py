@@ -34,7 +34,7 @@ class Pipe:
         self.writers.append(threading.current_thread())
 
 
-def test_what_finds_room_is_out_at_once() -> None:
+def test_a_message_is_sent_at_once_if_there_is_room() -> None:
     """Spec, ping: promptly; and no thread is made for it."""
     pipe = Pipe(has_room=True)
 
@@ -44,7 +44,7 @@ def test_what_finds_room_is_out_at_once() -> None:
     assert pipe.writers == [threading.current_thread()]
 
 
-def test_what_finds_no_room_is_sent_by_another_thread_when_there_is_some() -> None:
+def test_messages_without_room_are_sent_later_by_another_thread() -> None:
     """Ours: the sender never waits, and what a busy server asked for is not lost."""
     pipe = Pipe(has_room=False)
     outbox = Outbox(pipe.write)
@@ -60,7 +60,7 @@ def test_what_finds_no_room_is_sent_by_another_thread_when_there_is_some() -> No
     assert len(set(pipe.writers)) == 1, "one thread for all that waits"
 
 
-def test_a_message_that_a_pipe_may_take_in_parts_is_not_tried() -> None:
+def test_a_message_longer_than_an_atomic_write_is_sent_by_another_thread() -> None:
     """Ours: after a part of it nothing else could be understood."""
     pipe = Pipe(has_room=True)
     outbox = Outbox(pipe.write)
@@ -71,7 +71,7 @@ def test_a_message_that_a_pipe_may_take_in_parts_is_not_tried() -> None:
     assert pipe.writers[0] is not threading.current_thread()
 
 
-def test_what_is_not_read_in_time_is_dropped_and_the_next_is_tried_again() -> None:
+def test_a_message_that_is_not_read_in_time_is_dropped() -> None:
     """Ours: a server that does not read has to do without."""
     pipe = Pipe(has_room=False)
     outbox = Outbox(pipe.write)
@@ -88,7 +88,7 @@ def test_what_is_not_read_in_time_is_dropped_and_the_next_is_tried_again() -> No
 
 
 @pytest.mark.parametrize("gone", [BrokenPipeError(), OSError(9, "closed")])
-def test_a_closed_pipe_is_not_reported_here(gone: OSError) -> None:
+def test_a_closed_pipe_does_not_raise(gone: OSError) -> None:
     """Ours: the thread that reads, or the next request, meets its end."""
     pipe = Pipe(has_room=True)
     pipe.fails = gone
@@ -98,7 +98,7 @@ def test_a_closed_pipe_is_not_reported_here(gone: OSError) -> None:
     assert pipe.tries == 1
 
 
-def test_what_waits_is_limited() -> None:
+def test_the_size_of_waiting_messages_is_limited() -> None:
     """Ours: a server that asks without reading must not fill our memory."""
     pipe = Pipe(has_room=False)
     outbox = Outbox(pipe.write)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.story
-def test_who_can_write_to_a_pipe_is_named() -> None:
+def test_the_processes_that_can_write_to_a_pipe_are_listed() -> None:
     """Linux, proc_pid_fd: not who reads it, such as a process that was forked from us."""
     reading, writing = os.pipe()
     reader = subprocess.Popen(["sleep", "60"], stdin=reading)
@@ -30,7 +30,7 @@ def test_who_can_write_to_a_pipe_is_named() -> None:
     os.close(reading)
 
 
-def test_a_name_is_cleaned_and_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_a_process_name_is_escaped_and_an_unreadable_one_skipped(tmp_path: Path) -> None:
     """Ours, hostile: it may hold anything, and reaches a terminal."""
     for pid in ("7", "8", "9"):
         (tmp_path / pid / "fd").mkdir(parents=True)

@@ -37,7 +37,7 @@ def close_input(process: subprocess.Popen[bytes]) -> None:
     process.stdin.close()
 
 
-def test_an_exit_is_seen_and_not_taken(process: subprocess.Popen[bytes]) -> None:
+def test_an_exit_is_detected_without_reaping(process: subprocess.Popen[bytes]) -> None:
     """Linux: a process descriptor can be polled."""
     assert is_running(process.pid)
     assert not was_killed(process.pid)
@@ -51,7 +51,7 @@ def test_an_exit_is_seen_and_not_taken(process: subprocess.Popen[bytes]) -> None
     assert process.wait() == 3
 
 
-def test_a_child_is_told_from_every_other_process(
+def test_a_child_is_distinguished_from_other_processes(
     process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: it is until it is reaped; a group of another number is not ours to signal."""
@@ -68,7 +68,7 @@ def test_a_child_is_told_from_every_other_process(
     assert is_child(1)  # Where it cannot be seen.
 
 
-def test_an_end_by_a_signal_is_told_apart(process: subprocess.Popen[bytes]) -> None:
+def test_a_death_by_a_signal_is_detected(process: subprocess.Popen[bytes]) -> None:
     """Ours: it has not ended by itself."""
     process.kill()
     assert exits_within(process.pid, ENOUGH_SECONDS)
@@ -78,7 +78,7 @@ def test_an_end_by_a_signal_is_told_apart(process: subprocess.Popen[bytes]) -> N
     assert process.wait() == -signal.SIGKILL
 
 
-def test_of_a_process_that_was_reaped_nothing_is_known(process: subprocess.Popen[bytes]) -> None:
+def test_the_state_of_a_reaped_process_is_unknown(process: subprocess.Popen[bytes]) -> None:
     """Ours: another thread may wait for whatever child ends."""
     process.kill()
     process.wait()
@@ -89,7 +89,7 @@ def test_of_a_process_that_was_reaped_nothing_is_known(process: subprocess.Popen
     assert exits_within(process.pid, 0) is None
 
 
-def test_where_there_are_no_such_calls_nothing_is_known(
+def test_the_state_of_a_process_is_unknown_without_pidfd_and_waitid(
     process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: macOS has no process descriptors, and Windows does not look without reaping either."""
@@ -111,8 +111,8 @@ def test_a_pipe_is_held_open_while_something_can_write_to_it() -> None:
     assert held_open(pipe) == []
 
 
-def test_where_pipes_cannot_be_polled_none_is_held_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: Windows."""
+def test_a_pipe_that_cannot_be_polled_counts_as_not_held_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: Windows has no such poll, and nothing else shows it there."""
     reading, writing = os.pipe()
     monkeypatch.delattr(select, "poll")
     with os.fdopen(reading, "rb") as pipe:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio import process_groups as groups
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
-from gaia_mcp.client.transports.stdio.process_groups import _lives, _states, end_others, signal_group
-from tests.waiting import wait_until
+from gaia_mcp.client.transports.stdio.process_groups import _is_unreaped, _lives, _states, end_others, signal_group
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +96,7 @@ def ended(pid: int) -> Callable[[], bool]:
 
 
 @pytest.mark.parametrize("code", [STAYS, IGNORES_SIGTERM])
-def test_what_a_leader_left_behind_is_ended(left: Callable[[str], Left], code: str) -> None:
+def test_the_processes_a_leader_left_behind_are_ended(left: Callable[[str], Left], code: str) -> None:
     """Ours: by SIGTERM, and by SIGKILL if it does not listen."""
     group, other = left(code)
 
@@ -107,7 +106,7 @@ def test_what_a_leader_left_behind_is_ended(left: Callable[[str], Left], code: s
 
 
 @pytest.mark.parametrize("code", [STAYS, LARGE, IGNORES_SIGTERM])
-def test_what_has_left_the_group_is_ended_by_its_mark(nothing_left: dict[str, str], heir: None, code: str) -> None:
+def test_a_marked_process_in_another_group_is_ended(nothing_left: dict[str, str], heir: None, code: str) -> None:
     """Ours: also one whose parent has ended; handed over to us, it is reaped."""
     program = (
         "import os, subprocess, sys\n"
@@ -128,30 +127,27 @@ def test_what_has_left_the_group_is_ended_by_its_mark(nothing_left: dict[str, st
     assert not Path(f"/proc/{other}").exists()
 
 
-def test_nothing_left_behind_is_nothing_to_end(nothing_left: dict[str, str]) -> None:
-    """Ours."""
+def test_no_process_is_ended_if_the_leader_left_nothing_behind(nothing_left: dict[str, str]) -> None:
+    """Ours: the usual case, in which stopping must cost no time."""
     leader = subprocess.Popen([sys.executable, "-c", ""], env=nothing_left, start_new_session=True)
-    leader.wait(5)
+    leader.wait(PATIENCE_SECONDS)
 
     assert not end_others(leader.pid, NO_MARK, 5)
     signal_group(leader.pid, force=True)
 
 
-def test_who_leaves_soon_after_the_leader_was_not_left_behind(
-    left: Callable[[str], Left], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_exits_soon_after_the_leader_is_not_left_behind(left: Callable[[str], Left]) -> None:
     """Ours: a process that notices the end of its leader needs a moment."""
-    monkeypatch.setattr(groups, "FOLLOW_SECONDS", 5)
     group, other = left(STAYS)
     leaving = threading.Timer(0.05, os.kill, [other, signal.SIGKILL])
     leaving.start()
 
-    assert not end_others(group, NO_MARK, 5)
+    assert not end_others(group, NO_MARK, PATIENCE_SECONDS, follow_seconds=PATIENCE_SECONDS)
 
     leaving.join()
 
 
-def test_zombies_of_others_are_gone(nothing_left: dict[str, str]) -> None:
+def test_zombies_of_other_parents_count_as_ended(nothing_left: dict[str, str]) -> None:
     """Ours: their new parent may be slow, or never reap them at all."""
     with subprocess.Popen(
         [sys.executable, "-c", NEGLECTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=nothing_left
@@ -164,7 +160,7 @@ def test_zombies_of_others_are_gone(nothing_left: dict[str, str]) -> None:
         assert not end_others(group, NO_MARK, 5)
 
 
-def test_orphans_that_were_handed_over_are_reaped(heir: None, left: Callable[[str], Left]) -> None:
+def test_adopted_orphans_are_reaped(heir: None, left: Callable[[str], Left]) -> None:
     """Ours: the first process of a container must not collect zombies."""
     group, other = left(STAYS)
     os.kill(other, signal.SIGTERM)
@@ -175,14 +171,14 @@ def test_orphans_that_were_handed_over_are_reaped(heir: None, left: Callable[[st
     assert not Path(f"/proc/{other}").exists()
 
 
-def test_where_no_state_can_be_seen_what_answers_is_alive(left: Callable[[str], Left], tmp_path: Path) -> None:
+def test_a_process_without_a_visible_state_counts_as_alive(left: Callable[[str], Left], tmp_path: Path) -> None:
     """Ours: not every system has a folder of its processes."""
     group, _ = left(STAYS)
 
     assert _lives(group, tmp_path / "none")
 
 
-def test_states_are_read_whatever_a_program_is_called(tmp_path: Path) -> None:
+def test_the_state_is_read_for_any_program_name(tmp_path: Path) -> None:
     """Linux, proc_pid_stat: the name is in brackets, and may hold brackets and spaces."""
     for pid, stat in {
         "7": "7 (plain) S 1 7 7 0", "8": "8 (odd) S 1 9) Z 1 7 7 0", "9": "9 (of others) S 1 9 9 0",
@@ -198,7 +194,9 @@ def test_states_are_read_whatever_a_program_is_called(tmp_path: Path) -> None:
 
 @pytest.mark.story
 @pytest.mark.parametrize("force", [True, False])
-def test_windows_ends_the_tree_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
+def test_taskkill_ends_the_process_tree_on_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool
+) -> None:
     """Ours: there is no gentler way that reaches the processes which the leader has started."""
     taskkill = tmp_path / "taskkill"
     taskkill.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
@@ -211,13 +209,13 @@ def test_windows_ends_the_tree_of_a_process(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.story
-def test_a_windows_without_the_tool_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_taskkill_does_not_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: ending a server never raises."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     signal_group(4711, force=True, system="nt")
 
 
-def test_a_process_that_was_not_handed_over_to_us_is_not_reaped_here() -> None:
+def test_a_process_that_we_did_not_adopt_is_not_reaped() -> None:
     """Ours: what a server left is reaped by its new parent, unless that is us."""
-    assert not groups._is_unreaped(os.getppid())
+    assert not _is_unreaped(os.getppid())

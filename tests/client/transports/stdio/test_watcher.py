@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock
 
 import pytest
 
-from gaia_mcp.client.transports.stdio import watcher as module
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.client.transports.stdio.watcher import Watcher
 from tests.waiting import ENOUGH_SECONDS, wait_until
@@ -23,16 +23,51 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.story
 
 STAYS = ["sleep", "60"]
+ENDED = (-signal.SIGTERM, -signal.SIGKILL)
 IGNORES_SIGTERM = [sys.executable, "-c", "import signal; signal.signal(15, 1); print(flush=True); signal.pause()"]
 
 
-@pytest.fixture
-def watcher() -> Iterator[Watcher]:
-    one = Watcher()
+@contextmanager
+def watching(**options: str) -> Iterator[Watcher]:
+    one = Watcher(**options)
     yield one
     one._groups.clear()
     one.release("none")
     assert one.pid is None
+
+
+@pytest.fixture
+def watcher() -> Iterator[Watcher]:
+    with watching() as one:
+        yield one
+
+
+class Paced:
+    """A `sleep` that takes no time, but for one: the watcher stays in that until the gate is open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.steps, self.gate = folder / "steps", folder / "gate"
+        self.program = folder / "sleep"
+
+    def hold(self, step: int) -> None:
+        """Have the watcher stay before its step of this number, from 1 on."""
+        self.program.write_text(
+            f"#!/bin/sh\necho >> {self.steps}\n"
+            f'[ "$(wc -l < {self.steps})" -eq {step} ] || exit 0\n'
+            f"while [ ! -e {self.gate} ]; do /bin/sleep 0.01; done\n"
+        )
+        self.program.chmod(0o755)
+
+    def has_come_to(self, step: int) -> bool:
+        return self.steps.exists() and len(self.steps.read_text().splitlines()) >= step
+
+
+@pytest.fixture
+def paced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paced]:
+    made = Paced(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    yield made
+    made.gate.touch()
 
 
 @pytest.fixture
@@ -63,14 +98,16 @@ def die(watcher: Watcher) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize(("words", "number"), [(STAYS, signal.SIGTERM), (IGNORES_SIGTERM, signal.SIGKILL)])
-def test_at_our_death_the_groups_are_ended(
+def test_the_process_groups_are_ended_after_our_death(
     watcher: Watcher,
+    paced: Paced,
     watched: list[subprocess.Popen[bytes]],
     nothing_left: dict[str, str],
     words: list[str],
     number: int,
 ) -> None:
     """Ours: those of the newest list, with as little force as it takes; then the watcher has nothing more to do."""
+    paced.hold(6 if number == signal.SIGTERM else 0)  # SIGTERM is sent in the step before.
     for key in range(3):
         watcher.expect(key)
         watched.append(start(words, nothing_left))
@@ -79,11 +116,12 @@ def test_at_our_death_the_groups_are_ended(
     process = die(watcher)
 
     assert [one.wait(ENOUGH_SECONDS) for one in watched[1:]] == [-number, -number]
+    paced.gate.touch()
     assert process.wait(ENOUGH_SECONDS) == 0
     assert watched[0].poll() is None
 
 
-def test_at_our_death_what_has_our_mark_is_ended(
+def test_marked_processes_are_ended_after_our_death(
     watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
 ) -> None:
     """Ours (Linux): one whose group was not known yet, or that has left it. Marks differ from server to server."""
@@ -93,7 +131,7 @@ def test_at_our_death_what_has_our_mark_is_ended(
     try:
         die(watcher)
 
-        assert [one.wait(ENOUGH_SECONDS) for one in watched] == [-signal.SIGTERM, -signal.SIGTERM]
+        assert {one.wait(ENOUGH_SECONDS) for one in watched} <= set(ENDED)
         assert len(set(marks)) == 2
         assert others.poll() is None
     finally:
@@ -101,23 +139,27 @@ def test_at_our_death_what_has_our_mark_is_ended(
         others.communicate()
 
 
-def test_servers_that_end_with_their_input_are_not_signalled(
-    watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
+def test_a_server_that_exits_at_the_end_of_its_input_is_not_signalled(
+    watcher: Watcher, paced: Paced, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
 ) -> None:
     """Ours: they may have something to write first."""
+    paced.hold(5)  # Four steps have been taken then, without a signal.
     watcher.expect("s")
-    words = ["sh", "-c", "read line; sleep 0.3; exit 7"]
+    words = ["sh", "-c", "read line; exit 7"]
     one = subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, **nothing_left}, start_new_session=True)
     watched.append(one)
     watcher.watch("s", one.pid)
-    die(watcher)
+    process = die(watcher)
+    wait_until(lambda: paced.has_come_to(5))
     assert one.stdin is not None
     one.stdin.close()
 
     assert one.wait(ENOUGH_SECONDS) == 7
+    paced.gate.touch()
+    assert process.wait(ENOUGH_SECONDS) == 0
 
 
-def test_there_is_a_watcher_while_there_is_something_to_watch(watcher: Watcher) -> None:
+def test_the_watcher_runs_while_there_are_servers(watcher: Watcher) -> None:
     """Ours: one for all, in a session of its own; and its environment has no secret of ours, nor another's mark."""
     watcher.expect("a")
     pid = watcher.pid
@@ -137,7 +179,7 @@ def test_there_is_a_watcher_while_there_is_something_to_watch(watcher: Watcher) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_watcher_that_was_ended_or_held_up_is_replaced(
+def test_a_killed_or_stopped_watcher_is_replaced(
     watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str], number: int
 ) -> None:
     """Ours: the next server is watched again, and with it those before; nor are we held up by a full pipe."""
@@ -153,22 +195,22 @@ def test_a_watcher_that_was_ended_or_held_up_is_replaced(
         watcher.watch("s", watched[0].pid)
 
     die(watcher)
-    assert watched[0].wait(ENOUGH_SECONDS) == -signal.SIGTERM
+    assert watched[0].wait(ENOUGH_SECONDS) in ENDED
 
 
-def test_without_a_shell_nothing_is_watched(watcher: Watcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_shell_disables_the_watcher(tmp_path: Path) -> None:
     """Ours: an image with nothing in it but Python."""
-    monkeypatch.setattr(module, "SHELL", str(tmp_path / "sh"))
+    with watching(shell=str(tmp_path / "sh")) as watcher:
+        assert watcher.expect("s")
+        watcher.watch("s", 4711)
+        watcher.release("s")
 
-    assert watcher.expect("s")
-    watcher.watch("s", 4711)
-    watcher.release("s")
-
-    assert watcher.pid is None
+        assert watcher.pid is None
 
 
 def test_a_watcher_that_is_not_our_process_is_not_used(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a program's tests replace `subprocess.Popen`."""
+    # As such a program does.
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: MagicMock(pid=1))
 
     watcher.expect("s")
@@ -178,14 +220,14 @@ def test_a_watcher_that_is_not_our_process_is_not_used(watcher: Watcher, monkeyp
 
 def test_windows_has_no_watcher(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: there is no shell, and no group that it could end."""
-    monkeypatch.setattr(os, "name", "nt")
+    monkeypatch.setattr(os, "name", "nt")  # The system itself.
 
     watcher.expect("s")
 
     assert watcher.pid is None
 
 
-def test_who_lets_go_watches_nothing(watcher: Watcher) -> None:
+def test_letting_go_leaves_the_watcher_to_the_parent(watcher: Watcher) -> None:
     """Ours: the watcher is left to the parent, whose end it sees when that closes the pipe too."""
     watcher.let_go()
     first = watcher.expect("s")
@@ -216,7 +258,7 @@ def test_a_forked_process_holds_no_watcher(
         with os.fdopen(reading, "rb") as file:
             assert file.readline().partition(b".")[0] != mark.encode().partition(b".")[0]
         die(watcher)
-        assert watched[0].wait(ENOUGH_SECONDS) == -signal.SIGTERM
+        assert watched[0].wait(ENOUGH_SECONDS) in ENDED
     finally:
         os.close(writing)
         os.kill(worker, signal.SIGKILL)

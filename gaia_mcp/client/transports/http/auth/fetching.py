@@ -68,6 +68,7 @@ class Fetcher:
         is_trusted: bool = False,
         client: httpx2.Client | None = None,
         resolve: Callable[[str], Sequence[str]] | None = None,
+        fetch_seconds: float = FETCH_SECONDS,
     ) -> None:
         import httpx2
 
@@ -76,6 +77,7 @@ class Fetcher:
         self._client = client or httpx2.Client(follow_redirects=False)
         self._limit = TimeLimit()
         self._resolve = resolve or addresses_of
+        self._fetch_seconds = fetch_seconds
         self._nearest = Reach.MACHINE if is_trusted else None
 
     def __enter__(self) -> Fetcher:
@@ -138,13 +140,13 @@ class Fetcher:
         """
         import httpx2
 
-        part = deadline.sooner(FETCH_SECONDS)
+        part = deadline.sooner(self._fetch_seconds)
         try:
             with self._asked("POST", self._url, part, headers=dict(headers), content=body) as response:
                 return response.status_code, response.headers.get_list("www-authenticate")
         except (httpx2.HTTPError, httpx2.InvalidURL) as cause:
             if part.expired:
-                allowed = min(deadline.allowed, FETCH_SECONDS)
+                allowed = min(deadline.allowed, self._fetch_seconds)
                 raise DeadlineError(self.server, "while it was asked for its challenge", allowed) from cause
             raise self.error(f"cannot be reached: {cause}") from cause
 
@@ -162,7 +164,7 @@ class Fetcher:
         import httpx2
 
         self._check(url, about)
-        part = deadline.sooner(FETCH_SECONDS)
+        part = deadline.sooner(self._fetch_seconds)
         headers = {**_HEADERS, **(content.pop("headers", None) or {})}
         pieces, size = [], 0
         try:
@@ -193,7 +195,9 @@ class Fetcher:
     def _late(self, url: str, about: str, deadline: Deadline) -> Exception:
         if deadline.expired:
             return DeadlineError(self.server, f"while {about} was fetched", deadline.allowed)
-        return self.error(f"cannot be used: {about} at {origin_of(url)} did not answer within {FETCH_SECONDS:g} s")
+        return self.error(
+            f"cannot be used: {about} at {origin_of(url)} did not answer within {self._fetch_seconds:g} s"
+        )
 
     def _check(self, url: str, about: str) -> None:
         try:

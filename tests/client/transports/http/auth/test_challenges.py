@@ -12,6 +12,7 @@ from gaia_mcp.client.transports.http.auth.challenges import (
     challenges_in,
     scopes_in,
 )
+from tests.protocol_support import steady
 
 METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource"
 
@@ -28,7 +29,7 @@ def test_a_challenge_names_metadata_scopes_and_the_reason() -> None:
     assert challenge.resource_metadata == METADATA
 
 
-def test_challenges_come_several_in_one_header_in_several_and_in_any_order() -> None:
+def test_several_challenges_in_one_or_more_headers_are_parsed() -> None:
     """Spec: RFC 9110, §11.6.1: a comma separates both parameters and challenges."""
     header = (
         f'Negotiate, Basic realm="a, \\"b\\"" , BEARER scope=x,Error = invalid_token , resource_metadata="{METADATA}"'
@@ -42,37 +43,38 @@ def test_challenges_come_several_in_one_header_in_several_and_in_any_order() -> 
     assert challenge_in(["Negotiate YWJj==", "Basic", header]).error == "invalid_token"
 
 
-def test_the_challenge_that_leads_to_metadata_comes_first() -> None:
+def test_a_challenge_with_a_metadata_url_is_preferred() -> None:
     """Ours: a proxy may have added one of its own."""
     assert challenge_in(["Bearer", f'DPoP resource_metadata="{METADATA}"']).scheme == "dpop"
     assert challenge_in(["Bearer realm=x", "DPoP"]).parameters == {"realm": "x"}
 
 
-def test_without_a_challenge_about_oauth_there_is_an_empty_one() -> None:
+def test_headers_without_an_oauth_challenge_give_an_empty_challenge() -> None:
     """Ours: discovery goes on at the well-known places."""
     for headers in ([], ["Basic realm=x"], ['="', ", ,"], ["realm=x"]):
         challenge = challenge_in(headers)
         assert (challenge.scheme, challenge.error, challenge.scopes, challenge.resource_metadata) == ("", "", (), "")
 
 
-def test_a_repeated_parameter_counts_once() -> None:
+def test_the_first_of_repeated_challenge_parameters_is_used() -> None:
     """Spec: RFC 9110, §11.2: a parameter occurs once; a later one must not replace what was read first."""
     assert challenge_in(['Bearer scope="a", scope="b"']).scopes == ("a",)
 
 
-def test_what_is_no_scope_is_left_out() -> None:
-    """Spec: RFC 6749, §3.3."""
+def test_an_invalid_scope_is_dropped() -> None:
+    """Spec: RFC 6749, §3.3: a scope has no quotation mark, backslash or other character than visible ASCII."""
     assert scopes_in('a  b:c a "x" d\\e é https://x/y') == ("a", "b:c", "https://x/y")
     assert scopes_in(["a"]) == ()
 
 
+@steady
 @given(some.text())
-def test_no_header_makes_the_reader_fail(header: str) -> None:
+def test_any_header_can_be_parsed(header: str) -> None:
     """Ours: headers come from outside."""
     challenges_in(f"Bearer {header}")
 
 
-def test_a_huge_header_is_read_in_part() -> None:
+def test_a_huge_header_is_truncated() -> None:
     """Ours: the time to read it has a limit."""
-    challenges_in("a " * 10_000_000)
+    challenges_in("a " * 1_000_000)
     assert challenges_in("Bearer " + " " * MAX_HEADER_CHARS + "scope=x") == [Challenge("bearer", {})]

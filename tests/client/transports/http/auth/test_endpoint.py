@@ -16,6 +16,7 @@ from gaia_mcp.client.transports.http.auth.tokens import TokenRefusedError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Request, World
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,7 @@ def requested(world: World, identity: Identity = CLIENT, key: str = "", **more: 
             identity,
             fetcher,
             SOURCES,
-            Deadline(20),
+            Deadline(ENOUGH_SECONDS),
             issuer=world.origin,
             settings=Settings(**more),
             dpop_key=key,
@@ -43,7 +44,7 @@ def claims(token: str) -> dict[str, Any]:
     return jwt.decode(token, options={"verify_signature": False})
 
 
-def test_the_response_is_what_the_endpoint_sent(world: World) -> None:
+def test_the_response_of_the_token_endpoint_is_returned(world: World) -> None:
     """Spec: RFC 6749, §5.1; a public client names itself."""
     assert requested(world)["token_type"] == "Bearer"
     assert world.requests[0].form == {"grant_type": "client_credentials", "client_id": "CID"}
@@ -64,7 +65,7 @@ def test_a_client_with_a_key_signs_for_the_issuer(world: World) -> None:
     assert first["jti"] != second["jti"]
 
 
-def test_a_nonce_that_is_wanted_is_sent_once(world: World) -> None:
+def test_a_required_dpop_nonce_is_sent_once(world: World) -> None:
     """Spec: RFC 9449, §8: the request is repeated with the nonce, and a proof of its own."""
 
     def with_nonce(request: Request) -> Answer | None:
@@ -89,7 +90,7 @@ def test_a_nonce_that_is_wanted_is_sent_once(world: World) -> None:
     assert len(world.requests) == 4
 
 
-def test_a_refusal_has_its_code(world: World) -> None:
+def test_an_oauth_error_has_its_code(world: World) -> None:
     """Spec: RFC 6749, §5.2."""
     world.answer_of_token = lambda _: Answer(400, {"error": "invalid_grant"})
     with pytest.raises(TokenRefusedError) as caught:
@@ -98,7 +99,7 @@ def test_a_refusal_has_its_code(world: World) -> None:
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
-def test_a_refusal_repeats_no_secret_of_the_request(world: World, method: Method) -> None:
+def test_an_oauth_error_is_shown_without_the_secrets_of_the_request(world: World, method: Method) -> None:
     """Ours: some servers describe an error by what they were sent."""
 
     def echoing(request: Request) -> Answer:
@@ -115,22 +116,22 @@ def test_a_refusal_repeats_no_secret_of_the_request(world: World, method: Method
 
 
 @pytest.mark.parametrize("answer", [Answer(500, b"<html>"), Answer(302, headers={"Location": "/x"}), Answer(404)])
-def test_another_answer_is_an_error(world: World, answer: Answer) -> None:
-    """Ours: with its status."""
+def test_a_response_that_is_not_an_oauth_error_is_reported_with_its_status(world: World, answer: Answer) -> None:
+    """Ours: nothing else about an HTML page or a redirect helps the person."""
     world.answer_of_token = lambda _: answer
     with pytest.raises(AuthorizationError, match=f"status {answer.status}"):
         requested(world)
 
 
-def test_what_cannot_be_signed_is_an_error(world: World) -> None:
-    """Ours: nothing is sent."""
+def test_a_key_that_cannot_sign_is_an_error(world: World) -> None:
+    """Ours: no request is sent without an assertion."""
     with pytest.raises(AuthorizationError, match="cannot be signed") as caught:
         requested(world, Identity("CID", "private_key_jwt"), private_key="nonsense")
     assert caught.value.case == ""
     assert world.requests == []
 
 
-def test_without_pyjwt_the_package_is_named(world: World, no_pyjwt: None) -> None:
+def test_missing_pyjwt_is_reported_by_the_token_endpoint(world: World, no_pyjwt: None) -> None:
     """Ours: the person has to install it."""
     with pytest.raises(AuthorizationError, match="PyJWT") as caught:
         requested(world, key="PEM")

@@ -14,6 +14,7 @@ from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.storage.credentials import NO_PACKAGE
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,11 +36,11 @@ URL = "https://mcp.example.com/team/mcp"
 
 def keep(grants: Grants, *given: Grant) -> None:
     for grant in given:
-        with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+        with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
             grants.keep(grant)
 
 
-def test_a_grant_is_what_the_token_endpoint_has_answered() -> None:
+def test_a_grant_is_made_from_the_token_response() -> None:
     """Ours: a key is kept with tokens that are bound to it, and with no others."""
     server = AuthorizationServer(ISSUER, f"{ISSUER}/token", revocation_endpoint=f"{ISSUER}/revoke")
     for kind, key in (("DPoP", "PEM"), ("Bearer", "")):
@@ -55,7 +56,7 @@ def test_a_grant_is_what_the_token_endpoint_has_answered() -> None:
         granted(server, GRANT.resource, GRANT.identity, {}, (), "", 3.0)
 
 
-def test_a_grant_comes_back_as_it_was_kept(folder: Path) -> None:
+def test_a_saved_grant_is_read_unchanged(folder: Path) -> None:
     """Spec: AC-7: by issuer and resource."""
     grants = Grants(folder)
     bare = GRANT._replace(issuer="https://other.example", tokens=None, granted_at=1.0)
@@ -83,8 +84,8 @@ def test_a_grant_is_found_for_the_servers_that_it_covers(folder: Path) -> None:
         assert grants.find(other) is None
 
 
-def test_the_closest_grant_is_used_and_of_the_same_the_newest(folder: Path) -> None:
-    """Ours."""
+def test_the_grant_with_the_longest_matching_path_is_used_and_then_the_newest(folder: Path) -> None:
+    """Ours: a grant for one path is more specific than one for its origin."""
     grants = Grants(folder)
     root = GRANT._replace(resource="https://mcp.example.com", granted_at=9.0)
     newer = GRANT._replace(issuer="https://other.example", granted_at=4.0, identity=Identity("other"))
@@ -96,18 +97,18 @@ def test_the_closest_grant_is_used_and_of_the_same_the_newest(folder: Path) -> N
     assert grants.find("https://mcp.example.com/mcp") == root
 
 
-def test_a_forgotten_grant_is_gone(folder: Path) -> None:
-    """Ours."""
+def test_a_removed_grant_is_not_found(folder: Path) -> None:
+    """Ours: a logout must leave no token behind."""
     grants = Grants(folder)
     keep(grants, GRANT)
-    with grants.locked(GRANT.issuer, GRANT.resource, Deadline(5)):
+    with grants.locked(GRANT.issuer, GRANT.resource, Deadline(ENOUGH_SECONDS)):
         grants.forget(GRANT)
 
     assert grants.find(URL) is None
     assert grants.all() == []
 
 
-def test_a_file_tells_its_server_only_inside(folder: Path) -> None:
+def test_the_file_name_of_a_grant_has_a_fixed_length(folder: Path) -> None:
     """Ours: a name that is made of two URLs could be too long for a file system."""
     keep(Grants(folder), GRANT)
 
@@ -116,9 +117,12 @@ def test_a_file_tells_its_server_only_inside(folder: Path) -> None:
     assert len(name) == 33
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_an_edited_file_does_not_apply_to_another_server(folder: Path) -> None:
+    """Spec: AC-9. Ours: a damaged file is ignored."""
+    keep(Grants(folder), GRANT)
+    (file,) = (folder / FOLDER).glob("*/credentials.json")
+    whole = json.loads(file.read_text())
+    for change in [
         {"resource": "https://evil.example/team"},
         {"issuer": "https://evil.example"},
         {"client_id": None, "method": []},
@@ -126,21 +130,16 @@ def test_a_file_tells_its_server_only_inside(folder: Path) -> None:
         {"scopes": None},
         {"resource": 7},
         {"requested": None},
-    ],
-)
-def test_a_file_that_was_edited_is_for_no_other_server(folder: Path, change: dict[str, object]) -> None:
-    """Spec: AC-9. Ours: a damaged one is as none."""
-    keep(Grants(folder), GRANT)
-    (file,) = (folder / FOLDER).glob("*/credentials.json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    ]:
+        file.write_text(json.dumps(whole | change))
 
-    found = Grants(folder).find(URL)
-    assert found is None or found.identity.method == []
-    assert Grants(folder).find("https://evil.example/team") is None
+        found = Grants(folder).find(URL)
+        assert found is None or found.identity.method == [], change
+        assert Grants(folder).find("https://evil.example/team") is None, change
 
 
-def test_a_file_without_a_part_is_as_none(folder: Path) -> None:
-    """Ours."""
+def test_a_file_without_a_required_member_is_ignored(folder: Path) -> None:
+    """Ours: a new login replaces it, which an error would prevent."""
     keep(Grants(folder), GRANT)
     (file,) = (folder / FOLDER).glob("*/credentials.json")
     held = json.loads(file.read_text())
@@ -150,7 +149,7 @@ def test_a_file_without_a_part_is_as_none(folder: Path) -> None:
     assert Grants(folder).all() == []
 
 
-def test_a_grant_whose_secret_cannot_be_read_is_known_without_it(folder: Path) -> None:
+def test_a_grant_whose_secret_cannot_be_read_is_marked_as_unreadable(folder: Path) -> None:
     """Ours: another Python, which has the package for the keyring, has kept it."""
     keep(Grants(folder), GRANT)
     (file,) = (folder / FOLDER).glob("*/credentials.json")

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from gaia_mcp.client.transports.http.auth.listener import REFUSED, TAKEN, Listener, PortTakenError
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, wait_until
 
 
 def is_bound(port: int) -> bool:
@@ -17,7 +17,7 @@ def is_bound(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_the_redirect_of_the_login_is_taken_once() -> None:
+def test_the_redirect_of_a_login_is_accepted_once() -> None:
     """Spec: AC-12: on the loopback address; AC-5: one that is replayed is refused."""
     with Listener() as listener:
         assert listener.redirect_uri == f"http://127.0.0.1:{listener.port}/callback"
@@ -28,11 +28,11 @@ def test_the_redirect_of_the_login_is_taken_once() -> None:
 
         assert (page.status_code, again.status_code) == (200, 400)
         assert TAKEN in page.text
-        assert listener.take(5) == "/callback?code=C&state=ours"
+        assert listener.take(ENOUGH_SECONDS) == "/callback?code=C&state=ours"
         assert listener.take(0.01) is None
 
 
-def test_what_belongs_to_no_login_is_refused_and_the_listener_goes_on() -> None:
+def test_an_unrelated_request_is_refused_and_the_listener_keeps_waiting() -> None:
     """Ours: a browser asks for an icon, and another page may guess the port; nothing of a request is shown."""
     with Listener() as listener:
         early = httpx2.get(f"{listener.redirect_uri}?state=ours")
@@ -50,7 +50,7 @@ def test_what_belongs_to_no_login_is_refused_and_the_listener_goes_on() -> None:
         assert httpx2.get(f"{listener.redirect_uri}?state=ours").status_code == 200
 
 
-def test_a_page_can_do_nothing_and_is_not_kept() -> None:
+def test_a_page_runs_no_script_and_is_not_cached() -> None:
     """Ours: the URL of the page holds the code."""
     with Listener() as listener:
         headers = httpx2.get(listener.redirect_uri).headers
@@ -60,7 +60,7 @@ def test_a_page_can_do_nothing_and_is_not_kept() -> None:
     assert headers["server"] == "gaia-mcp"
 
 
-def test_it_ends_with_an_open_connection_and_twice() -> None:
+def test_a_listener_may_be_closed_twice_and_with_open_connections() -> None:
     """Ours: browsers open connections in advance, and send nothing."""
     listener = Listener()
     with socket.create_connection(("127.0.0.1", listener.port)), socket.create_connection(("127.0.0.1", listener.port)):
@@ -72,7 +72,7 @@ def test_it_ends_with_an_open_connection_and_twice() -> None:
     wait_until(lambda: not [each for each in threading.enumerate() if each.name == "gaia-mcp login"])
 
 
-def test_a_browser_that_goes_away_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_connection_reset_by_the_browser_is_ignored(capfd: pytest.CaptureFixture[str]) -> None:
     """Ours: nothing is printed."""
     with Listener() as listener:
         for _ in range(3):
@@ -86,13 +86,13 @@ def test_a_browser_that_goes_away_is_no_error(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_in_use_is_an_error() -> None:
     """Ours: a client that was registered by hand has one port."""
     with Listener() as first, pytest.raises(PortTakenError):
         Listener(first.port)
 
 
-def test_localhost_is_listened_on_at_both_of_its_addresses() -> None:
+def test_localhost_listens_on_ipv4_and_ipv6() -> None:
     """Ours: browsers look the name up, and some try IPv6 first."""
     with Listener(is_localhost=True) as listener:
         assert listener.redirect_uri == f"http://localhost:{listener.port}/callback"
@@ -100,15 +100,15 @@ def test_localhost_is_listened_on_at_both_of_its_addresses() -> None:
             assert httpx2.get(f"http://{host}:{listener.port}/").status_code == 404
 
 
-def test_a_port_that_another_program_has_at_one_address_is_taken() -> None:
+def test_a_port_in_use_on_ipv6_alone_is_an_error() -> None:
     """Ours: the code would go to that program."""
     if not has_ipv6():
-        pytest.skip("this machine has no IPv6; nobody has to do anything")
+        pytest.skip("this machine has no IPv6, which a browser on it does not use either")
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as other, pytest.raises(PortTakenError):
         Listener(other.getsockname()[1], is_localhost=True)
 
 
-def test_an_address_that_the_machine_lacks_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_address_is_skipped() -> None:
     """Ours: without IPv6 no browser goes there; without 127.0.0.1 there is no login."""
     listener = Listener()
     try:
@@ -120,12 +120,13 @@ def test_an_address_that_the_machine_lacks_is_left_out(monkeypatch: pytest.Monke
         Listener(70000)
 
 
-def test_an_error_of_the_system_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oserror_of_the_socket_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a machine without sockets left."""
 
     def refused(*_: object, **__: object) -> None:
         raise OSError(24, "Too many open files")
 
+    # A limit of open files would also stop what reports this test.
     monkeypatch.setattr(socket, "socket", refused)
     with pytest.raises(OSError, match="Too many"):
         Listener()

@@ -21,7 +21,7 @@ from gaia_mcp.client.transports.http.auth.settings import Settings
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Paster, Request, World
-from tests.waiting import deadline_until
+from tests.waiting import ENOUGH_SECONDS, deadline_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +41,10 @@ def logged_in(
 ) -> Grant:
     given, grants = Settings(**settings), Grants(folder)
     with Fetcher("web", world.url) as fetcher:
-        found = find(world.url, Challenge(challenge), given, fetcher, Deadline(20))
-        login = Login(found, given, grants, fetcher, person or Browser(), SOURCES, deadline or Deadline(20))
+        found = find(world.url, Challenge(challenge), given, fetcher, Deadline(ENOUGH_SECONDS))
+        login = Login(found, given, grants, fetcher, person or Browser(), SOURCES, deadline or Deadline(ENOUGH_SECONDS))
         grant = login.grant(scopes)
-    with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+    with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
         grants.keep(grant)
     return grant
 
@@ -71,19 +71,19 @@ def test_a_person_grants_access_in_a_browser(world: World, folder: Path) -> None
         httpx2.get(grant.identity.redirect_uri)
 
 
-def test_the_person_may_paste_where_their_browser_was_sent_to(world: World, folder: Path) -> None:
+def test_the_redirect_url_may_be_pasted(world: World, folder: Path) -> None:
     """Ours: on a machine without a browser."""
     assert logged_in(world, folder, Paster()).tokens is not None
 
 
-def test_a_pasted_text_that_is_not_the_answer_is_refused(world: World, folder: Path) -> None:
-    """Spec: AC-5."""
+def test_a_pasted_url_with_another_state_is_refused(world: World, folder: Path) -> None:
+    """Spec: AC-5: it belongs to another login, or was made by an attacker."""
     with pytest.raises(AuthorizationError, match="not its answer"):
         logged_in(world, folder, Paster(lambda text: text.replace("state=", "state=x")))
     assert world.asked("/token") == []
 
 
-def test_a_stolen_redirect_does_not_end_the_login(world: World, folder: Path) -> None:
+def test_a_redirect_with_another_state_does_not_end_the_login(world: World, folder: Path) -> None:
     """Spec: AC-5: an attacker's code comes with another state, and the login goes on."""
 
     class Attacked(Browser):
@@ -105,7 +105,7 @@ def test_a_stolen_redirect_does_not_end_the_login(world: World, folder: Path) ->
         ("code=", "error=access_denied&x=", "was not authorized: access_denied"),
     ],
 )
-def test_an_answer_that_is_refused_brings_no_token(
+def test_no_token_is_requested_after_an_invalid_redirect(
     world: World, folder: Path, old: str, new: str, problem: str
 ) -> None:
     """Spec: AC-6: nothing is sent to any token endpoint."""
@@ -114,8 +114,8 @@ def test_an_answer_that_is_refused_brings_no_token(
     assert world.asked("/token") == []
 
 
-def test_a_browser_that_never_comes_back_ends_the_login_in_time(world: World, folder: Path) -> None:
-    """Ours: the port is free again."""
+def test_a_login_without_a_redirect_ends_at_the_deadline(world: World, folder: Path) -> None:
+    """Ours: and its port is closed."""
     ports: list[int] = []
 
     class Away(Browser):
@@ -129,8 +129,8 @@ def test_a_browser_that_never_comes_back_ends_the_login_in_time(world: World, fo
         pass
 
 
-def test_an_interrupted_login_frees_its_port(world: World, folder: Path) -> None:
-    """Ours: Ctrl-C."""
+def test_an_interrupted_login_closes_its_port(world: World, folder: Path) -> None:
+    """Ours: after Ctrl-C the next login must be able to use the registered port."""
     ports: list[int] = []
 
     class Interrupted(Browser):
@@ -144,7 +144,7 @@ def test_an_interrupted_login_frees_its_port(world: World, folder: Path) -> None
         pass
 
 
-def test_a_second_login_uses_the_same_client_and_port(world: World, folder: Path) -> None:
+def test_a_second_login_reuses_the_client_and_the_port(world: World, folder: Path) -> None:
     """Spec: AC-12: the redirect URI is the registered one; AC-7: of the same issuer."""
     first = logged_in(world, folder)
     second = logged_in(world, folder)
@@ -155,7 +155,7 @@ def test_a_second_login_uses_the_same_client_and_port(world: World, folder: Path
     assert len(ports) == 1
 
 
-def test_a_second_login_at_the_same_time_registers_another_port(world: World, folder: Path) -> None:
+def test_a_concurrent_login_registers_another_port(world: World, folder: Path) -> None:
     """Spec: AC-12: the port of the first is taken, so the client is registered with another."""
     first = logged_in(world, folder)
     with Listener(int(urlsplit(first.identity.redirect_uri).port or 0)):
@@ -165,7 +165,7 @@ def test_a_second_login_at_the_same_time_registers_another_port(world: World, fo
     assert len(world.asked("/register")) == 2
 
 
-def test_another_issuer_gets_no_identity_of_the_first(world: World, folder: Path) -> None:
+def test_a_client_is_registered_for_each_issuer(world: World, folder: Path) -> None:
     """Spec: AC-7: a client is registered anew where the authorization server changes."""
     first = logged_in(world, folder)
     other = World()
@@ -180,7 +180,7 @@ def test_another_issuer_gets_no_identity_of_the_first(world: World, folder: Path
     assert second.identity.redirect_uri != first.identity.redirect_uri
 
 
-def test_a_client_that_was_forgotten_there_is_registered_again(world: World, folder: Path) -> None:
+def test_a_client_that_the_server_no_longer_knows_is_registered_again(world: World, folder: Path) -> None:
     """Ours, as the official SDK for TypeScript: once."""
     first = logged_in(world, folder)
     forgotten = first.identity.client_id
@@ -208,13 +208,13 @@ def test_a_configured_client_is_not_registered(world: World, folder: Path) -> No
     assert logged_in(world, folder, client_id="CID").identity == Identity("CID")
 
 
-def test_the_port_of_an_entry_that_is_taken_is_named(world: World, folder: Path) -> None:
-    """Ours: no other would do."""
+def test_a_configured_port_in_use_is_reported(world: World, folder: Path) -> None:
+    """Ours: no other port would match the registered redirect URI."""
     with Listener() as other, pytest.raises(AuthorizationError, match=f"port {other.port} of its entry is taken"):
         logged_in(world, folder, client_id="CID", callback_port=other.port)
 
 
-def test_a_document_about_the_client_is_used_where_it_is_taken(world: World, folder: Path) -> None:
+def test_a_client_metadata_document_is_used_if_the_server_supports_it(world: World, folder: Path) -> None:
     """Spec: client id metadata documents, before dynamic registration."""
     url = "https://me.example/client.json"
     assert logged_in(world, folder, client_document=url).identity.client_id == "client-1"
@@ -224,7 +224,7 @@ def test_a_document_about_the_client_is_used_where_it_is_taken(world: World, fol
     assert len(world.asked("/register")) == 1
 
 
-def test_a_server_that_registers_nobody_needs_a_client_of_the_entry(world: World, folder: Path) -> None:
+def test_a_server_without_registration_needs_a_configured_client(world: World, folder: Path) -> None:
     """Spec: then the user is asked."""
     del world.metadata["registration_endpoint"]
     with pytest.raises(AuthorizationError, match="registers no client") as caught:
@@ -251,7 +251,7 @@ def test_a_refused_registration_is_an_error(world: World, folder: Path, answer: 
     ("answer", "case"),
     [(Answer(404), "token-only"), (Answer(401), "token-only"), (Answer(400, {"error": "invalid_redirect_uri"}), "")],
 )
-def test_a_server_without_metadata_that_registers_nobody_takes_tokens_only(
+def test_a_server_without_metadata_and_registration_accepts_only_a_static_token(
     world: World, folder: Path, answer: Answer, case: str
 ) -> None:
     """Ours: a static token, whose server has no login."""
@@ -265,7 +265,7 @@ def test_a_server_without_metadata_that_registers_nobody_takes_tokens_only(
 
 
 def test_a_server_without_pkce_is_refused(world: World, folder: Path) -> None:
-    """Spec: AC-3."""
+    """Spec: AC-3: no browser is opened."""
     del world.metadata["code_challenge_methods_supported"]
     browser = Browser()
     with pytest.raises(AuthorizationError, match="does not support PKCE"):
@@ -273,7 +273,7 @@ def test_a_server_without_pkce_is_refused(world: World, folder: Path) -> None:
     assert browser.shown == []
 
 
-def test_a_resource_that_wants_it_gets_tokens_bound_to_a_key(world: World, folder: Path) -> None:
+def test_a_resource_that_requires_dpop_gets_bound_tokens(world: World, folder: Path) -> None:
     """Spec: RFC 9449, §5."""
 
     def bound(request: Request) -> Answer:
@@ -289,8 +289,8 @@ def test_a_resource_that_wants_it_gets_tokens_bound_to_a_key(world: World, folde
     assert logged_in(world, folder, challenge="dpop").dpop_key == ""
 
 
-def test_without_pyjwt_nobody_is_asked_for_a_bound_token(world: World, folder: Path, no_pyjwt: None) -> None:
-    """Ours: it would fail afterwards."""
+def test_a_login_with_dpop_needs_pyjwt(world: World, folder: Path, no_pyjwt: None) -> None:
+    """Ours: a bound token could not be used afterwards, so that no browser is opened."""
     browser = Browser()
     with pytest.raises(AuthorizationError, match="PyJWT") as caught:
         logged_in(world, folder, browser, challenge="dpop")

@@ -16,6 +16,7 @@ from gaia_mcp.client.transports.http.auth.signing import new_key
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import SOURCES, Answer, World
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.grants import Grant
@@ -26,11 +27,11 @@ ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 def granted(world: World, scopes: tuple[str, ...] = (), challenge: str = "bearer", **settings: Any) -> Grant:
     given = Settings(client_id="CID", **settings)
     with Fetcher("web", world.url) as fetcher:
-        found = find(world.url, Challenge(challenge), given, fetcher, Deadline(20))
-        return obtained(found, given, scopes, fetcher, SOURCES, Deadline(20))
+        found = find(world.url, Challenge(challenge), given, fetcher, Deadline(ENOUGH_SECONDS))
+        return obtained(found, given, scopes, fetcher, SOURCES, Deadline(ENOUGH_SECONDS))
 
 
-def test_a_program_with_a_secret_gets_a_token(world: World) -> None:
+def test_client_credentials_with_a_secret_get_a_token(world: World) -> None:
     """Spec: the extension for client credentials: with the resource, and the scopes that are needed."""
     grant = granted(world, ("a",), grant=CLIENT_CREDENTIALS, client_secret="s")
 
@@ -43,7 +44,7 @@ def test_a_program_with_a_secret_gets_a_token(world: World) -> None:
     assert (grant.tokens.scopes, grant.requested, grant.issuer) == (("a",), ("a",), world.origin)
 
 
-def test_a_program_with_a_key_gets_a_token(world: World) -> None:
+def test_client_credentials_with_a_key_get_a_token(world: World) -> None:
     """Spec: the same extension, with a signed assertion."""
     granted(world, grant=CLIENT_CREDENTIALS, private_key=new_key())
 
@@ -52,7 +53,7 @@ def test_a_program_with_a_key_gets_a_token(world: World) -> None:
     assert (claims["sub"], claims["aud"], "scope" in request.form) == ("CID", world.origin, False)
 
 
-def test_a_workload_shows_its_own_token(world: World) -> None:
+def test_a_workload_sends_its_assertion(world: World) -> None:
     """Spec: RFC 7523, §2.1."""
     granted(world, grant=JWT_BEARER, assertion="WORKLOAD")
 
@@ -76,7 +77,7 @@ def exchange(world: World, **settings: Any) -> Grant:
     )
 
 
-def test_an_employee_is_known_by_their_company(world: World) -> None:
+def test_an_id_token_of_the_company_is_exchanged_for_a_token(world: World) -> None:
     """Spec: the extension for enterprises: the ID token is exchanged for a grant, and that for a token."""
     world.routes["/provider"] = lambda _: Answer(
         value={"access_token": "JAG", "issued_token_type": ID_JAG, "token_type": "N_A"}
@@ -98,7 +99,7 @@ def test_an_employee_is_known_by_their_company(world: World) -> None:
 
 
 @pytest.mark.parametrize("value", [{}, {"access_token": "JAG"}, {"access_token": 7, "issued_token_type": ID_JAG}])
-def test_another_answer_of_the_provider_is_refused(world: World, value: dict[str, object]) -> None:
+def test_an_unexpected_token_type_of_the_identity_provider_is_refused(world: World, value: dict[str, object]) -> None:
     """Spec: RFC 8693, §2.2.1: a token of another type would be passed on."""
     world.routes["/provider"] = lambda _: Answer(value=value)
     with pytest.raises(AuthorizationError, match="no identity assertion"):
@@ -107,7 +108,7 @@ def test_another_answer_of_the_provider_is_refused(world: World, value: dict[str
 
 
 @pytest.mark.parametrize("grant", [CLIENT_CREDENTIALS, JWT_BEARER])
-def test_a_refusal_is_not_repeated(world: World, grant: str) -> None:
+def test_a_refused_machine_grant_is_not_requested_again(world: World, grant: str) -> None:
     """Spec: a workload neither tries again nor in another way."""
     world.answer_of_token = lambda _: Answer(400, {"error": "invalid_grant", "error_description": "expired"})
     with pytest.raises(AuthorizationError, match="invalid_grant: expired"):
@@ -115,7 +116,7 @@ def test_a_refusal_is_not_repeated(world: World, grant: str) -> None:
     assert len(world.asked("/token")) == 1
 
 
-def test_a_server_that_takes_no_secret_is_an_error(world: World) -> None:
+def test_a_server_without_a_method_for_a_secret_is_an_error(world: World) -> None:
     """Ours: the secret is not sent."""
     world.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"]
     with pytest.raises(AuthorizationError, match="takes no client secret"):
@@ -123,7 +124,7 @@ def test_a_server_that_takes_no_secret_is_an_error(world: World) -> None:
     assert world.asked("/token") == []
 
 
-def test_a_program_gets_bound_tokens_too(world: World) -> None:
+def test_a_machine_grant_may_be_bound_by_dpop(world: World) -> None:
     """Spec: RFC 9449."""
     world.answer_of_token = lambda _: Answer(value={"access_token": "A", "token_type": "DPoP"})
     assert granted(world, challenge="dpop", grant=JWT_BEARER, assertion="W").dpop_key
@@ -132,7 +133,7 @@ def test_a_program_gets_bound_tokens_too(world: World) -> None:
     assert granted(world, challenge="dpop", grant=JWT_BEARER, assertion="W").dpop_key == ""
 
 
-def test_without_pyjwt_the_package_is_named(world: World, no_pyjwt: None) -> None:
-    """Ours."""
+def test_missing_pyjwt_is_reported_for_a_machine_grant(world: World, no_pyjwt: None) -> None:
+    """Ours: the person has to install it before any request can be signed."""
     with pytest.raises(AuthorizationError, match="PyJWT"):
         granted(world, challenge="dpop", grant=JWT_BEARER, assertion="W")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ SERVER: dict[str, Any] = {
 }
 
 
-def test_the_metadata_of_a_resource_is_looked_for_in_order() -> None:
+def test_the_urls_of_resource_metadata_are_tried_in_order() -> None:
     """Spec: AC-1: the URL of the challenge, then the well-known one of the path, then that of the origin."""
     well_known = "https://mcp.example.com/.well-known/oauth-protected-resource"
 
@@ -46,7 +47,7 @@ def test_the_metadata_of_a_resource_is_looked_for_in_order() -> None:
     assert resource_places(URL, f"{well_known}/team/mcp") == [f"{well_known}/team/mcp", well_known]
 
 
-def test_the_metadata_of_an_issuer_is_looked_for_in_order() -> None:
+def test_the_urls_of_issuer_metadata_are_tried_in_order() -> None:
     """Spec: AC-2: RFC 8414 first, then OpenID Connect with the path inserted, then with it before."""
     assert server_places(ISSUER) == [
         "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
@@ -73,20 +74,37 @@ def test_the_metadata_of_a_resource_names_its_authorization_servers() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "resource", ["https://evil.example/team/mcp", "https://mcp.example.com/other", "http://mcp.example.com/team/mcp", 7]
-)
-def test_the_metadata_of_another_resource_is_refused(resource: object) -> None:
+def error_of(read: Callable[..., object], *arguments: object) -> Exception | None:
+    try:
+        read(*arguments)
+    except Exception as error:
+        return error
+    return None
+
+
+def is_refusal(error: Exception | None, words: str) -> bool:
+    return isinstance(error, UnacceptableError) and words in str(error)
+
+
+def test_the_metadata_of_another_resource_is_refused() -> None:
     """Spec: RFC 9728, §3.3: a token for another resource must not be had through this server."""
-    with pytest.raises(UnacceptableError, match="another resource"):
-        read_resource({"resource": resource, "authorization_servers": [ISSUER]}, URL)
+    for resource in [
+        "https://evil.example/team/mcp",
+        "https://mcp.example.com/other",
+        "http://mcp.example.com/team/mcp",
+        7,
+    ]:
+        found = error_of(read_resource, {"resource": resource, "authorization_servers": [ISSUER]}, URL)
+
+        assert is_refusal(found, "another resource"), (resource, found)
 
 
-@pytest.mark.parametrize("servers", [None, [], "https://a.example", [7, ""]])
-def test_a_resource_without_an_authorization_server_is_refused(servers: object) -> None:
+def test_a_resource_without_an_authorization_server_is_refused() -> None:
     """Spec: RFC 9728, §2; there is nothing to go on with."""
-    with pytest.raises(UnacceptableError, match="no authorization server"):
-        read_resource({"resource": URL, "authorization_servers": servers}, URL)
+    for servers in [None, [], "https://a.example", [7, ""]]:
+        found = error_of(read_resource, {"resource": URL, "authorization_servers": servers}, URL)
+
+        assert is_refusal(found, "no authorization server"), (servers, found)
 
 
 def test_the_metadata_of_an_authorization_server_is_read() -> None:
@@ -100,7 +118,7 @@ def test_the_metadata_of_an_authorization_server_is_read() -> None:
     assert (server.takes_documents, server.sends_issuer) == (True, True)
 
 
-def test_what_a_server_does_not_have_may_be_missing() -> None:
+def test_optional_members_of_server_metadata_may_be_missing() -> None:
     """Ours: a server for programs alone has no place for people."""
     server = read_server({"issuer": ISSUER, "token_endpoint": f"{ISSUER}/token"}, ISSUER, Reach.INTERNET)
 
@@ -108,16 +126,15 @@ def test_what_a_server_does_not_have_may_be_missing() -> None:
     assert (server.takes_documents, server.sends_issuer, server.challenge_methods) == (False, False, ())
 
 
-@pytest.mark.parametrize(
-    "named", [f"{ISSUER}/", "https://auth.example.com", "https://AUTH.example.com/tenant1", "https://evil.example"]
-)
-def test_another_issuer_is_refused(named: str) -> None:
+def test_another_issuer_is_refused() -> None:
     """Spec: AC-2: the issuer is identical to the one that the URL was made of, or the document is not used."""
-    with pytest.raises(UnacceptableError, match="another issuer"):
-        read_server({**SERVER, "issuer": named}, ISSUER, Reach.INTERNET)
+    for named in [f"{ISSUER}/", "https://auth.example.com", "https://AUTH.example.com/tenant1", "https://evil.example"]:
+        found = error_of(read_server, {**SERVER, "issuer": named}, ISSUER, Reach.INTERNET)
+
+        assert is_refusal(found, "another issuer"), (named, found)
 
 
-def test_a_slash_for_an_empty_path_makes_no_other_issuer() -> None:
+def test_a_trailing_slash_after_an_empty_path_is_the_same_issuer() -> None:
     """Ours, as the official SDKs do: several large services publish it so."""
     document = {**SERVER, "issuer": "https://auth.example.com/"}
 
@@ -126,27 +143,32 @@ def test_a_slash_for_an_empty_path_makes_no_other_issuer() -> None:
         read_server({**SERVER, "issuer": "https://evil.example/"}, "https://auth.example.com", Reach.INTERNET)
 
 
-def test_an_issuer_that_the_user_named_by_its_document_is_taken_from_that() -> None:
+def test_the_issuer_is_read_from_a_configured_metadata_document() -> None:
     """Ours: `authServerMetadataUrl` of an entry."""
     assert read_server(SERVER, None, Reach.INTERNET).issuer == ISSUER
 
 
-@pytest.mark.parametrize("endpoint", ["token_endpoint", "authorization_endpoint", "registration_endpoint"])
-@pytest.mark.parametrize("url", ["http://auth.example.com/x", "https://169.254.169.254/x", "file:///etc/passwd", 7])
-def test_an_endpoint_that_must_not_be_used_is_refused(endpoint: str, url: object) -> None:
+def test_an_insecure_or_private_endpoint_is_refused() -> None:
     """Spec: AC-12, all endpoints are https. Ours: and none is on a private network."""
-    with pytest.raises(UnacceptableError, match=f"its {endpoint}"):
-        read_server({**SERVER, endpoint: url}, ISSUER, Reach.INTERNET)
+    endpoints = ["token_endpoint", "authorization_endpoint", "registration_endpoint"]
+    urls = ["http://auth.example.com/x", "https://169.254.169.254/x", "file:///etc/passwd", 7]
+    found = {
+        (endpoint, url): error_of(read_server, {**SERVER, endpoint: url}, ISSUER, Reach.INTERNET)
+        for endpoint in endpoints
+        for url in urls
+    }
+
+    assert {row: error for row, error in found.items() if not is_refusal(error, f"its {row[0]}")} == {}
 
 
-def test_a_list_has_a_limit() -> None:
+def test_a_list_in_metadata_is_limited() -> None:
     """Ours: what is read is kept, printed, and sent back."""
     document = {**SERVER, "scopes_supported": [f"s{number}" for number in range(100_000)]}
 
     assert len(read_server(document, ISSUER, Reach.INTERNET).scopes) == MAX_ITEMS
 
 
-def test_a_server_of_2025_03_26_without_metadata_has_its_endpoints_at_the_usual_paths() -> None:
+def test_a_server_without_metadata_has_the_default_endpoints_of_2025_03_26() -> None:
     """Spec 2025-03-26: /authorize, /token and /register of the origin."""
     server = usual_server(URL)
 

@@ -21,6 +21,7 @@ from gaia_mcp.client.transports.http.auth.tokens import Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Request, World
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def oauth(world: World, folder: Path, person: Person | None = None, **settings: 
     return OAuth("web", world.url, Settings(**settings), folder, person=person, sources=SOURCES)
 
 
-def call(authorizer: Authorizer, world: World, url: str = "", seconds: float = 20) -> httpx2.Response:
+def call(authorizer: Authorizer, world: World, url: str = "", seconds: float = ENOUGH_SECONDS) -> httpx2.Response:
     """Send requests as a channel does, until one is not refused or not to be repeated."""
     while True:
         response = httpx2.post(url or world.url, headers=dict(authorizer.headers("POST", world.url, Deadline(seconds))))
@@ -45,18 +46,18 @@ def keep(world: World, folder: Path, tokens: Tokens | None, requested: tuple[str
     grant = Grant(world.url, world.origin, f"{world.origin}/token", Identity("CID"), tokens, requested)
     grant = grant._replace(**more)
     grants = Grants(folder)
-    with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+    with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
         grants.keep(grant)
     return grant
 
 
 def test_a_server_without_authorization_gets_no_header(world: World, folder: Path) -> None:
     """Ours: and no folder is made."""
-    assert oauth(world, folder).headers("POST", world.url, Deadline(5)) == {}
+    assert oauth(world, folder).headers("POST", world.url, Deadline(ENOUGH_SECONDS)) == {}
     assert not folder.exists()
 
 
-def test_a_person_is_asked_once_and_the_token_serves_the_next_program(world: World, folder: Path) -> None:
+def test_a_token_is_reused_by_the_next_process(world: World, folder: Path) -> None:
     """Spec: AC-9: on every request, in the header."""
     browser = Browser()
     first = oauth(world, folder, browser)
@@ -69,7 +70,7 @@ def test_a_person_is_asked_once_and_the_token_serves_the_next_program(world: Wor
     assert len({request.headers.get("authorization") for request in world.asked("/mcp")}) == 2
 
 
-def test_without_a_person_a_login_is_due(world: World, folder: Path) -> None:
+def test_a_login_is_required_if_no_person_can_be_asked(world: World, folder: Path) -> None:
     """Ours: a command in a script opens no browser."""
     with pytest.raises(AuthorizationError, match="requires authorization") as caught:
         call(oauth(world, folder), world)
@@ -80,7 +81,7 @@ def test_without_a_person_a_login_is_due(world: World, folder: Path) -> None:
         call(oauth(world, folder), world)
 
 
-def test_a_login_that_cannot_be_read_is_not_taken_for_none(world: World, folder: Path) -> None:
+def test_an_unreadable_login_is_reported(world: World, folder: Path) -> None:
     """Ours: the keyring has to be unlocked, or installed; a new login takes the place of the old one."""
     call(oauth(world, folder, Browser()), world)
     (file,) = folder.glob("tokens/*/credentials.json")
@@ -89,27 +90,29 @@ def test_a_login_that_cannot_be_read_is_not_taken_for_none(world: World, folder:
 
     with pytest.raises(AuthorizationError, match="has a login in the system's keyring, which cannot be read"):
         call(oauth(world, folder), world)
-    assert oauth(world, folder, Browser()).log_in({}, (), Deadline(20)).tokens is not None
+    assert oauth(world, folder, Browser()).log_in({}, (), Deadline(ENOUGH_SECONDS)).tokens is not None
     assert call(oauth(world, folder), world).status_code == 200
     # With what is known of it, a client that has a secret could not be used again.
     assert len(world.asked("/register")) == registered + 1
 
 
-def test_a_token_goes_to_no_other_origin(world: World, folder: Path) -> None:
-    """Spec: AC-9."""
+def test_a_token_is_not_sent_to_another_origin(world: World, folder: Path) -> None:
+    """Spec: AC-9: a redirect or an endpoint event may name any URL."""
     keep(world, folder, Tokens("A"))
     authorizer = oauth(world, folder)
 
     assert authorizer.secrets() == ()
-    assert authorizer.headers("POST", f"{world.origin}/messages?x=1", Deadline(5)) == {"Authorization": "Bearer A"}
+    assert authorizer.headers("POST", f"{world.origin}/messages?x=1", Deadline(ENOUGH_SECONDS)) == {
+        "Authorization": "Bearer A"
+    }
     assert authorizer.secrets() == ["A"]
     for url in ("http://127.0.0.1:9/mcp", "https://evil.example/mcp", world.url.replace("http:", "https:"), "x"):
-        assert authorizer.headers("POST", url, Deadline(5)) == {}
+        assert authorizer.headers("POST", url, Deadline(ENOUGH_SECONDS)) == {}
         refused = httpx2.Response(401, request=httpx2.Request("POST", url if ":" in url else "https://x.example"))
-        assert not authorizer.challenged(refused, Deadline(5))
+        assert not authorizer.challenged(refused, Deadline(ENOUGH_SECONDS))
 
 
-def test_a_token_that_is_about_to_expire_is_renewed_before(world: World, folder: Path) -> None:
+def test_a_token_is_renewed_before_it_expires(world: World, folder: Path) -> None:
     """Ours: the request is not refused first."""
     keep(world, folder, Tokens("OLD", expires_at=NOW, refresh="R"))
     world.refresh_tokens["R"] = ""
@@ -127,15 +130,15 @@ def test_a_refused_token_is_renewed_once(world: World, folder: Path) -> None:
     assert world.paths() == ["/mcp", "/token", "/mcp"]
 
 
-def test_a_refused_renewal_leads_to_a_login(world: World, folder: Path) -> None:
-    """Spec: the same; without a person the error says so."""
+def test_a_refused_refresh_leads_to_a_login(world: World, folder: Path) -> None:
+    """Spec: on a refused refresh authorization begins anew; if no person can be asked, that is an error."""
     keep(world, folder, Tokens("REVOKED", refresh="UNKNOWN"))
     with pytest.raises(AuthorizationError, match="requires authorization"):
         call(oauth(world, folder), world)
     assert call(oauth(world, folder, Browser()), world).status_code == 200
 
 
-def test_a_server_that_refuses_every_token_is_given_up(world: World, folder: Path) -> None:
+def test_the_number_of_logins_is_limited(world: World, folder: Path) -> None:
     """Spec: AC-10: attempts are limited."""
     world.routes["/mcp"] = lambda _: Answer(401, headers={"WWW-Authenticate": "Bearer"})
     browser = Browser()
@@ -144,7 +147,7 @@ def test_a_server_that_refuses_every_token_is_given_up(world: World, folder: Pat
     assert len(browser.shown) == MAX_AUTHORIZATIONS
 
 
-def test_attempts_are_counted_within_a_minute(world: World, folder: Path) -> None:
+def test_logins_are_counted_per_minute(world: World, folder: Path) -> None:
     """Ours: a program that runs for days may log in every day."""
     now = [NOW]
     authorizer = OAuth("web", world.url, Settings(), folder, person=Browser(), sources=Sources(now=lambda: now[0]))
@@ -155,7 +158,7 @@ def test_attempts_are_counted_within_a_minute(world: World, folder: Path) -> Non
         assert call(authorizer, world).status_code == 200
 
 
-def test_a_step_up_asks_for_the_union(world: World, folder: Path) -> None:
+def test_a_step_up_requests_the_union_of_the_scopes(world: World, folder: Path) -> None:
     """Spec: AC-10: what was asked for before, and what the challenge names."""
     authorizer = oauth(world, folder, Browser())
     world.needs_scope = "a"
@@ -166,8 +169,8 @@ def test_a_step_up_asks_for_the_union(world: World, folder: Path) -> None:
     assert [request.query["scope"] for request in world.asked("/authorize")] == ["a", "a b c"]
 
 
-def test_a_scope_that_is_not_granted_is_not_asked_for_again(world: World, folder: Path) -> None:
-    """Spec: AC-10: no loop."""
+def test_a_scope_that_was_not_granted_is_not_requested_again(world: World, folder: Path) -> None:
+    """Spec: AC-10: the login would be repeated for ever."""
     browser = Browser()
     world.needs_scope = "admin"
     challenge = 'Bearer error="insufficient_scope", scope="admin"'
@@ -188,8 +191,8 @@ def test_a_scope_that_is_not_granted_is_not_asked_for_again(world: World, folder
         call(oauth(world, folder, browser), world)
 
 
-def test_without_a_person_the_missing_scope_is_named(world: World, folder: Path) -> None:
-    """Ours: for the login that is due."""
+def test_a_missing_scope_is_reported_if_no_person_can_be_asked(world: World, folder: Path) -> None:
+    """Ours: the person needs its name for the login."""
     keep(world, folder, Tokens("A"), ("a",))
     world.tokens["A"] = "a"
     world.needs_scope = "b"
@@ -198,7 +201,7 @@ def test_without_a_person_the_missing_scope_is_named(world: World, folder: Path)
     assert caught.value.scopes == ("b",)
 
 
-def test_a_scope_may_be_missing_before_any_login(world: World, folder: Path) -> None:
+def test_an_insufficient_scope_before_any_login_leads_to_a_login(world: World, folder: Path) -> None:
     """Ours: some servers answer so without a token."""
     challenge = 'Bearer error="insufficient_scope", scope="a"'
     world.routes["/mcp"] = lambda request: (
@@ -209,14 +212,14 @@ def test_a_scope_may_be_missing_before_any_login(world: World, folder: Path) -> 
     assert call(oauth(world, folder, Browser()), world).status_code == 200
 
 
-def test_another_403_is_left_to_the_channel(world: World, folder: Path) -> None:
+def test_a_403_without_a_scope_is_left_to_the_channel(world: World, folder: Path) -> None:
     """Ours: it may be about the origin."""
     world.routes["/mcp"] = lambda _: Answer(403)
     assert call(oauth(world, folder, Browser()), world).status_code == 403
     assert world.paths() == ["/mcp"]
 
 
-def test_a_program_gets_its_token_by_itself(world: World, folder: Path) -> None:
+def test_client_credentials_need_no_person(world: World, folder: Path) -> None:
     """Spec: client credentials; a token that has expired is replaced."""
     settings = {"client_id": "CID", "client_secret": "s", "grant": CLIENT_CREDENTIALS}
     authorizer = oauth(world, folder, **settings)
@@ -232,11 +235,11 @@ def test_a_program_gets_its_token_by_itself(world: World, folder: Path) -> None:
 def test_a_grant_of_another_client_is_not_used(world: World, folder: Path) -> None:
     """Spec: AC-7: the entry names a client of its own."""
     keep(world, folder, Tokens("A"))
-    assert oauth(world, folder, client_id="other").headers("POST", world.url, Deadline(5)) == {}
+    assert oauth(world, folder, client_id="other").headers("POST", world.url, Deadline(ENOUGH_SECONDS)) == {}
 
 
 @pytest.mark.parametrize("secret", ["client_secret", "private_key", "assertion"])
-def test_a_secret_goes_to_no_other_authorization_server(world: World, folder: Path, secret: str) -> None:
+def test_a_secret_is_not_sent_to_another_authorization_server(world: World, folder: Path, secret: str) -> None:
     """Spec: AC-7: a server that is hostile by now names one of its own."""
     settings = {"client_id": "CID", "grant": JWT_BEARER, "assertion": "W", secret: new_key()}
     assert call(oauth(world, folder, **settings), world).status_code == 200
@@ -254,7 +257,7 @@ def test_a_secret_goes_to_no_other_authorization_server(world: World, folder: Pa
         other.close()
 
 
-def test_a_server_that_moves_on_to_another_issuer_leaves_one_grant(world: World, folder: Path) -> None:
+def test_a_change_of_issuer_replaces_the_grant(world: World, folder: Path) -> None:
     """Spec: AC-7, AC-9: the token of the issuer before is for nothing any more."""
     assert call(oauth(world, folder, Browser()), world).status_code == 200
     first = Grants(folder).find(world.url)
@@ -272,10 +275,10 @@ def test_a_server_that_moves_on_to_another_issuer_leaves_one_grant(world: World,
     assert (first.issuer, left.issuer) == (world.origin, other.origin)
 
 
-def test_what_another_process_has_logged_in_is_used(world: World, folder: Path) -> None:
+def test_the_login_of_another_process_is_used(world: World, folder: Path) -> None:
     """Ours: a program that was refused looks once more before it gives up."""
     authorizer = oauth(world, folder)
-    assert authorizer.headers("POST", world.url, Deadline(5)) == {}
+    assert authorizer.headers("POST", world.url, Deadline(ENOUGH_SECONDS)) == {}
     keep(world, folder, Tokens("A"))
     world.tokens["A"] = ""
 
@@ -286,10 +289,10 @@ def test_a_token_that_another_thread_has_replaced_is_used(world: World, folder: 
     """Ours: its request was refused with the one before."""
     keep(world, folder, Tokens("A"))
     authorizer = oauth(world, folder)
-    authorizer.headers("POST", world.url, Deadline(5))
+    authorizer.headers("POST", world.url, Deadline(ENOUGH_SECONDS))
     request = httpx2.Request("POST", world.url, headers={"Authorization": "Bearer BEFORE"})
 
-    assert authorizer.challenged(httpx2.Response(401, request=request), Deadline(5))
+    assert authorizer.challenged(httpx2.Response(401, request=request), Deadline(ENOUGH_SECONDS))
 
 
 def test_bound_tokens_come_with_a_proof_for_each_request(world: World, folder: Path) -> None:
@@ -314,8 +317,8 @@ def test_bound_tokens_come_with_a_proof_for_each_request(world: World, folder: P
     assert {(proof["htm"], proof["htu"]) for proof in proofs} == {("POST", world.url)}
 
 
-def test_a_server_that_takes_none_of_its_nonces_is_given_up(world: World, folder: Path) -> None:
-    """Ours: no loop."""
+def test_the_number_of_dpop_nonce_retries_is_limited(world: World, folder: Path) -> None:
+    """Ours: a server may refuse every nonce that it sends."""
     keep(world, folder, Tokens("A", "DPoP"), dpop_key=new_key())
     challenge = {"WWW-Authenticate": 'DPoP error="use_dpop_nonce"', "DPoP-Nonce": "N"}
     world.routes["/mcp"] = lambda _: Answer(401, headers=challenge)
@@ -325,66 +328,66 @@ def test_a_server_that_takes_none_of_its_nonces_is_given_up(world: World, folder
 
 
 def test_a_bound_token_without_pyjwt_is_an_error(world: World, folder: Path, no_pyjwt: None) -> None:
-    """Ours."""
+    """Ours: without a proof the server would refuse the token."""
     keep(world, folder, Tokens("A", "DPoP"), dpop_key="PEM")
     with pytest.raises(AuthorizationError, match="PyJWT") as caught:
-        oauth(world, folder).headers("POST", world.url, Deadline(5))
+        oauth(world, folder).headers("POST", world.url, Deadline(ENOUGH_SECONDS))
     assert caught.value.case == "pyjwt-missing"
 
 
 def test_a_bound_token_whose_key_is_damaged_is_an_error(world: World, folder: Path) -> None:
-    """Ours: without the key in it."""
+    """Ours: a new login replaces the key; the error does not show it."""
     keep(world, folder, Tokens("A", "DPoP"), dpop_key="PEM")
     with pytest.raises(AuthorizationError) as caught:
-        oauth(world, folder).headers("POST", world.url, Deadline(5))
+        oauth(world, folder).headers("POST", world.url, Deadline(ENOUGH_SECONDS))
     assert caught.value.case == ""
 
 
-def test_a_login_that_is_asked_for_happens_in_any_case(world: World, folder: Path) -> None:
+def test_an_explicit_login_replaces_a_valid_token(world: World, folder: Path) -> None:
     """Ours: `login` with a token that is still good, and with scopes of the user's own."""
     keep(world, folder, Tokens("A"), ("a",))
     authorizer = oauth(world, folder, Browser(), scopes=("w",))
-    grant = authorizer.log_in({"X-Own": "1"}, ("x",), Deadline(20))
+    grant = authorizer.log_in({"X-Own": "1"}, ("x",), Deadline(ENOUGH_SECONDS))
 
     assert grant.requested == ("a", "x", "w")
     assert Grants(folder).find(world.url) == grant
     assert world.asked("/mcp")[0].headers["x-own"] == "1"
     assert "authorization" not in world.asked("/mcp")[0].headers
-    assert authorizer.log_in({}, (), Deadline(20)).requested == ("w",)
+    assert authorizer.log_in({}, (), Deadline(ENOUGH_SECONDS)).requested == ("w",)
 
 
-def test_a_login_to_a_server_that_refuses_nothing_needs_metadata(world: World, folder: Path) -> None:
+def test_an_explicit_login_to_a_public_server_needs_metadata(world: World, folder: Path) -> None:
     """Ours: some servers let everybody in, and offer more to those who log in."""
     world.routes["/mcp"] = lambda _: Answer()
-    assert oauth(world, folder, Browser()).log_in({}, (), Deadline(20)).tokens is not None
+    assert oauth(world, folder, Browser()).log_in({}, (), Deadline(ENOUGH_SECONDS)).tokens is not None
 
     world.routes = {"/mcp": world.routes["/mcp"]}
     with pytest.raises(AuthorizationError, match="asks for no authorization"):
-        oauth(world, folder, Browser()).log_in({}, (), Deadline(20))
+        oauth(world, folder, Browser()).log_in({}, (), Deadline(ENOUGH_SECONDS))
 
 
-def test_a_thread_that_waits_for_a_login_of_another_has_its_deadline(world: World, folder: Path) -> None:
-    """Ours."""
+def test_the_deadline_applies_while_another_thread_logs_in(world: World, folder: Path) -> None:
+    """Ours: a person may take minutes in the browser, and a request has its own time limit."""
     shown, ended = threading.Event(), threading.Event()
 
     class Slow(Browser):
         def show(self, url: str) -> None:
             shown.set()
-            ended.wait(20)
+            ended.wait(ENOUGH_SECONDS)
             super().show(url)
 
     authorizer = oauth(world, folder, Slow())
     thread = threading.Thread(target=call, args=(authorizer, world))
     thread.start()
-    assert shown.wait(20)
+    assert shown.wait(ENOUGH_SECONDS)
     with pytest.raises(DeadlineError):
         call(authorizer, world, seconds=0.05)
     ended.set()
     thread.join()
-    assert authorizer.headers("POST", world.url, Deadline(5)) != {}
+    assert authorizer.headers("POST", world.url, Deadline(ENOUGH_SECONDS)) != {}
 
 
-def test_the_authorities_of_an_entry_are_asked_for(world: World, folder: Path) -> None:
+def test_the_ssl_context_of_an_entry_is_used(world: World, folder: Path) -> None:
     """Ours: a company has its own, for both of its servers."""
     made: list[ssl.SSLContext] = []
 
@@ -397,7 +400,7 @@ def test_the_authorities_of_an_entry_are_asked_for(world: World, folder: Path) -
     assert made
 
 
-def test_it_works_with_the_time_and_the_randomness_of_the_system(world: World, folder: Path) -> None:
-    """Ours: what the tests above put in their place."""
+def test_a_login_works_with_the_clock_and_the_randomness_of_the_system(world: World, folder: Path) -> None:
+    """Ours: the other tests replace both."""
     authorizer = OAuth("web", world.url, Settings(), folder, person=Browser())
     assert call(authorizer, world).status_code == 200

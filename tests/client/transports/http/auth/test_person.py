@@ -49,9 +49,7 @@ def protected(world: World) -> World:
     return world
 
 
-def test_a_program_logs_in_by_a_person_of_its_own(
-    protected: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_may_use_a_custom_person(protected: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spec, AC-10: with the scopes that its entry names; the next program needs no person."""
     monkeypatch.setenv("GAIA_CONFIG_DIR", str(tmp_path))
     entry = {"url": protected.url, "oauth": {"scopes": ["read"]}}
@@ -68,6 +66,6 @@ def test_a_program_logs_in_by_a_person_of_its_own(
         assert client.call("t", {})["content"][0]["text"] == "hi"
 
 
-def test_a_person_pastes_nothing_unless_the_program_lets_them() -> None:
+def test_a_person_pastes_nothing_by_default() -> None:
     """Ours: a browser on this machine comes back by itself."""
     assert Window().pasted() is None

@@ -16,6 +16,7 @@ from gaia_mcp.client.transports.http.auth.tokens import Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, World
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,16 +33,16 @@ def kept(world: World, folder: Path, refresh: str = "R") -> Grant:
 
 def keep(folder: Path, grant: Grant) -> None:
     grants = Grants(folder)
-    with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+    with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
         grants.keep(grant)
 
 
 def renew(world: World, folder: Path, grant: Grant) -> Grant | None:
     with Fetcher("web", world.url) as fetcher:
-        return renewed(grant, Grants(folder), Settings(), fetcher, SOURCES, Deadline(20))
+        return renewed(grant, Grants(folder), Settings(), fetcher, SOURCES, Deadline(ENOUGH_SECONDS))
 
 
-def test_a_refresh_token_is_rotated_and_kept(world: World, folder: Path) -> None:
+def test_a_rotated_refresh_token_is_saved(world: World, folder: Path) -> None:
     """Spec: AC-11, RFC 6749, §6; with the resource (AC-4)."""
     after = renew(world, folder, kept(world, folder))
 
@@ -58,7 +59,7 @@ def test_a_refresh_token_is_rotated_and_kept(world: World, folder: Path) -> None
     }
 
 
-def test_many_at_once_renew_once(world: World, folder: Path) -> None:
+def test_concurrent_renewals_send_one_request(world: World, folder: Path) -> None:
     """Ours: a rotated refresh token is good once, so that two processes must not send the same."""
     grant = kept(world, folder)
     results: list[Grant | None] = []
@@ -74,7 +75,7 @@ def test_many_at_once_renew_once(world: World, folder: Path) -> None:
     assert len(world.asked("/token")) == 1
 
 
-def test_a_revoked_grant_leaves_the_identity_alone(world: World, folder: Path) -> None:
+def test_a_revoked_grant_keeps_the_client_identity(world: World, folder: Path) -> None:
     """Spec: `invalid_grant` discards the tokens; the client is still registered."""
     grant = kept(world, folder)
     world.refresh_tokens.clear()
@@ -88,7 +89,7 @@ def test_a_revoked_grant_leaves_the_identity_alone(world: World, folder: Path) -
 
 
 @pytest.mark.parametrize("code", ["invalid_client", "unauthorized_client"])
-def test_a_client_that_is_unknown_by_now_is_forgotten(world: World, folder: Path, code: str) -> None:
+def test_an_unknown_client_is_removed(world: World, folder: Path, code: str) -> None:
     """Spec: registration and tokens are discarded."""
     grant = kept(world, folder)
     world.answer_of_token = lambda _: Answer(401, {"error": code})
@@ -105,7 +106,7 @@ def test_a_client_that_is_unknown_by_now_is_forgotten(world: World, folder: Path
         (Answer(200, {"access_token": "A"}), "a token of an unknown type"),
     ],
 )
-def test_a_failure_leaves_the_tokens_as_they_were(world: World, folder: Path, answer: Answer, problem: str) -> None:
+def test_a_failed_renewal_keeps_the_tokens(world: World, folder: Path, answer: Answer, problem: str) -> None:
     """Ours: the next attempt may succeed."""
     grant = kept(world, folder)
     world.answer_of_token = lambda _: answer
@@ -115,7 +116,7 @@ def test_a_failure_leaves_the_tokens_as_they_were(world: World, folder: Path, an
     assert Grants(folder).find(world.url) == grant
 
 
-def test_what_another_process_did_counts(world: World, folder: Path) -> None:
+def test_the_login_or_logout_of_another_process_is_respected(world: World, folder: Path) -> None:
     """Ours: it has logged in, or out, meanwhile."""
     grant = kept(world, folder)
     newer = grant._replace(tokens=Tokens("NEW"))
@@ -125,7 +126,7 @@ def test_what_another_process_did_counts(world: World, folder: Path) -> None:
     assert renew(world, folder, newer) is None
 
     grants = Grants(folder)
-    with grants.locked(grant.issuer, grant.resource, Deadline(5)):
+    with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
         grants.forget(grant)
     assert renew(world, folder, grant) is None
     assert world.requests == []

@@ -40,7 +40,7 @@ def decoded(token: str, key: Any, algorithm: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256", "EdDSA"])
-def test_a_client_proves_itself_by_a_signed_assertion(algorithm: str) -> None:
+def test_a_client_assertion_is_signed_and_has_the_required_claims(algorithm: str) -> None:
     """Spec: RFC 7523, §3: issuer and subject are the client, the audience is the issuer; it is used once and soon."""
     made = {"ES256": new_key, "RS256": lambda: pem(rsa.generate_private_key(65537, 2048))}
     key = made.get(algorithm, lambda: pem(ed25519.Ed25519PrivateKey.generate()))()
@@ -58,7 +58,7 @@ def test_a_client_proves_itself_by_a_signed_assertion(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "algorithm"), [("nonsense", "ES256"), ("", "RS256"), (new_key(), "RS256")])
-def test_a_key_that_cannot_sign_is_an_error_without_the_key(key: str, algorithm: str) -> None:
+def test_the_error_for_an_invalid_key_does_not_show_the_key(key: str, algorithm: str) -> None:
     """Ours: no secret is in an error."""
     with pytest.raises(UnsignableError) as caught:
         client_assertion("CID", key, algorithm, ISSUER, NOW, b"")
@@ -67,13 +67,13 @@ def test_a_key_that_cannot_sign_is_an_error_without_the_key(key: str, algorithm:
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256", ""])
-def test_only_asymmetric_algorithms_sign(algorithm: str) -> None:
+def test_only_asymmetric_algorithms_are_accepted(algorithm: str) -> None:
     """Spec: the extension for client credentials; `none` signs nothing."""
     with pytest.raises(UnsignableError, match="is none of"):
         client_assertion("CID", new_key(), algorithm, ISSUER, NOW, b"")
 
 
-def test_a_proof_is_for_one_request() -> None:
+def test_a_dpop_proof_is_bound_to_one_request() -> None:
     """Spec: RFC 9449, §4.2: method, URL without query and fragment, time, nonce, and the hash of the token."""
     key = new_key()
     text = proof(key, "POST", "https://a.example:8443/mcp?x=1#y", NOW, b"1", nonce="N", token="T")
@@ -91,7 +91,7 @@ def test_a_proof_is_for_one_request() -> None:
     }
 
 
-def test_a_proof_for_the_token_endpoint_names_no_token() -> None:
+def test_a_dpop_proof_for_the_token_endpoint_has_no_token_hash() -> None:
     """Spec: RFC 9449, §5."""
     text = proof(new_key(), "POST", "https://a.example/token", NOW, b"1")
     body = text.split(".")[1]
@@ -99,14 +99,14 @@ def test_a_proof_for_the_token_endpoint_names_no_token() -> None:
     assert set(json.loads(base64.urlsafe_b64decode(body + "=="))) == {"jti", "htm", "htu", "iat"}
 
 
-def test_a_proof_needs_a_key_of_an_elliptic_curve() -> None:
+def test_a_dpop_proof_needs_an_elliptic_curve_key() -> None:
     """Ours: a file that was edited."""
     for key in (pem(ed25519.Ed25519PrivateKey.generate()), "nonsense"):
         with pytest.raises(UnsignableError, match="its key is damaged"):
             proof(key, "POST", "https://a.example/", NOW, b"")
 
 
-def test_without_pyjwt_nothing_is_signed(no_pyjwt: None) -> None:
+def test_missing_pyjwt_is_reported_before_signing(no_pyjwt: None) -> None:
     """Ours: it is an optional extra."""
     with pytest.raises(UnsignableError, match="PyJWT") as caught:
         check_signing()
