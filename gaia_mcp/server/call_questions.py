@@ -134,13 +134,14 @@ class CallQuestions:
             for answer in answers.values():
                 answer.set(None, None)
 
+        seconds = ANSWER_SECONDS if call.answer_seconds is None else call.answer_seconds
         forget = call.on_cancel(wake)
         self._awaited += answers.values()
         try:
             for name, answer in answers.items():
                 _raise_if_ended(call)
-                if not answer.wait(ANSWER_SECONDS):
-                    raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
+                if not answer.wait(seconds):
+                    raise QuestionError(f"question {name!r} was not answered within {seconds:g} s")
                 call.raise_if_cancelled()
                 _raise_if_ended(call)
                 if answer.error is not None:

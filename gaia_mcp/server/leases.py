@@ -33,7 +33,7 @@ class Leases(Generic[T]):
 
     `worker` is its name, empty where the store is not shared. `has_work` returns whether work runs here. `worker_of`
     returns the worker of some work, None if that has ended; `end` ends the work of a dead worker. Both may raise
-    `StoreError`.
+    `StoreError`. `beat_seconds` is the time between two renewals.
     """
 
     def __init__(
@@ -42,12 +42,15 @@ class Leases(Generic[T]):
         has_work: Callable[[], bool],
         worker_of: Callable[[T], str | None],
         end: Callable[[T], object],
+        *,
+        beat_seconds: float | None = None,
     ) -> None:
         self.worker = secrets.token_hex(8) if store.is_shared else ""
         self._store = store
         self._has_work = has_work
         self._worker_of = worker_of
         self._end = end
+        self._beat_seconds = BEAT_SECONDS if beat_seconds is None else beat_seconds
         # Guards the fields below.
         self._lock = threading.Lock()
         # How often each work is followed here; the time since which each work is suspected.
@@ -64,7 +67,7 @@ class Leases(Generic[T]):
     def take(self) -> None:
         """Take the lease, before work begins here. Raises `StoreError`."""
         if self.worker:
-            self._store.put(_name(self.worker), b"", LEASE_BEATS * BEAT_SECONDS)
+            self._renew()
             self._need_thread()
 
     def check(self, work: T, worker: str) -> None:
@@ -92,6 +95,9 @@ class Leases(Generic[T]):
         """Stop renewing the lease."""
         self._closing.set()
 
+    def _renew(self) -> None:
+        self._store.put(_name(self.worker), b"", LEASE_BEATS * self._beat_seconds)
+
     def _seems_dead(self, worker: str) -> bool:
         return worker not in ("", self.worker) and self._store.get(_name(worker)) is None
 
@@ -102,7 +108,7 @@ class Leases(Generic[T]):
                 self._has_thread = True
 
     def _run(self) -> None:
-        while not self._closing.wait(BEAT_SECONDS):
+        while not self._closing.wait(self._beat_seconds):
             try:
                 self._beat()
             except StoreError:
@@ -116,7 +122,7 @@ class Leases(Generic[T]):
 
     def _beat(self) -> None:
         if self._has_work():
-            self._store.put(_name(self.worker), b"", LEASE_BEATS * BEAT_SECONDS)
+            self._renew()
         with self._lock:
             asked = {*self._followed, *self._suspected}
         for work in asked:
@@ -124,7 +130,7 @@ class Leases(Generic[T]):
             is_lost = worker is not None and self._seems_dead(worker)
             with self._lock:
                 since = self._suspected.pop(work, time.monotonic())
-                is_over = is_lost and time.monotonic() >= since + SUSPICION_BEATS * BEAT_SECONDS
+                is_over = is_lost and time.monotonic() >= since + SUSPICION_BEATS * self._beat_seconds
                 if is_lost and not is_over:
                     self._suspected[work] = since
             if is_over:

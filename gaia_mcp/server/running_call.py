@@ -97,13 +97,14 @@ PIPE = Transport(attributes={"network.transport": "pipe"})
 
 class RunningCall(Call):
     """What a running call knows of its request. `required` are the questions for its `input_required` result; empty if
-    there are none. `task` is set when the call continues as a task. The front sets `transport`. `has_ended`: this run
-    has returned.
+    there are none. `task` is set when the call continues as a task. The front sets `transport`. `answer_seconds` is the
+    time that the client has to answer a question, if not the usual one. `has_ended`: this run has returned.
     """
 
     transport = Transport()
     required: Mapping[str, Question] = MappingProxyType({})
     task: TaskFront | None = None
+    answer_seconds: float | None = None
     has_ended = False
 
     def __init__(self, front: Front, request: RequestReceived) -> None:

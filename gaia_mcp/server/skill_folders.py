@@ -41,14 +41,14 @@ class Skill(NamedTuple):
         """The URI of its SKILL.md, which identifies the skill."""
         return f"{self.root}/{MANIFEST}"
 
-    def entry(self) -> Wire:
+    def entry(self, max_bytes: int = MAX_BYTES) -> Wire:
         """The skill's entry in `skills/list`, with the size and digest of each file. Raises `SkillError`."""
         resources, size = [], 0
         for uri, path in self.files.items():
             data = read_part(path)
             size += len(data)
-            if size > MAX_BYTES:
-                raise SkillError(f"skill {self.name!r} has more than {MAX_BYTES} bytes")
+            if size > max_bytes:
+                raise SkillError(f"skill {self.name!r} has more than {max_bytes} bytes")
             resources.append({"uri": uri, "digest": digest_of(data), "size": len(data)})
         return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources}
 

@@ -41,6 +41,7 @@ class TaskRun:
         call: RunningCall,
         place: AbstractContextManager[None],
         on_end: Callable[[TaskRun], None],
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         # The result of the call's request: `CreateTaskResult`.
         self.created = begun.as_created()
@@ -51,6 +52,7 @@ class TaskRun:
         self._call = call
         self._place = place
         self._on_end = on_end
+        self._retry_seconds = retry_seconds
         self._keys = itertools.count(1)
         # The unanswered questions by key.
         self._asked: dict[str, Answer] = {}
@@ -90,7 +92,7 @@ class TaskRun:
                 try:
                     return self._keep(result, error)
                 except StoreError:
-                    cancelled.wait(RETRY_SECONDS)
+                    cancelled.wait(self._retry_seconds)
         finally:
             forget()
             self._stop()

@@ -20,7 +20,7 @@ from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.protocol.tasks import EXTENSIONS
 from gaia_mcp.server.leases import Leases
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.task_run import TaskRun
+from gaia_mcp.server.task_run import RETRY_SECONDS, TaskRun
 from gaia_mcp.server.task_states import BY_CLIENT, Change, TaskStates
 from gaia_mcp.store import StoreError
 
@@ -42,13 +42,25 @@ _ID_BYTES = 24
 class Tasks:
     """The tasks of one server. At most `max_running` run in this process. Safe to use from several threads.
 
-    `clock` returns seconds since 1970.
+    `clock` returns seconds since 1970. `beat_seconds` is the time between two renewals of the worker's lease, and
+    `retry_seconds` the delay before another attempt to store the result of a task.
     """
 
-    def __init__(self, store: Store, max_running: int = MAX_RUNNING, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        store: Store,
+        max_running: int = MAX_RUNNING,
+        clock: Callable[[], float] = time.time,
+        *,
+        beat_seconds: float | None = None,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self._states = TaskStates(store, clock)
-        self._leases: Leases[str] = Leases(store, lambda: bool(self._running), self._worker_of, self._end_lost)
+        self._leases: Leases[str] = Leases(
+            store, lambda: bool(self._running), self._worker_of, self._end_lost, beat_seconds=beat_seconds
+        )
         self._max_running = max_running
+        self._retry_seconds = retry_seconds
         # Guards the fields below.
         self._lock = threading.Lock()
         self._running: set[TaskRun] = set()
@@ -78,7 +90,7 @@ class Tasks:
     def _begun(self, call: RunningCall, place: AbstractContextManager[None]) -> TaskRun | None:
         task_id, now = secrets.token_urlsafe(_ID_BYTES), self._states.clock()
         state = TaskState.begun(task_id, call.principal or "", now, self._leases.worker)
-        run = TaskRun(self._states, state, call, place, self._forget)
+        run = TaskRun(self._states, state, call, place, self._forget, self._retry_seconds)
         with self._lock:
             if self._is_closed or len(self._running) >= self._max_running:
                 return None

@@ -1,4 +1,6 @@
-"""A program that serves the agent of its first argument, without the command line."""
+"""A program that serves the agent of its first argument, without the command line. Further arguments are options of
+`StdioServer`, as `name=value`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,12 @@ import sys
 
 from gaia_mcp.server.stdio.process import StdioServer
 
-server = StdioServer(sys.argv[1])
-if limits := sys.argv[2:]:
-    server.allow(int(limits[0]))
+target, *options = sys.argv[1:]
+given = dict(option.split("=") for option in options)
+max_calls = given.pop("max_calls", None)
+server = StdioServer(target, **{name: float(value) for name, value in given.items()})  # type: ignore[arg-type]
+if max_calls is not None:
+    server.allow(int(max_calls))
 
 
 def load() -> object:
@@ -16,7 +21,7 @@ def load() -> object:
     from gaia_mcp.agents.loader import load_agent
     from gaia_mcp.server.agent import AgentProvider
 
-    provider = AgentProvider(load_agent(sys.argv[1]))
+    provider = AgentProvider(load_agent(target))
     provider.open()
     return provider
 

@@ -39,7 +39,7 @@ def test_an_agent_with_skills_declares_the_extension(tmp_path: Path) -> None:
     assert "resources" in capabilities
 
 
-def test_the_agents_own_description_is_shown() -> None:
+def test_the_agents_own_description_is_used() -> None:
     """Spec, Implementation: name, title, version, description, websiteUrl, icons; instructions stand beside it."""
     agent = Full()
     agent.info = {"name": "n", "title": "t", "version": 3, "description": "d", "websiteUrl": "", "instructions": "do",
@@ -51,16 +51,16 @@ def test_the_agents_own_description_is_shown() -> None:
     assert described.instructions == "do"
 
 
-@pytest.mark.parametrize("info", [None, {}, "text", ["x"], {"name": None, "version": ""}])
-def test_an_agent_with_an_invalid_description_gets_the_defaults(info: Any) -> None:
-    """Ours: a wrong description must not keep the tools from being used."""
+def test_an_agent_with_an_invalid_description_gets_the_defaults() -> None:
+    """Ours: an invalid description must not keep the tools from being used."""
     agent = Full()
-    agent.info = info
 
-    assert AgentProvider(agent).describe().info == {"name": "Full", "version": ""}
+    for info in (None, {}, "text", ["x"], {"name": None, "version": ""}):
+        agent.info = info
+        assert AgentProvider(agent).describe().info == {"name": "Full", "version": ""}, info
 
 
-def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
+def test_prompts_and_resources_are_declared_when_the_agent_has_some() -> None:
     """Spec: a capability is declared when the feature is there."""
     agent = Full()
     assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging", "extensions"}
@@ -88,16 +88,17 @@ def test_a_provider_whose_agent_may_be_replaced_declares_list_changes() -> None:
     assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
 
 
-@pytest.mark.parametrize("method", ["completion/complete", "resources/subscribe", "ping", "", "answer"])
-def test_a_method_that_an_agent_does_not_have_is_refused(method: str) -> None:
-    """Spec, JSON-RPC: -32601, whatever its params look like; it is not taken for one that it has."""
+def test_an_unknown_method_is_refused() -> None:
+    """Spec, JSON-RPC: -32601, whatever its params are."""
     agent = Full()
     agent.resources = [{"uri": "x://a", "text": "hi"}]
+    methods = ("completion/complete", "resources/subscribe", "ping", "", "answer")
 
-    assert refusal(agent, method, {"uri": "x://a", "name": "a"}).code == METHOD_NOT_FOUND
+    codes = {method: refusal(agent, method, {"uri": "x://a", "name": "a"}).code for method in methods}
+    assert codes == dict.fromkeys(methods, METHOD_NOT_FOUND)
 
 
-def test_an_agents_code_runs_with_its_call_as_the_current_one() -> None:
+def test_current_call_is_the_running_call() -> None:
     """Ours: so it can report progress; afterwards the thread belongs to no call."""
     seen: list[Call] = []
     call = Call()
@@ -113,7 +114,7 @@ def test_an_agents_code_runs_with_its_call_as_the_current_one() -> None:
     assert current_call() is not call
 
 
-def test_every_list_may_be_kept_as_long_as_its_agent_says() -> None:
+def test_every_list_has_the_ttl_and_cache_scope_of_its_agent() -> None:
     """Spec, MS-11: the same on all pages, and of a revision before only what that knows."""
     agent = Full({"name": "a"})
     agent.prompts, agent.resources = [{"name": "p"}], [{"uri": "x://a"}]
@@ -147,7 +148,7 @@ class Changing(MCPAgent):
         return self.resources
 
 
-def test_an_agent_that_can_announce_changes_declares_it() -> None:
+def test_an_agent_that_announces_changes_declares_list_changed() -> None:
     """Spec: `listChanged` and `subscribe`, from the beginning also for a list that is empty and may not stay so."""
     changes = {"listChanged": True}
 
@@ -160,22 +161,20 @@ def test_an_agent_that_can_announce_changes_declares_it() -> None:
     assert AgentProvider(Full()).describe().capabilities["tools"] == {}
 
 
-@pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
-def test_a_changed_list_of_an_agent_is_announced(kind: str) -> None:
+def test_a_changed_list_of_an_agent_is_announced() -> None:
     """Ours: from any thread."""
-    agent = Changing()
-    provider = AgentProvider(agent)
-    announced: list[Change] = []
-    provider.on_change(announced.append)
+    for kind in ("tools", "prompts", "resources"):
+        agent = Changing()
+        provider = AgentProvider(agent)
+        announced: list[Change] = []
+        provider.on_change(announced.append)
+        threading.Thread(target=getattr(agent, f"{kind}_changed")).start()
+        wait_until(lambda announced=announced, kind=kind: announced == [Change((kind,))])
+        provider.close()
 
-    threading.Thread(target=getattr(agent, f"{kind}_changed")).start()
 
-    wait_until(lambda: announced == [Change((kind,))])
-    provider.close()
-
-
-def test_an_updated_resource_of_an_agent_is_announced_to_those_who_want_to_hear_of_it() -> None:
-    """Ours: and to nobody else."""
+def test_an_updated_resource_of_an_agent_is_announced_to_its_subscribers() -> None:
+    """Ours: a client that has not subscribed to it gets no notification."""
     agent = Changing()
     provider = AgentProvider(agent)
     announced: list[Change] = []
@@ -190,7 +189,7 @@ def test_an_updated_resource_of_an_agent_is_announced_to_those_who_want_to_hear_
     assert len(announced) == 1
 
 
-def test_an_agent_may_announce_a_change_while_it_holds_a_lock_that_describing_it_needs() -> None:
+def test_an_agent_may_announce_a_change_while_it_holds_a_lock() -> None:
     """Ours: nothing of the agent runs in the thread that announces."""
     lock = threading.Lock()
 
@@ -212,7 +211,7 @@ def test_an_agent_may_announce_a_change_while_it_holds_a_lock_that_describing_it
     provider.close()
 
 
-def test_an_agent_that_was_replaced_announces_nothing_more() -> None:
+def test_a_replaced_agent_announces_no_more_changes() -> None:
     """Ours: a call of it may still run; the lists are those of the other one."""
     before, after = Changing(), Changing()
     provider = AgentProvider(before)
@@ -231,7 +230,7 @@ def test_an_agent_that_was_replaced_announces_nothing_more() -> None:
 # Another agent in its place.
 
 
-def test_another_agent_is_announced_and_served() -> None:
+def test_a_replacement_agent_is_announced_and_served() -> None:
     """Ours: for an agent whose files have changed. All its lists may differ."""
     provider = AgentProvider(Plain({"name": "a"}), list_changes=True)
     announced: list[Change] = []
@@ -256,7 +255,7 @@ class Wanted(set[str]):
         return self
 
 
-def test_resources_may_have_to_be_read_again_when_other_code_answers() -> None:
+def test_replacing_an_agent_announces_every_subscribed_resource() -> None:
     """Ours, `--reload`: each that a client has subscribed to."""
     provider = AgentProvider(Changing())
     heard: list[Change] = []
@@ -268,8 +267,8 @@ def test_resources_may_have_to_be_read_again_when_other_code_answers() -> None:
     provider.close()
 
 
-def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
-    """Ours: a version with a mistake in it must not end the service of the one before."""
+def test_an_agent_whose_description_fails_does_not_replace_the_current_one() -> None:
+    """Ours: a version with a mistake in it must not end the service of the previous one."""
 
     class Broken(Full):
         def get_mcp_server_info(self) -> Any:
@@ -286,7 +285,7 @@ def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
     assert [tool["name"] for tool in answer(provider, "tools/list", {})["tools"]] == ["a"]
 
 
-def test_the_problems_of_another_agent_are_reported_anew() -> None:
+def test_the_problems_of_a_replacement_agent_are_reported_again() -> None:
     """Ours: its author wants to know what is still wrong."""
     reported: list[str] = []
     provider = AgentProvider(Plain({}), report=reported.append)
@@ -332,7 +331,7 @@ def test_an_agent_may_be_asynchronous() -> None:
     wait_until(lambda: all(thread.name != "event loop" for thread in threading.enumerate()))
 
 
-def test_the_event_loop_of_an_agent_ends_when_another_takes_its_place() -> None:
+def test_the_event_loop_of_a_replaced_agent_ends() -> None:
     """Ours: `--reload` must not gather threads."""
     provider = AgentProvider(Asynchronous({"name": "t"}))
     answer(provider, "tools/call", {"name": "t"})
@@ -342,10 +341,12 @@ def test_the_event_loop_of_an_agent_ends_when_another_takes_its_place() -> None:
     wait_until(lambda: all(thread.name != "event loop" for thread in threading.enumerate()))
 
 
-@pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
-def test_a_cursor_is_refused_because_there_is_one_page(method: str) -> None:
-    """Spec, pagination: an invalid cursor is -32602."""
-    assert refusal(Full(), method, {"cursor": ""}).code == INVALID_PARAMS
+def test_an_invalid_cursor_is_refused() -> None:
+    """Spec, pagination: -32602."""
+    methods = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+
+    codes = {method: refusal(Full(), method, {"cursor": ""}).code for method in methods}
+    assert codes == dict.fromkeys(methods, INVALID_PARAMS)
 
 
 # What lives as long as the server.
@@ -391,14 +392,14 @@ def test_an_agent_is_opened_and_closed_once() -> None:
     assert unused.happened == []
 
 
-def test_who_closes_a_second_time_waits_until_the_agent_is_closed() -> None:
+def test_a_second_close_waits_for_the_first() -> None:
     """Ours: a signal and the end of the input may come at once; the second must not end the loop of the first."""
-    began, happened = threading.Event(), []
+    began, may_end, happened = threading.Event(), threading.Event(), []
 
     class Slow(Lasting):
         async def closed(self) -> None:
             began.set()
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(may_end.wait, PATIENCE_SECONDS)
             happened.append("closed")
 
     provider = AgentProvider(Slow())
@@ -406,14 +407,16 @@ def test_who_closes_a_second_time_waits_until_the_agent_is_closed() -> None:
     first = threading.Thread(target=provider.close)
     first.start()
     assert began.wait(PATIENCE_SECONDS)
+    # Opened when the second close waits; should it not wait, nothing has happened yet when it returns.
+    threading.Timer(0.2, may_end.set).start()
 
     provider.close()
-    first.join()
 
     assert happened == ["closed"]
+    first.join()
 
 
-def test_an_agent_that_cannot_be_closed_is_reported() -> None:
+def test_an_exception_of_closed_is_reported() -> None:
     """Ours: the server ends all the same."""
     failures: list[str] = []
     provider = AgentProvider(Lasting(RuntimeError("stuck")), on_failure=lambda what, _: failures.append(what))
@@ -424,7 +427,7 @@ def test_an_agent_that_cannot_be_closed_is_reported() -> None:
     assert failures == ["closing the agent raised RuntimeError: stuck"]
 
 
-def test_an_agent_that_is_replaced_is_closed_after_its_last_call() -> None:
+def test_a_replaced_agent_is_closed_after_its_last_call() -> None:
     """Ours: `--reload`. The new one is opened before it is served; one that cannot be opened replaces nothing."""
     first, second = Lasting(), Lasting()
     provider = AgentProvider(first)
@@ -451,7 +454,7 @@ def test_an_agent_that_is_replaced_is_closed_after_its_last_call() -> None:
     provider.close()
 
 
-def test_a_tool_with_the_name_of_such_a_method_is_only_a_tool() -> None:
+def test_tools_named_opened_and_closed_are_only_tools() -> None:
     """Ours: agents that were written before may have one."""
 
     class Tickets(MCPAgent):

@@ -1,10 +1,8 @@
-"""What the parts of a provider share."""
+"""The code of an agent, as the parts of its provider use it."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
-
-import pytest
 
 from gaia_mcp.server.agent_code import AgentCode, Features
 from gaia_mcp.server.failures import note_failure
@@ -43,7 +41,7 @@ def test_a_problem_is_reported_once() -> None:
     assert code.problems == reported == ["a"]
 
 
-def test_a_method_may_be_missing_or_something_else() -> None:
+def test_a_missing_or_invalid_optional_method_is_ignored() -> None:
     """Ours, duck typing."""
     agent = Plain()
     agent.own = 1  # type: ignore[attr-defined]
@@ -55,8 +53,8 @@ def test_a_method_may_be_missing_or_something_else() -> None:
     assert code.features() == Features()
 
 
-def test_a_marked_method_goes_before_a_definition_of_its_name() -> None:
-    """Ours: that is reported, unless both say the same."""
+def test_a_marked_method_overrides_a_definition_of_its_name() -> None:
+    """Ours: the duplicate is reported, unless both are equal."""
     agent = Plain()
     agent.get_mcp_features = Marked  # type: ignore[attr-defined]
     code, reported = code_of(agent)
@@ -68,24 +66,25 @@ def test_a_marked_method_goes_before_a_definition_of_its_name() -> None:
     assert reported == ["prompt 'p' is defined twice; the marked method is used"]
 
 
-@pytest.mark.parametrize("name", ["tools", "prompts", "resources", "templates"])
-def test_an_agent_may_let_its_lists_be_kept(name: str) -> None:
+def test_lists_have_the_ttl_and_cache_scope_of_the_agent() -> None:
     """Spec, MS-11: `ttlMs` and `cacheScope`, for all lists or for each."""
+    lists = ("tools", "prompts", "resources", "templates")
 
-    class Kept:
+    class Cached:
         list_ttl_ms: Any = 5000
-        list_cache_scope: ClassVar[Any] = {name: "public"}
+        list_cache_scope: Any = ""
 
-    kept, other = {"ttlMs": 5000, "cacheScope": "public"}, {"ttlMs": 5000}
+    for name in lists:
+        agent = Cached()
+        agent.list_cache_scope = {name: "public"}
+        found = {each: code_of(agent)[0].list_caching(each) for each in lists}
+        assert found == {each: {"ttlMs": 5000} for each in lists} | {name: {"ttlMs": 5000, "cacheScope": "public"}}
+        assert code_of(object())[0].list_caching(name) == {}
+        agent.list_ttl_ms, agent.list_cache_scope = {name: 0}, ""
+        assert code_of(agent)[0].list_caching(name) == {"ttlMs": 0}
 
-    for asked in ("tools", "prompts", "resources", "templates"):
-        assert code_of(Kept())[0].list_caching(asked) == (kept if asked == name else other)
-    assert code_of(object())[0].list_caching(name) == {}
-    Kept.list_ttl_ms, Kept.list_cache_scope = {name: 0}, ""
-    assert code_of(Kept())[0].list_caching(name) == {"ttlMs": 0}
 
-
-def test_a_list_that_may_be_kept_for_no_time_is_a_problem_and_left_out() -> None:
+def test_an_invalid_ttl_or_cache_scope_is_reported_and_left_out() -> None:
     """Ours: as invalid members of definitions are; the list is answered all the same."""
 
     class Wrong:
@@ -102,8 +101,8 @@ def test_a_list_that_may_be_kept_for_no_time_is_a_problem_and_left_out() -> None
     ]
 
 
-def test_a_list_that_does_not_exist_is_a_problem() -> None:
-    """Ours: its author has made a slip of the pen."""
+def test_a_ttl_for_an_unknown_list_is_reported() -> None:
+    """Ours: its author has misspelled it."""
 
     class Wrong:
         list_ttl_ms: ClassVar = {"tool": 5, "prompts": 7}

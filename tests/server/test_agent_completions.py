@@ -48,23 +48,24 @@ def completed(agent: Any, given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("found", "completion"),
-    [
+def test_at_most_a_hundred_values_are_sent() -> None:
+    """Spec, CompleteResult: `total` and `hasMore` report the others."""
+    completions: list[tuple[Any, dict[str, Any]]] = [
         (["a", "b"], {"values": ["a", "b"], "total": 2, "hasMore": False}),
         ("text", {"values": ["text"], "total": 1, "hasMore": False}),
         (None, {"values": [], "total": 0, "hasMore": False}),
         ({1: 2}, {"values": ["1"], "total": 1, "hasMore": False}),
         (range(100), {"values": list(map(str, range(100))), "total": 100, "hasMore": False}),
         (range(10_000), {"values": list(map(str, range(100))), "total": 10_000, "hasMore": True}),
-    ],
-)
-def test_at_most_a_hundred_values_are_sent(found: Any, completion: dict[str, Any]) -> None:
-    """Spec, CompleteResult: `total` and `hasMore` tell of the others."""
-    assert completed(agent_with(lambda agent, typed: found), params()) == completion
+    ]
+
+    def completion_of(found: Any) -> dict[str, Any]:
+        return completed(agent_with(lambda agent, typed: found), params())
+
+    assert [completion_of(found) for found, _ in completions] == [completion for _, completion in completions]
 
 
-def test_values_may_come_without_an_end() -> None:
+def test_an_infinite_iterator_of_values_is_read_up_to_the_limit() -> None:
     """Ours: no more of them are made than are sent."""
     found = completed(agent_with(lambda agent, typed: map(str, itertools.count())), params())
 
@@ -87,7 +88,7 @@ def test_a_function_for_completion_may_be_a_coroutine() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken")])
-def test_a_completion_that_raises_is_empty_and_in_the_log(error: BaseException) -> None:
+def test_a_failing_completion_is_empty_and_reported(error: BaseException) -> None:
     """Ours: it only helps typing."""
     failures: list[str] = []
 
@@ -105,7 +106,7 @@ def test_a_completion_that_raises_is_empty_and_in_the_log(error: BaseException) 
 
 
 @pytest.mark.parametrize("error", [CallCancelledError(), MissingCapabilityError({})])
-def test_a_completion_that_is_cancelled_has_not_failed(error: Exception) -> None:
+def test_a_cancellation_in_a_completion_is_raised(error: Exception) -> None:
     """Ours: nothing is sent then."""
 
     def complete(agent: Any, typed: str) -> list[str]:
@@ -123,9 +124,9 @@ def test_the_variable_of_a_template_is_completed() -> None:
     assert completed(agent_with(list), {**params("y"), "ref": ref})["values"] == ["true", "false"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_an_invalid_request_for_completion_is_refused() -> None:
+    """Spec, completion: -32602."""
+    invalid: list[dict[str, Any]] = [
         {},
         {"ref": "ask", "argument": {"name": "x", "value": ""}},
         {**params(), "ref": {"type": "ref/prompt"}},
@@ -136,23 +137,22 @@ def test_the_variable_of_a_template_is_completed() -> None:
         params("nope"),
         params(of="nope"),
         {**params(), "ref": {"type": "ref/resource", "uri": "a://nope"}},
-    ],
-)
-def test_an_invalid_request_for_completion_is_refused(wrong: dict[str, Any]) -> None:
-    """Spec, completion: -32602."""
-    assert refusal(agent_with(list), "completion/complete", wrong).code == INVALID_PARAMS
+    ]
+    agent = agent_with(list)
+
+    assert [each for each in invalid if refusal(agent, "completion/complete", each).code != INVALID_PARAMS] == []
 
 
-@pytest.mark.parametrize("context", [None, "x", {}, {"arguments": []}, {"arguments": {"a": 1, "b": "c"}}])
-def test_the_other_arguments_are_those_that_are_texts(context: Any) -> None:
-    """Ours: what is wrong with the context does not keep a person from typing."""
+def test_only_string_arguments_of_the_context_are_passed_on() -> None:
+    """Ours: an invalid context does not prevent a completion."""
     agent = agent_with(lambda agent, typed, given: [*given])
 
-    expected = ["b"] if isinstance(context, dict) and context.get("arguments") else []
-    assert completed(agent, params(context=context))["values"] == expected
+    assert completed(agent, params(context={"arguments": {"a": 1, "b": "c"}}))["values"] == ["b"]
+    for invalid in (None, "x", {}, {"arguments": []}):
+        assert completed(agent, params(context=invalid))["values"] == [], invalid
 
 
-def test_an_agent_may_complete_what_its_own_methods_describe() -> None:
+def test_complete_mcp_argument_completes_prompts_and_templates() -> None:
     """Ours: `complete_mcp_argument`, beside the methods of GAIA's documents."""
 
     class Own(Full):
@@ -171,7 +171,7 @@ def test_an_agent_may_complete_what_its_own_methods_describe() -> None:
     assert AgentProvider(Own()).describe().capabilities["completions"] == {}
 
 
-def test_what_an_agent_only_describes_has_no_completion() -> None:
+def test_a_described_prompt_has_no_completion() -> None:
     """Ours: beside marked methods, which have."""
 
     class Both(type(agent_with(list))):  # type: ignore[misc]
@@ -181,7 +181,7 @@ def test_what_an_agent_only_describes_has_no_completion() -> None:
     assert completed(Both(), params(of="own"))["values"] == []
 
 
-def test_an_agent_with_nothing_to_complete_does_not_have_the_method() -> None:
+def test_an_agent_without_completions_does_not_have_the_method() -> None:
     """Spec, JSON-RPC: -32601; nor does it declare the capability."""
     assert refusal(Plain(), "completion/complete", params()).code == METHOD_NOT_FOUND
     assert "completions" not in AgentProvider(Plain()).describe().capabilities

@@ -25,7 +25,7 @@ def prompter() -> Full:
     return agent
 
 
-def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
+def test_prompts_are_listed_with_valid_arguments(prompter: Full) -> None:
     """Spec, PromptArgument: an object with a name. Ours: others are left out."""
     prompts = answer(AgentProvider(prompter), "prompts/list", {})["prompts"]
 
@@ -35,7 +35,7 @@ def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
     ]
 
 
-def test_a_prompt_that_is_only_described_says_its_description_and_what_was_given(prompter: Full) -> None:
+def test_a_prompt_without_a_method_returns_its_description_and_arguments(prompter: Full) -> None:
     """Ours: GAIA's agents describe prompts and have no method to get one."""
     served = AgentProvider(prompter)
 
@@ -46,7 +46,7 @@ def test_a_prompt_that_is_only_described_says_its_description_and_what_was_given
     assert answer(served, "prompts/get", {"name": "q"})["messages"][0]["content"]["text"] == "q"
 
 
-def test_an_agent_that_can_get_a_prompt_is_asked(prompter: Full) -> None:
+def test_get_mcp_prompt_returns_the_prompt(prompter: Full) -> None:
     """Ours: `get_mcp_prompt(name, arguments)`."""
     prompter.get_mcp_prompt = lambda name, arguments: f"{name} {arguments['x']}"  # type: ignore[attr-defined]
 
@@ -55,29 +55,26 @@ def test_an_agent_that_can_get_a_prompt_is_asked(prompter: Full) -> None:
     assert result["messages"][0]["content"]["text"] == "p 1"
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
+def test_an_invalid_request_for_a_prompt_is_refused(prompter: Full) -> None:
+    """Spec, prompts: unknown names and missing arguments are -32602."""
+    requests: list[tuple[dict[str, Any], str]] = [
         ({"name": "nope"}, "Unknown prompt: nope"),
         ({}, "Unknown prompt: None"),
         ({"name": "p", "arguments": ["x"]}, "an object"),
         ({"name": "p"}, "needs the argument 'x'"),
-    ],
-)
-def test_a_prompt_that_cannot_be_had_is_refused(prompter: Full, params: dict[str, Any], words: str) -> None:
-    """Spec, prompts: unknown names and missing arguments are -32602."""
-    refused = refusal(prompter, "prompts/get", params)
+    ]
 
-    assert refused.code == INVALID_PARAMS
-    assert words in str(refused)
+    for params, problem in requests:
+        refused = refusal(prompter, "prompts/get", params)
+        assert (refused.code, problem in str(refused)) == (INVALID_PARAMS, True), (params, refused)
 
 
-def test_an_agent_without_prompts_lists_none() -> None:
+def test_an_agent_without_prompts_returns_an_empty_list() -> None:
     """Ours: asked before its description is known, an agent answers with an empty list."""
     assert answer(AgentProvider(Plain()), "prompts/list", {}) == {"prompts": []}
 
 
-def test_a_marked_prompt_goes_before_those_that_are_described() -> None:
+def test_a_marked_prompt_overrides_a_described_one() -> None:
     """Ours: its arguments are converted from the texts that arrive."""
 
     class Marked(MCPAgent):

@@ -52,46 +52,43 @@ def test_skills_are_resources_beside_the_others(librarian: Full, tmp_path: Path)
     assert answer(provider, "resources/read", {"uri": "x://text"})["contents"][0]["text"] == "hi"
 
 
-def test_there_are_no_templates(librarian: Full) -> None:
+def test_an_agent_without_templates_returns_an_empty_list(librarian: Full) -> None:
     """Ours: as long as an agent describes none."""
     assert answer(AgentProvider(librarian), "resources/templates/list", {}) == {"resourceTemplates": []}
 
 
-@pytest.mark.parametrize(
-    ("uri", "contents"),
-    [
-        ("x://text", {"uri": "x://text", "mimeType": "text/plain", "text": "hi"}),
-        ("x://bytes", {"uri": "x://bytes", "blob": "AAE="}),
-        ("x://base64", {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="}),
-    ],
-)
-def test_a_content_given_with_the_description_is_read(librarian: Full, uri: str, contents: dict[str, str]) -> None:
+def test_contents_in_the_definition_of_a_resource_are_read(librarian: Full) -> None:
     """Ours: text is text, bytes become base64, and a blob that is a string is base64 already."""
-    assert answer(AgentProvider(librarian), "resources/read", {"uri": uri}) == {"contents": [contents]}
+    contents = [
+        {"uri": "x://text", "mimeType": "text/plain", "text": "hi"},
+        {"uri": "x://bytes", "blob": "AAE="},
+        {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="},
+    ]
+    provider = AgentProvider(librarian)
+
+    assert [answer(provider, "resources/read", {"uri": each["uri"]}) for each in contents] == [
+        {"contents": [each]} for each in contents
+    ]
 
 
-@pytest.mark.parametrize(
-    ("uri", "code"),
-    [
-        ("x://bare", INVALID_PARAMS),
-        ("x://nope", RESOURCE_NOT_FOUND),
-        (None, INVALID_PARAMS),
-        (7, INVALID_PARAMS),
-        (math.nan, INVALID_PARAMS),
-    ],
-)
-def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any, code: int) -> None:
-    """Spec, MS-15 and its forerunners: unknown resources are refused and named; the revision decides on the code.
+def test_a_resource_that_cannot_be_read_is_refused(librarian: Full) -> None:
+    """Spec, MS-15 and its forerunners: an unknown resource is named in the error; the revision decides on the code."""
+    refused = {uri: refusal(librarian, "resources/read", {"uri": uri}) for uri in ("x://bare", "x://nope")}
 
-    What is not a string names none, and may be what JSON does not have.
-    """
-    refused = refusal(librarian, "resources/read", {"uri": uri})
-
-    assert refused.code == code
-    assert refused.data == ({"uri": uri} if isinstance(uri, str) else None)
+    assert {uri: (each.code, each.data) for uri, each in refused.items()} == {
+        "x://bare": (INVALID_PARAMS, {"uri": "x://bare"}),
+        "x://nope": (RESOURCE_NOT_FOUND, {"uri": "x://nope"}),
+    }
 
 
-def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_list(librarian: Full) -> None:
+def test_a_uri_that_is_not_a_string_is_refused(librarian: Full) -> None:
+    """Spec, ReadResourceRequest. The error does not contain it, for it may not be JSON."""
+    refused = [refusal(librarian, "resources/read", {"uri": uri}) for uri in (None, 7, math.nan)]
+
+    assert [(each.code, each.data) for each in refused] == [(INVALID_PARAMS, None)] * 3
+
+
+def test_read_mcp_resource_is_called_for_unlisted_resources_too(librarian: Full) -> None:
     """Ours: `read_mcp_resource(uri)`; the type is the one it announced."""
     librarian.read_mcp_resource = lambda uri: f"read {uri}"  # type: ignore[attr-defined]
     served = AgentProvider(librarian)
@@ -103,7 +100,7 @@ def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_lis
 
 
 @pytest.mark.parametrize("value", [None, {"contents": []}])
-def test_a_resource_of_which_the_agent_returns_nothing_is_not_found(librarian: Full, value: Any) -> None:
+def test_an_unlisted_resource_without_contents_is_not_found(librarian: Full, value: Any) -> None:
     """Spec, MS-15: never empty contents instead."""
     librarian.read_mcp_resource = lambda uri: value  # type: ignore[attr-defined]
 
@@ -112,7 +109,7 @@ def test_a_resource_of_which_the_agent_returns_nothing_is_not_found(librarian: F
     assert (refused.code, refused.data) == (RESOURCE_NOT_FOUND, {"uri": "x://new"})
 
 
-def test_a_resource_that_is_listed_may_be_null(librarian: Full) -> None:
+def test_a_listed_resource_may_be_null(librarian: Full) -> None:
     """Ours: that is a JSON value too."""
     librarian.read_mcp_resource = lambda uri: None  # type: ignore[attr-defined]
 
@@ -122,7 +119,7 @@ def test_a_resource_that_is_listed_may_be_null(librarian: Full) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])
-def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, error: type[Exception]) -> None:
+def test_an_unlisted_resource_that_raises_is_not_found(librarian: Full, error: type[Exception]) -> None:
     """Spec, MS-15: never an empty answer instead."""
 
     def read(uri: str) -> str:
@@ -134,8 +131,8 @@ def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, err
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
-def test_a_bug_in_reading_a_resource_that_is_listed_is_raised(librarian: Full, error: Exception) -> None:
-    """Ours: it is there, so "not found" would hide what is wrong."""
+def test_an_exception_in_reading_a_listed_resource_is_raised(librarian: Full, error: Exception) -> None:
+    """Ours: the resource exists, so that "not found" would hide the reason."""
 
     def read(_: str) -> str:
         raise error
@@ -146,16 +143,16 @@ def test_a_bug_in_reading_a_resource_that_is_listed_is_raised(librarian: Full, e
         answer(AgentProvider(librarian), "resources/read", {"uri": "x://text"})
 
 
-def test_contents_that_are_not_json_are_not_a_missing_resource(librarian: Full) -> None:
-    """Ours."""
+def test_contents_that_are_not_json_raise_an_error(librarian: Full) -> None:
+    """Ours: "not found" would hide the problem from the author of the agent."""
     librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
 
     with pytest.raises(ValueError, match="JSON"):
         answer(AgentProvider(librarian), "resources/read", {"uri": "x://new"})
 
 
-def test_an_agent_without_resources_lists_none() -> None:
-    """Ours."""
+def test_an_agent_without_resources_returns_an_empty_list() -> None:
+    """Ours: a client may ask before it knows the capabilities."""
     assert answer(AgentProvider(Plain()), "resources/list", {}) == {"resources": []}
 
 
@@ -184,7 +181,7 @@ class Marked(MCPAgent):
 
 
 def test_marked_resources_and_templates_are_read() -> None:
-    """RFC 6570: a resource, else the most specific template; what the author says of caching goes with the contents."""
+    """RFC 6570: a resource, else the most specific template. The `ttlMs` of the author is sent with the contents."""
     provider = AgentProvider(Marked())
 
     assert provider.describe().capabilities["resources"] == {"subscribe": True, "listChanged": True}
@@ -199,13 +196,15 @@ def test_marked_resources_and_templates_are_read() -> None:
     assert answer(provider, "resources/read", {"uri": "b:c"})["ttlMs"] == 6
 
 
-@pytest.mark.parametrize("uri", ["a://0", "a://2", "a://3", "a://x"])
-def test_what_a_template_has_nothing_for_is_not_found(uri: str) -> None:
+def test_a_uri_without_contents_from_its_template_is_not_found() -> None:
     """Spec, MS-15: None, empty contents, a `LookupError`, a value that does not fit the hint."""
-    assert refusal(Marked(), "resources/read", {"uri": uri}).code == RESOURCE_NOT_FOUND
+    uris = ("a://0", "a://2", "a://3", "a://x")
+    codes = {uri: refusal(Marked(), "resources/read", {"uri": uri}).code for uri in uris}
+
+    assert codes == dict.fromkeys(uris, RESOURCE_NOT_FOUND)
 
 
-def test_a_template_reads_the_resources_that_an_agent_makes_of_it() -> None:
+def test_a_template_reads_listed_resources() -> None:
     """Ours: the agent lists what there is, and has one method that reads it."""
 
     class Notes(MCPAgent):

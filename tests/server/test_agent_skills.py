@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
-from gaia_mcp.server import skill_folders
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 from tests.server.test_skill_folders import TEXT, skill_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SKILLS = "io.modelcontextprotocol/skills"
@@ -26,7 +26,7 @@ class Skilled(Full):
 
     def __init__(self, *folders: Any) -> None:
         super().__init__()
-        self.folders = folders
+        self.folders: Any = folders
 
     def get_mcp_skills(self) -> Any:
         return self.folders
@@ -52,7 +52,7 @@ def test_an_agent_with_skills_declares_them_and_resources(agent: Skilled) -> Non
     assert SKILLS not in AgentProvider(Plain()).describe().capabilities["extensions"]
 
 
-def test_skills_are_listed_and_got_by_their_uris(agent: Skilled) -> None:
+def test_a_skill_is_listed_and_returned_by_its_uri(agent: Skilled) -> None:
     """Extension: the same entry."""
     provider = AgentProvider(agent)
     (entry,) = answer(provider, "skills/list", {})["skills"]
@@ -90,24 +90,23 @@ def test_the_files_of_a_skill_are_resources(agent: Skilled) -> None:
         assert refusal(agent, "resources/read", {"uri": uri}).code == RESOURCE_NOT_FOUND
 
 
-def test_a_file_that_cannot_be_read_is_not_there(agent: Skilled, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: it went after its folder was looked at."""
+def test_a_file_of_a_skill_that_was_just_deleted_is_not_found(agent: Skilled) -> None:
+    """Ours: after its folder was listed, and before it was read. The reason is reported."""
     noted: list[str] = []
     provider = AgentProvider(agent, report=noted.append)
-    read_skill = skill_folders.read_skill
+    (folder,) = agent.folders
 
-    def removing(folder: Path) -> skill_folders.Skill:
-        found = read_skill(folder)
-        (folder / "LICENSE").unlink(missing_ok=True)
-        return found
+    def deleting() -> Iterator[Path]:
+        yield folder
+        (folder / "LICENSE").unlink()  # The next folder is asked for when this one has been listed.
 
-    monkeypatch.setattr(skill_folders, "read_skill", removing)
+    agent.folders = deleting()
     with pytest.raises(RequestError):
         answer(provider, "resources/read", {"uri": "skill://brewing/LICENSE"})
     assert "cannot be read: No such file" in noted[0]
 
 
-def test_a_folder_of_a_skill_is_read(agent: Skilled) -> None:
+def test_a_directory_of_a_skill_is_listed(agent: Skilled) -> None:
     """Extension: its direct children, folders among them."""
     provider = AgentProvider(agent)
     root = answer(provider, "resources/directory/read", {"uri": "skill://brewing"})["resources"]
@@ -125,7 +124,7 @@ def test_a_folder_of_a_skill_is_read(agent: Skilled) -> None:
         assert refusal(agent, "resources/directory/read", {"uri": uri}).code == INVALID_PARAMS
 
 
-def test_a_folder_that_is_no_skill_is_reported_and_the_others_are_served(agent: Skilled, tmp_path: Path) -> None:
+def test_an_invalid_skill_is_reported_and_the_others_are_served(agent: Skilled, tmp_path: Path) -> None:
     """Ours: once, as with any definition."""
     broken = skill_in(tmp_path / "broken", "nothing")
     agent.folders = (broken, *agent.folders, skill_in(tmp_path / "again"))

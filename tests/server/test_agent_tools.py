@@ -17,7 +17,7 @@ from tests.server.talk import WithoutTask
 # Scopes.
 
 
-def test_a_tool_is_refused_to_a_caller_without_its_scopes_before_anything_else() -> None:
+def test_missing_scopes_are_refused_before_the_arguments_are_validated() -> None:
     """Spec, AS-3: whatever its arguments are; where callers have no scopes, they restrict nothing."""
     agent = Plain({"name": "a", "inputSchema": {"required": ["x"]}}, {"name": "b"})
     agent.get_mcp_tool_scopes = lambda: {"a": ["write", "read"], "c": ["other"]}  # type: ignore[attr-defined]
@@ -37,24 +37,23 @@ def test_a_tool_is_refused_to_a_caller_without_its_scopes_before_anything_else()
 # Lists of tools.
 
 
-def test_an_empty_input_schema_and_no_description_are_made_presentable() -> None:
+def test_an_empty_input_schema_and_a_missing_description_are_completed() -> None:
     """Ours, GAIA's agents leave things out: `{"inputSchema": {}}` is served as an object, no description as ""."""
     assert tools_of(Plain({"name": "a", "inputSchema": {}})) == [
         {"name": "a", "description": "", "inputSchema": {"type": "object", "properties": {}}}
     ]
 
 
-@pytest.mark.parametrize("schema", [None, "text", [], {"type": "string"}, {"type": ["object", "null"]}])
-def test_an_input_schema_of_another_kind_becomes_one_of_an_object(schema: Any) -> None:
+def test_an_input_schema_without_the_type_object_is_replaced() -> None:
     """Spec, B-4: `"type": "object"` at the root."""
-    (tool,) = tools_of(Plain({"name": "a", "description": 7, "inputSchema": schema}))
+    for schema in (None, "text", [], {"type": "string"}, {"type": ["object", "null"]}):
+        (tool,) = tools_of(Plain({"name": "a", "description": 7, "inputSchema": schema}))
+        assert tool["inputSchema"] == {"type": "object", "properties": {}}, schema
+        assert tool["description"] == ""
 
-    assert tool["inputSchema"] == {"type": "object", "properties": {}}
-    assert tool["description"] == ""
 
-
-def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
-    """Ours: title, output schema, annotations and icons are the agent's to say; None means left out."""
+def test_other_members_of_a_tool_are_passed_through() -> None:
+    """Ours: title, output schema, annotations and icons are defined by the agent; None means that one is missing."""
     schema = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
     given = {"name": "a", "title": "A", "inputSchema": schema, "annotations": {"readOnlyHint": True}, "icons": None}
 
@@ -67,13 +66,17 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
     assert given["inputSchema"] == {"properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_every_tool_of_the_built_in_agents_has_properties(name: str) -> None:
+def test_every_tool_of_the_built_in_agents_has_properties() -> None:
     """Ours: smolagents ends the connection without."""
-    tools = tools_of(load_agent(name, {"root": "."} if name == "filesystem" else {}))
+    tools = {name: tools_of(load_agent(name, {"root": "."} if name == "filesystem" else {})) for name in BUILT_IN}
 
-    assert tools
-    assert [tool["name"] for tool in tools if "properties" not in tool["inputSchema"]] == []
+    assert [name for name, its_tools in tools.items() if not its_tools] == []
+    assert [
+        (name, tool["name"])
+        for name, its_tools in tools.items()
+        for tool in its_tools
+        if "properties" not in tool["inputSchema"]
+    ] == []
 
 
 def test_a_member_of_a_wrong_type_is_reported() -> None:
@@ -96,7 +99,7 @@ def test_a_member_of_a_wrong_type_is_reported() -> None:
     ]
 
 
-def test_one_bad_definition_does_not_hide_the_others() -> None:
+def test_an_invalid_definition_does_not_hide_the_others() -> None:
     """Ours: each is read by itself, and its problem is reported."""
     agent = AgentProvider(
         Plain(
@@ -119,16 +122,16 @@ def test_one_bad_definition_does_not_hide_the_others() -> None:
 
 def test_problems_that_an_agent_knows_of_its_tools_are_reported() -> None:
     """Ours: hints that are no schema, of marked methods."""
-    said: list[str] = []
+    reported: list[str] = []
     agent = Plain({"name": "t"})
     agent.get_mcp_tool_problems = lambda: ["Plain.t(x): what is wrong"]  # type: ignore[attr-defined]
 
-    provider = AgentProvider(agent, report=said.append)
+    provider = AgentProvider(agent, report=reported.append)
 
-    assert provider.problems == said == ["Plain.t(x): what is wrong"]
+    assert provider.problems == reported == ["Plain.t(x): what is wrong"]
 
 
-def test_an_agent_without_tools_lists_none() -> None:
+def test_an_agent_without_tools_returns_an_empty_list() -> None:
     """Ours: None is as good as an empty list."""
     agent = Plain()
     agent.tools = None
@@ -136,7 +139,7 @@ def test_an_agent_without_tools_lists_none() -> None:
     assert tools_of(agent) == []
 
 
-def test_the_list_is_read_anew_each_time() -> None:
+def test_the_list_of_tools_is_read_again_each_time() -> None:
     """Ours: an agent may grow."""
     agent = Plain({"name": "a"})
     served = AgentProvider(agent)
@@ -149,7 +152,7 @@ def test_the_list_is_read_anew_each_time() -> None:
 
 
 def test_a_call_reaches_the_agent_with_its_arguments() -> None:
-    """Ours."""
+    """Spec, tools/call: `name` and `arguments`."""
     agent = Plain({"name": "a"})
 
     result = answer(AgentProvider(agent), "tools/call", {"name": "a", "arguments": {"x": 1}})
@@ -167,7 +170,7 @@ def test_a_call_may_leave_out_the_arguments() -> None:
     assert agent.ran == [("a", {})]
 
 
-def test_a_tool_that_has_come_since_the_list_was_read_can_be_called() -> None:
+def test_a_tool_added_after_the_list_was_read_can_be_called() -> None:
     """Ours: an unknown name is looked for once more before it is refused."""
     agent = Plain()
     served = AgentProvider(agent)
@@ -184,25 +187,22 @@ def test_an_unknown_tool_is_refused() -> None:
     assert str(refused) == "Unknown tool: nope"
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
+def test_a_malformed_call_is_refused() -> None:
+    """Spec, CallToolRequest: malformed requests are -32602."""
+    agent = Plain({"name": "a"})
+    malformed: list[dict[str, Any]] = [
         {},
         {"name": 7},
         {"name": "a", "arguments": []},
         {"name": "a", "arguments": "x"},
         {"name": "a", "arguments": None},
-    ],
-)
-def test_a_call_without_a_name_or_with_arguments_of_the_wrong_kind_is_refused(params: dict[str, Any]) -> None:
-    """Spec, CallToolRequest: malformed requests are -32602."""
-    agent = Plain({"name": "a"})
+    ]
 
-    assert refusal(agent, "tools/call", params).code == INVALID_PARAMS
+    assert [each for each in malformed if refusal(agent, "tools/call", each).code != INVALID_PARAMS] == []
     assert agent.ran == []
 
 
-def test_arguments_are_checked_before_the_agent_sees_them() -> None:
+def test_invalid_arguments_do_not_reach_the_agent() -> None:
     """Spec 2025-11-25, B-11: invalid arguments are a tool error; ours: with every validation error and the schema."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "m"],
               "additionalProperties": False}  # fmt: skip
@@ -221,8 +221,8 @@ def test_arguments_are_checked_before_the_agent_sees_them() -> None:
     assert 'Your arguments:\n{\n  "n": "x",' in text
 
 
-def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
-    """Ours: the agent checks for itself; the problem is kept once, however often it is met."""
+def test_an_invalid_input_schema_does_not_prevent_a_call() -> None:
+    """Ours: the agent validates its arguments itself. The problem is reported once, however often it occurs."""
     agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "int"}}}})
     served = AgentProvider(agent)
 
@@ -233,7 +233,7 @@ def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
     assert "'a' cannot be used" in problem
 
 
-def test_an_agent_may_have_a_result_of_its_own_for_arguments_that_do_not_fit() -> None:
+def test_an_agent_may_define_its_own_result_for_invalid_arguments() -> None:
     """Ours: where all results of a tool have one form, this is one of them."""
 
     class Formal(Plain):
@@ -268,7 +268,7 @@ def test_arguments_that_take_too_long_to_check_are_refused() -> None:
     assert answer(served, "tools/call", {"name": "b", "arguments": {}})["structuredContent"] == {"n": "x"}
 
 
-def test_every_problem_is_reported_once_when_it_is_met() -> None:
+def test_a_problem_is_reported_once() -> None:
     """Ours: most agents are served by their authors. A list that is read again reports nothing new."""
     reported: list[str] = []
     agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
@@ -286,7 +286,7 @@ def test_every_problem_is_reported_once_when_it_is_met() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken"), KeyboardInterrupt("broken")])
-def test_a_tool_that_raises_is_a_result_and_one_line_on_stderr(
+def test_an_exception_of_a_tool_is_a_result_and_a_line_on_stderr(
     error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spec, tool errors: inside the result. Ours: an exit is one too, it must not end the server."""
@@ -301,7 +301,7 @@ def test_a_tool_that_raises_is_a_result_and_one_line_on_stderr(
     assert capsys.readouterr().err == f"error: tool 'a' raised {type(error).__name__}: broken\n"
 
 
-def test_what_a_tool_raises_is_given_to_the_front() -> None:
+def test_an_exception_of_a_tool_is_given_to_on_failure() -> None:
     """Ours: it has the traceback; also of the agent that replaces the first."""
     failures: list[tuple[str, BaseException]] = []
 
@@ -318,7 +318,7 @@ def test_what_a_tool_raises_is_given_to_the_front() -> None:
     assert all(error.__traceback__ is not None for _, error in failures)
 
 
-def test_what_a_run_lacks_that_ends_with_a_question_is_no_failure() -> None:
+def test_an_exception_of_a_run_that_ends_with_a_question_is_not_reported() -> None:
     """Ours: a thread of the tool has asked, and another run follows."""
     failures: list[str] = []
 
@@ -334,7 +334,7 @@ def test_what_a_run_lacks_that_ends_with_a_question_is_no_failure() -> None:
     assert failures == []
 
 
-def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
+def test_a_tool_that_requires_a_task_is_refused_without_one() -> None:
     """Spec 2025-11-25, LS-8: before it runs."""
     agent = Plain({"name": "a", "execution": {"taskSupport": "required"}})
 
@@ -346,7 +346,7 @@ def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
     assert answer(AgentProvider(agent), "tools/call", {"name": "a"})["isError"] is False
 
 
-def test_an_output_schema_that_cannot_be_used_checks_nothing_and_is_reported() -> None:
+def test_an_invalid_output_schema_is_reported_and_ignored() -> None:
     """Ours: the value is worth more than the schema."""
     reported: list[str] = []
     agent = Plain({"name": "a", "outputSchema": {"type": "nonsense"}}, run=lambda _: [1])
@@ -375,8 +375,8 @@ def test_a_result_that_does_not_fit_its_output_schema_is_a_failure() -> None:
     assert called(structuredContent=5)["content"][0]["text"].endswith("does not fit its output schema: not an object")
 
 
-def test_arguments_that_a_tool_does_not_take_are_reported_as_invalid() -> None:
-    """Ours: they fit the schema, and are still no date, for instance; reported as what does not fit."""
+def test_arguments_that_a_tool_rejects_are_reported_as_validation_errors() -> None:
+    """Ours: a string that is not a date, for instance, although it conforms to the schema."""
 
     def run(arguments: dict[str, Any]) -> None:
         raise InvalidArgumentsError(["when: 'x' is not a date"])
@@ -405,7 +405,7 @@ def test_a_result_is_checked_against_the_output_schema() -> None:
     assert "does not fit its output schema" in results[1]["content"][0]["text"]
 
 
-def test_a_type_beside_a_reference_does_not_count_in_the_older_dialects() -> None:
+def test_members_beside_a_reference_are_ignored_in_draft_7() -> None:
     """JSON Schema, draft 7: the members beside `$ref` are ignored."""
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -421,7 +421,7 @@ def test_a_type_beside_a_reference_does_not_count_in_the_older_dialects() -> Non
     assert result["structuredContent"] == 5
 
 
-def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:
+def test_a_cancellation_error_of_a_tool_is_raised() -> None:
     """Ours: the server then sends nothing."""
 
     def run(_: Any) -> None:

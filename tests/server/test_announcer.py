@@ -46,7 +46,7 @@ def test_changes_are_announced_by_a_thread_that_ends_when_there_are_no_more() ->
     wait_until(lambda: deliveries.seen == [TOOLS, TOOLS])
 
 
-def test_10_000_changes_from_several_threads_become_one_after_the_last() -> None:
+def test_10_000_changes_of_several_threads_are_merged_into_one() -> None:
     """Ours: a client is not flooded, and hears once more after the last change, of each resource that it wants."""
     deliveries = Deliveries()
     wanted = {f"a://{number}" for number in range(100)}
@@ -71,7 +71,7 @@ def test_10_000_changes_from_several_threads_become_one_after_the_last() -> None
     assert len(deliveries.seen) == 2
 
 
-def test_a_change_that_nobody_wants_to_hear_of_starts_nothing() -> None:
+def test_a_change_without_subscribers_is_not_delivered() -> None:
     """Ours: an agent may report the changes of resources that no client has subscribed to."""
     deliveries = Deliveries()
     deliveries.gate.set()
@@ -85,7 +85,7 @@ def test_a_change_that_nobody_wants_to_hear_of_starts_nothing() -> None:
     assert deliveries.seen == [Change(uris=("a://a",))]
 
 
-def test_the_end_does_not_wait_for_the_interval() -> None:
+def test_closing_does_not_wait_for_the_interval() -> None:
     """Ours: what has not been announced by then is not announced, and the thread ends."""
     deliveries = Deliveries()
     deliveries.gate.set()

@@ -18,7 +18,7 @@ BLOCKS: list[dict[str, Any]] = [
 ]
 
 
-def test_blocks_of_every_kind_are_kept() -> None:
+def test_content_blocks_of_every_type_are_valid() -> None:
     """Spec, ContentBlock: kinds that we do not know are for the client to judge."""
     given = [dict(block) for block in BLOCKS]
 
@@ -26,12 +26,12 @@ def test_blocks_of_every_kind_are_kept() -> None:
     assert given == BLOCKS
 
 
-def test_a_text_becomes_a_block() -> None:
-    """Ours."""
+def test_a_string_becomes_a_text_block() -> None:
+    """Ours: so that an agent may mix texts with other blocks."""
     assert checked_blocks(["a"]) == [{"type": "text", "text": "a"}]
 
 
-def test_members_that_are_none_are_left_out() -> None:
+def test_null_members_are_left_out() -> None:
     """Ours: models that are dumped have them, and clients take a null for a wrong type."""
     contents = {"uri": "x://a", "text": "a", "mimeType": None, "_meta": None}
 
@@ -40,9 +40,9 @@ def test_members_that_are_none_are_left_out() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("block", "words"),
-    [
+def test_an_invalid_content_block_is_refused() -> None:
+    """Spec, ContentBlock: the message names the index and the member."""
+    problems: list[tuple[Any, str]] = [
         (5, "is not a content block"),
         ({"text": "x"}, "is not a content block"),
         ({"type": 5}, "is not a content block"),
@@ -68,15 +68,19 @@ def test_members_that_are_none_are_left_out() -> None:
         ({"type": "text", "text": "x", "annotations": {"priority": 2}}, "].annotations.priority is not a number from"),
         ({"type": "resource_link", "uri": "x://a", "name": "a", "size": "12"}, "].size is not a number"),
         ({"type": "text", "text": "x", "when": {1}}, "].when is not JSON: "),
-    ],
-)
-def test_a_block_that_clients_cannot_read_is_refused(block: Any, words: str) -> None:
-    """Spec, ContentBlock: the message names the place and the member."""
-    with pytest.raises(ResultError) as caught:
-        checked_blocks(["a", block])
+    ]
 
-    assert str(caught.value).startswith("an invalid result: content[1]")
-    assert words in str(caught.value)
+    def message_for(block: Any) -> str:
+        try:
+            checked_blocks(["a", block])
+        except ResultError as error:
+            return str(error)
+        return ""
+
+    messages = [(block, problem, message_for(block)) for block, problem in problems]
+
+    assert [each for each in messages if each[1] not in each[2]] == []
+    assert [each for each in messages if not each[2].startswith("an invalid result: content[1]")] == []
 
 
 def test_content_is_a_list() -> None:
@@ -85,7 +89,7 @@ def test_content_is_a_list() -> None:
         checked_blocks({"type": "text", "text": "x"})
 
 
-def test_the_contents_of_a_resource_are_checked_by_their_place() -> None:
+def test_invalid_contents_of_a_resource_are_named_by_their_index() -> None:
     """Spec, ReadResourceResult."""
     with pytest.raises(ResultError, match=r"contents\[3\] has neither"):
         checked_contents({"uri": "x://a"}, "contents[3]")

@@ -15,7 +15,7 @@ from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from gaia_mcp.protocol.questions import QuestionError
-from gaia_mcp.server import call_questions, served_call
+from gaia_mcp.server import call_questions, served_call  # noqa: F401 (not in the test that needs it first)
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.toolcall import CallCancelledError, current_call
 from tests.server.asking import ADA, BOTH, NAME, Person, Tools, Wire, text_of
@@ -37,7 +37,7 @@ class Name:
 
 
 @BOTH
-def test_everything_that_a_client_has_can_be_asked_for(era: str) -> None:
+def test_urls_sampling_and_roots_can_be_requested(era: str) -> None:
     """Spec, client features: URLs, sampling, roots."""
 
     def work(call: Call) -> str:
@@ -51,7 +51,7 @@ def test_everything_that_a_client_has_can_be_asked_for(era: str) -> None:
 
 
 @BOTH
-def test_several_questions_are_asked_at_once(era: str) -> None:
+def test_several_input_requests_are_sent_at_once(era: str) -> None:
     """Ours: one round for all of them."""
     both = Tools(ask=lambda call: str(call.ask_all(Elicit("Who?", NAME), ListRoots(name="where"))))
     person = Person(era, both)
@@ -61,7 +61,7 @@ def test_several_questions_are_asked_at_once(era: str) -> None:
 
 
 @BOTH
-def test_only_what_has_no_valid_answer_is_asked_for_again(era: str) -> None:
+def test_only_invalid_answers_are_requested_again(era: str) -> None:
     """Ours: a person answers each question once."""
     both = Tools(ask=lambda call: str(call.ask_all(Elicit("Who?", NAME), ListRoots())))
     person = Person(era, both, **{"Who?": [{"action": "accept", "content": {}}, ADA]})
@@ -71,7 +71,7 @@ def test_only_what_has_no_valid_answer_is_asked_for_again(era: str) -> None:
 
 
 @BOTH
-def test_async_code_awaits_the_answer(era: str) -> None:
+def test_a_coroutine_awaits_the_answer(era: str) -> None:
     """Ours: the loop goes on with other calls meanwhile."""
 
     async def ask() -> str:
@@ -91,8 +91,8 @@ def test_async_code_awaits_the_answer(era: str) -> None:
 
 
 @BOTH
-def test_what_a_once_raises_is_not_kept(era: str) -> None:
-    """Ours: it is tried again when the tool tries again; what is not JSON could not travel."""
+def test_an_exception_of_once_is_not_saved(era: str) -> None:
+    """Ours: it is tried again when the tool tries again. A value that is not JSON cannot be saved in the state."""
     tries: list[int] = []
 
     def fail() -> int:
@@ -113,7 +113,7 @@ def test_what_a_once_raises_is_not_kept(era: str) -> None:
 
 
 @BOTH
-def test_an_answer_that_does_not_fit_is_asked_for_again(era: str) -> None:
+def test_an_invalid_answer_is_requested_again(era: str) -> None:
     """MS-10: validated, and asked again rather than failed."""
     wrong: list[Any] = [12345, {"action": "accept", "content": {"name": 7}}, ADA]
     if era == "handshake":
@@ -125,7 +125,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(era: str) -> None:
 
 
 @BOTH
-def test_a_question_that_never_settles_is_ended(era: str) -> None:
+def test_too_many_invalid_answers_fail_the_tool(era: str) -> None:
     """Ours: before the client gives up, with the question and the reason."""
     wrong = {"action": "accept", "content": {}}
     person = Person(era, Tools(ask=lambda call: str(call.elicit("Who?", NAME))), **{"Who?": wrong})
@@ -137,8 +137,8 @@ def test_a_question_that_never_settles_is_ended(era: str) -> None:
 
 
 @BOTH
-def test_a_prompt_that_needs_an_answer_tells_that_there_is_none(era: str) -> None:
-    """Ours: the client reads what its person has done; nothing is wrong with the server."""
+def test_a_declined_elicitation_of_a_prompt_is_reported(era: str) -> None:
+    """Ours: the client learns that its person has declined; it is not an internal error."""
     person = Person(era, Tools(), **{"Who?": {"action": "decline"}})
 
     response = person.ask("prompts/get", {"name": "known"})
@@ -147,7 +147,7 @@ def test_a_prompt_that_needs_an_answer_tells_that_there_is_none(era: str) -> Non
 
 
 @BOTH
-def test_a_prompt_asks_as_a_tool_does(era: str) -> None:
+def test_a_prompt_may_elicit_input(era: str) -> None:
     """MS-7: prompts/get may require input."""
     response = Person(era, Tools()).ask("prompts/get", {"name": "who"})
 
@@ -155,7 +155,7 @@ def test_a_prompt_asks_as_a_tool_does(era: str) -> None:
 
 
 @BOTH
-def test_two_questions_of_one_name_are_an_error_of_the_author(era: str) -> None:
+def test_duplicate_names_of_input_requests_are_an_error(era: str) -> None:
     """MS-8: keys are unique."""
     twice = Tools(ask=lambda call: call.ask_all(ListRoots(name="a"), ListRoots(name="a")))
 
@@ -163,7 +163,7 @@ def test_two_questions_of_one_name_are_an_error_of_the_author(era: str) -> None:
 
 
 @BOTH
-def test_a_name_stands_for_one_question_of_a_run(era: str) -> None:
+def test_a_name_may_be_used_once_per_run(era: str) -> None:
     """Ours: a tool that asks in a loop would get the same answer for ever, and another question would never settle."""
 
     def work(call: Call) -> None:
@@ -177,7 +177,7 @@ def test_a_name_stands_for_one_question_of_a_run(era: str) -> None:
 
 
 @BOTH
-def test_a_tool_that_asks_without_end_is_told_that_it_asks_too_much(era: str) -> None:
+def test_a_tool_that_exceeds_the_limit_of_rounds_fails(era: str) -> None:
     """Ours: the client has answered all that it was asked."""
 
     def work(call: Call) -> None:
@@ -193,7 +193,7 @@ def test_a_tool_that_asks_without_end_is_told_that_it_asks_too_much(era: str) ->
 
 
 @BOTH
-def test_a_question_in_an_impossible_form_is_an_error_of_the_author(era: str) -> None:
+def test_a_nested_form_is_an_error(era: str) -> None:
     """Spec, elicitation: forms are flat."""
     nested = {"type": "object", "properties": {"a": {"type": "object"}}}
     person = Person(era, Tools(ask=lambda call: call.elicit("Who?", nested)))
@@ -203,8 +203,8 @@ def test_a_question_in_an_impossible_form_is_an_error_of_the_author(era: str) ->
 
 
 @BOTH
-def test_a_tool_that_catches_everything_asks_all_the_same(era: str) -> None:
-    """Ours: what ends a run is not an error, and what a tool makes of it is not sent."""
+def test_a_tool_that_catches_base_exception_still_elicits_input(era: str) -> None:
+    """Ours: the exception that ends a run is not an error, and the result of a tool that catches it is not sent."""
 
     def work(call: Call) -> str:
         try:
@@ -216,8 +216,8 @@ def test_a_tool_that_catches_everything_asks_all_the_same(era: str) -> None:
 
 
 @BOTH
-def test_a_thread_of_the_tool_asks_through_its_call(era: str) -> None:
-    """Ours: a thread has no current call of its own; one that was handed the call asks for it."""
+def test_a_thread_of_the_tool_requests_input_through_its_call(era: str) -> None:
+    """Ours: a thread has no current call of its own; it uses the call that it was given."""
     found: list[Any] = []
 
     def work(call: Call) -> str:
@@ -238,7 +238,7 @@ def test_a_thread_of_the_tool_asks_through_its_call(era: str) -> None:
 
 
 @BOTH
-def test_threads_of_a_tool_ask_at_the_same_time(era: str) -> None:
+def test_threads_of_a_tool_may_request_input_concurrently(era: str) -> None:
     """Ours: neither answer is lost, and nothing is asked twice."""
 
     class Late(Person):
@@ -261,7 +261,7 @@ def test_threads_of_a_tool_ask_at_the_same_time(era: str) -> None:
     assert person.requests == (1 if era == "handshake" else 2)
 
 
-def test_the_questions_of_all_threads_are_one_round() -> None:
+def test_concurrent_input_requests_are_one_round() -> None:
     """Ours: the result of a run asks them together, so that the client counts them once."""
 
     def work(call: Call) -> str:
@@ -278,8 +278,8 @@ def test_the_questions_of_all_threads_are_one_round() -> None:
     assert person.requests == MAX_ROUND_TRIPS
 
 
-def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None:
-    """Ours: nothing waits for a person to answer what no longer matters."""
+def test_a_server_request_is_cancelled_when_its_call_ends() -> None:
+    """Ours: a person is not asked to answer a question that no longer matters."""
     ends: list[str] = []
     threads: list[threading.Thread] = []
 
@@ -303,7 +303,7 @@ def test_a_question_is_withdrawn_when_its_call_ends_without_the_answer() -> None
 
 
 @BOTH
-def test_what_happens_once_may_ask_in_a_thread(era: str) -> None:
+def test_once_may_request_input_in_a_thread(era: str) -> None:
     """Ours: a thread that is waited for is not kept from asking."""
 
     def work(call: Call) -> str:
@@ -316,7 +316,7 @@ def test_what_happens_once_may_ask_in_a_thread(era: str) -> None:
 
 
 @BOTH
-def test_a_tool_may_hold_a_lock_while_it_asks(era: str) -> None:
+def test_a_tool_may_hold_a_lock_while_it_requests_input(era: str) -> None:
     """Ours: in the stateless era it is released on the way out, for the run ends."""
     lock = threading.Lock()
 
@@ -331,7 +331,7 @@ def test_a_tool_may_hold_a_lock_while_it_asks(era: str) -> None:
 # The handshake era: a question is a request, and the thread waits.
 
 
-def test_a_refused_question_is_an_error_of_the_tool() -> None:
+def test_a_refused_server_request_is_an_error_of_the_tool() -> None:
     """Spec 2025-11-25, sampling: -1 where the person refuses."""
     person = Person("handshake", Tools(ask=lambda call: call.roots()), **{"roots/list": ValueError("not today")})
 
@@ -350,8 +350,7 @@ def waiting_call(person: Person, cancelled: list[str]) -> threading.Thread:
     (job,) = person.start("tools/call", {"name": "ask", "arguments": {}})
     thread = threading.Thread(target=person.calls.run, args=(job,))
     thread.start()
-    while not person.asked:
-        thread.join(0.01)
+    wait_until(lambda: person.asked)
     return thread
 
 
@@ -368,7 +367,7 @@ def cancelling(cancelled: list[str]) -> Tools:
     return Tools(ask=ask)
 
 
-def test_a_cancelled_call_waits_for_no_answer_and_withdraws_its_question() -> None:
+def test_a_cancelled_call_cancels_its_server_request() -> None:
     """MS-18, and spec 2025-11-25, cancellation: each side may cancel its own requests."""
     cancelled: list[str] = []
     person = Person("handshake", cancelling(cancelled), **{"Who?": None})
@@ -380,11 +379,11 @@ def test_a_cancelled_call_waits_for_no_answer_and_withdraws_its_question() -> No
     assert cancelled == ["cancelled"]
     assert person.logged == ["notifications/cancelled"]
     assert len(person.calls) == 0
-    # An answer that comes too late is nobody's.
+    # A late response is ignored.
     assert person.give({"jsonrpc": "2.0", "id": 1, "result": ADA}) == []
 
 
-def test_a_client_that_goes_leaves_no_thread_waiting() -> None:
+def test_closing_the_connection_ends_every_server_request() -> None:
     """Ours: closing the connection ends every question."""
     cancelled: list[str] = []
     person = Person("handshake", cancelling(cancelled), **{"Who?": None})
@@ -397,10 +396,14 @@ def test_a_client_that_goes_leaves_no_thread_waiting() -> None:
     assert cancelled == ["cancelled"]
 
 
-def test_a_question_without_an_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unanswered_server_request_times_out() -> None:
     """B-8: every request has a timeout."""
-    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
-    person = Person("handshake", Tools(ask=lambda call: call.roots()), **{"roots/list": None})
+
+    def ask(call: Any) -> Any:
+        call.answer_seconds = 0.01
+        return call.roots()
+
+    person = Person("handshake", Tools(ask=ask), **{"roots/list": None})
 
     assert "was not answered within" in text_of(person.call("ask"))
     assert person.logged == ["notifications/cancelled"]
@@ -416,7 +419,7 @@ def refusal_of(person: Person, **more: Any) -> Wire:
     return error
 
 
-def test_a_state_is_taken_from_its_own_request_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_state_is_valid_for_its_own_request_only(capsys: pytest.CaptureFixture[str]) -> None:
     """MS-9: one answer for every failure; the reason is in the log."""
     tools = Tools(ask=lambda call: str(call.elicit("Who?", NAME)), other=lambda call: str(call.elicit("Who?", NAME)))
     person = Person("stateless", tools)
@@ -441,14 +444,14 @@ def test_a_state_is_taken_from_its_own_request_only(capsys: pytest.CaptureFixtur
     assert "another key" in logged[-1]
 
 
-def test_what_is_not_in_the_form_of_a_retry_is_told() -> None:
+def test_a_request_state_that_is_not_a_string_is_refused() -> None:
     """Spec 2026-07-28, input required."""
     person = Person("stateless", Tools(ask=lambda call: str(call.elicit("Who?", NAME))))
 
     assert refusal_of(person, requestState=7)["message"] == "requestState must be a string"
 
 
-def test_a_missing_answer_is_asked_for_again_and_others_are_ignored() -> None:
+def test_a_missing_answer_is_requested_again_and_others_are_ignored() -> None:
     """MS-10."""
     person = Person("stateless", Tools(ask=lambda call: str(call.elicit("Who?", NAME, name="who"))))
     first = person.send("tools/call", {"name": "ask", "arguments": {}})["result"]
@@ -460,7 +463,7 @@ def test_a_missing_answer_is_asked_for_again_and_others_are_ignored() -> None:
     assert second["resultType"] == "input_required"
 
 
-def test_a_question_that_comes_out_differently_is_asked_again() -> None:
+def test_a_changed_question_is_asked_again() -> None:
     """Ours: an answer belongs to the question that was shown."""
     asked = iter(["Who?", "Whom?", "Whom?"])
 
@@ -473,7 +476,7 @@ def test_a_question_that_comes_out_differently_is_asked_again() -> None:
     assert person.asked == ["Who?", "Whom?"]
 
 
-def test_a_call_that_finds_no_place_to_wait_does_not_ask() -> None:
+def test_a_call_without_a_waiting_place_sends_no_server_request() -> None:
     """Ours: too many wait already. A stateless client is asked by the result, and nothing waits."""
     texts = {}
     for era in ("handshake", "stateless"):
@@ -487,7 +490,7 @@ def test_a_call_that_finds_no_place_to_wait_does_not_ask() -> None:
 
 
 @BOTH
-def test_a_question_carries_the_trace_of_its_call(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_request_carries_the_trace_of_its_call(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: where it is a request; else the client knows the trace of its own request."""
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     person = Person(era, Tools(ask=lambda call: str(call.elicit("Who?", Name)) and str(call.roots())))
@@ -508,14 +511,14 @@ def test_a_question_carries_the_trace_of_its_call(era: str, monkeypatch: pytest.
     assert not any("traceparent" in str(each) for each in sent)
 
 
-def test_a_state_means_nothing_to_an_older_revision() -> None:
+def test_a_request_state_is_ignored_in_older_revisions() -> None:
     """Ours: it is a parameter as any other there."""
     person = Person("handshake", Tools(ask=lambda _: "done"))
 
     assert text_of(person.call("ask", requestState="x")) == "done"
 
 
-def test_a_client_may_answer_what_it_expects_to_be_asked() -> None:
+def test_a_client_may_send_input_responses_in_advance() -> None:
     """MS-10: without a state, an answer belongs to the question of its name; it is checked, and others are ignored."""
 
     def ask(call: Call) -> str:

@@ -16,7 +16,6 @@ from gaia_mcp.asking.questions import ListRoots
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
-from gaia_mcp.server import call_questions
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
@@ -98,7 +97,7 @@ def done(text: str = "done") -> Wire:
 # Running.
 
 
-def test_two_calls_at_once_are_told_apart_by_what_their_messages_are_about() -> None:
+def test_messages_of_concurrent_calls_name_their_request() -> None:
     """Ours: a channel with a stream for each request knows which stream a log, progress and a response belong to."""
     both = threading.Barrier(2)
 
@@ -129,7 +128,7 @@ def test_two_calls_at_once_are_told_apart_by_what_their_messages_are_about() -> 
     assert len(client.calls) == 0
 
 
-def test_coroutines_can_use_it() -> None:
+def test_calls_can_be_used_from_coroutines() -> None:
     """Ours: an ASGI app receives in its loop, runs calls in other threads, and is handed what to send by its loop."""
 
     async def serve() -> list[Any]:
@@ -159,7 +158,7 @@ def test_a_request_that_the_connection_answers_by_itself_makes_no_job() -> None:
     assert client.about(1) == [1]
 
 
-def test_a_record_that_is_no_message_makes_no_job() -> None:
+def test_an_invalid_message_makes_no_job() -> None:
     """Spec: a parse error is -32700; other lines are passed over."""
     client = Client(Functions())
 
@@ -218,7 +217,7 @@ def by_the_channel(client: Client, request_id: int) -> None:
 
 
 @pytest.mark.parametrize("cancelled", [by_notification, by_the_channel])
-def test_a_cancelled_call_stops_and_nothing_more_is_sent_about_it(cancelled: Callable[[Client, int], None]) -> None:
+def test_a_cancelled_call_stops_and_sends_nothing_more(cancelled: Callable[[Client, int], None]) -> None:
     """Spec, MS-18. Also what it still reports and logs."""
 
     def work(call: Call) -> Wire:
@@ -264,7 +263,7 @@ def test_cancelling_an_unknown_request_does_nothing() -> None:
     assert client.about(1) == [1]
 
 
-def test_a_late_call_does_not_answer_under_an_id_that_is_used_again() -> None:
+def test_a_cancelled_call_does_not_answer_a_later_request_with_its_id() -> None:
     """Spec, B-1: ids are unique among the open requests only."""
     client = Client(Functions(old=lambda _: done("old"), new=lambda _: done("new")))
     (old,) = client.ask(call(1, "old"))
@@ -278,7 +277,7 @@ def test_a_late_call_does_not_answer_under_an_id_that_is_used_again() -> None:
     assert client.about(1) == [1]
 
 
-def test_a_call_that_has_ended_sends_nothing_under_an_id_that_is_used_again() -> None:
+def test_a_finished_call_sends_nothing_for_a_later_request_with_its_id() -> None:
     """Ours: a tool may have left a thread behind, which reports, logs and asks."""
     client = Client(Functions(old=lambda _: done("old"), new=lambda _: done("new")))
     (old,) = client.ask(call(1, "old", progressToken=1, **LOGS))
@@ -298,7 +297,7 @@ def test_a_call_that_has_ended_sends_nothing_under_an_id_that_is_used_again() ->
 
 
 @pytest.mark.parametrize("problem", [RuntimeError("no luck"), SystemExit("no luck"), KeyboardInterrupt("no luck")])
-def test_a_provider_that_raises_is_an_internal_error(
+def test_an_exception_of_the_provider_is_an_internal_error(
     problem: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spec, MS-15: -32603. One line goes to stderr, and the thread lives on."""
@@ -312,7 +311,7 @@ def test_a_provider_that_raises_is_an_internal_error(
     assert capsys.readouterr().err == f"error: {error['message']}\n"
 
 
-def test_the_front_learns_of_every_internal_error() -> None:
+def test_every_internal_error_is_given_to_on_failure() -> None:
     """Ours: with the exception, outside of the lock; not of what a client did wrong."""
     failures: list[str] = []
 
@@ -340,7 +339,7 @@ def test_the_front_learns_of_every_internal_error() -> None:
     ]
 
 
-def test_a_job_that_is_refused_is_an_error_and_does_not_run() -> None:
+def test_a_refused_job_is_answered_with_an_error_and_does_not_run() -> None:
     """Spec, B-11: the server limits what it takes. One that was cancelled gets no response."""
     ran: list[Call] = []
     client = Client(Functions(work=lambda call: ran.append(call) or done()))
@@ -373,8 +372,8 @@ def test_a_request_that_the_provider_refuses_is_answered_with_its_error() -> Non
     assert response["error"] == {"code": RESOURCE_NOT_FOUND, "message": "not there", "data": {"uri": "x"}}
 
 
-def test_a_question_without_an_answer_is_an_error_in_its_own_words() -> None:
-    """Ours: what the person has done is no fault of the server's; its author reads of it in the log."""
+def test_a_declined_elicitation_is_answered_with_its_message() -> None:
+    """Ours: it is not an internal error; the author of the agent finds it in the log."""
     failures = []
 
     def work(_: Call) -> Wire:
@@ -388,7 +387,7 @@ def test_a_question_without_an_answer_is_an_error_in_its_own_words() -> None:
     assert failures == ["the person declined to answer"]
 
 
-def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an_error() -> None:
+def test_a_cancellation_error_of_a_call_that_was_not_cancelled_is_an_internal_error() -> None:
     """Ours: its client still waits."""
 
     def work(_: Call) -> Wire:
@@ -397,8 +396,8 @@ def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an
     assert Client(Functions(work=work)).run(call(1, "work"))["error"]["code"] == -32603
 
 
-def test_a_result_that_the_specification_does_not_allow_is_answered_with_what_is_wrong() -> None:
-    """Spec, MS-5 and MS-15: an internal error; no client is left with something that it cannot read."""
+def test_an_invalid_result_is_answered_with_its_validation_error() -> None:
+    """Spec, MS-5 and MS-15: an internal error; no client gets a result that it cannot parse."""
 
     def work(_: Call) -> Wire:
         raise ResultError("an invalid result: content[0] is not a content block, which has a type")
@@ -417,7 +416,7 @@ def test_a_result_that_the_specification_does_not_allow_is_answered_with_what_is
 
 @pytest.mark.parametrize("result", ["text", [], {"_meta": "no object"}])
 def test_an_invalid_result_is_answered_with_an_error(result: Any) -> None:
-    """Ours: its client still waits, and the messages of others are none the worse."""
+    """Ours: its client still waits. Other calls are answered."""
     client = Client(Functions(work=lambda _: result, good=lambda _: done()))
 
     response = client.run(call(1, "work"))
@@ -438,7 +437,7 @@ def test_a_batch_with_an_invalid_result_is_answered_completely() -> None:
     assert [sorted(response) for response in responses] == [["error", "id", "jsonrpc"], ["id", "jsonrpc", "result"]]
 
 
-def test_a_log_message_that_is_not_json_is_sent_as_its_text() -> None:
+def test_log_data_that_is_not_json_is_sent_as_a_string() -> None:
     """Ours: a tool may log anything."""
 
     def work(call: Call) -> Wire:
@@ -471,7 +470,7 @@ def test_a_log_message_has_the_name_of_its_logger() -> None:
 # Changes.
 
 
-def test_a_change_is_described_and_announced_while_a_call_runs() -> None:
+def test_a_changed_list_of_tools_is_announced_while_a_call_runs() -> None:
     """Spec: list_changed for what is declared. Ours: the call that runs ends as it began."""
     provider = Functions()
     client = Client(provider)
@@ -493,7 +492,7 @@ def test_a_change_is_described_and_announced_while_a_call_runs() -> None:
     assert client.run(plain(3, "tools/call", {"name": "two"}))["result"]["content"][0]["text"] == "two"
 
 
-def test_a_subscription_hears_of_a_change_on_its_own_stream() -> None:
+def test_a_subscription_gets_list_changed_on_its_own_stream() -> None:
     """Spec, MS-13."""
     provider = Functions()
     client = Client(provider)
@@ -505,8 +504,8 @@ def test_a_subscription_hears_of_a_change_on_its_own_stream() -> None:
     assert client.about("s") == ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed", "s"]
 
 
-def test_a_subscriber_hears_of_its_resources_alone_and_nothing_is_described_for_them() -> None:
-    """Spec, MS-13: only what was opted into. Ours: a resource says nothing about the server."""
+def test_an_updated_resource_is_announced_to_its_subscribers_only() -> None:
+    """Spec, MS-13: only what was opted into. Ours: the server is not described anew for a resource."""
     provider = Functions()
     client = Client(provider)
     client.ask(stateless("s", "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a://a"]}}))
@@ -522,8 +521,8 @@ def test_a_subscriber_hears_of_its_resources_alone_and_nothing_is_described_for_
     assert client.run(stateless(2, "server/discover"))["result"]["_meta"][SERVER_INFO]["name"] == "1 tools"
 
 
-def test_a_server_that_cannot_describe_itself_after_a_change_stays_as_it_was() -> None:
-    """Ours: an agent's own code runs to describe it; clients hear of the change, its author of the failure."""
+def test_a_failing_description_after_a_change_leaves_the_previous_one() -> None:
+    """Ours: the description runs an agent's code. Clients are notified of the change, its author of the failure."""
     failures: list[tuple[str, BaseException]] = []
 
     class Failing(Functions):
@@ -547,7 +546,7 @@ def test_a_server_that_cannot_describe_itself_after_a_change_stays_as_it_was() -
     assert client.run(stateless(1, "server/discover"))["result"]["_meta"][SERVER_INFO]["name"] == "0 tools"
 
 
-def test_1000_clients_that_have_gone_leave_nothing_with_the_provider() -> None:
+def test_1000_closed_connections_leave_no_listener_at_the_provider() -> None:
     """Ours: they share it, for instance over HTTP."""
     provider = Functions()
     clients = [Client(provider) for _ in range(1000)]
@@ -563,7 +562,7 @@ def test_1000_clients_that_have_gone_leave_nothing_with_the_provider() -> None:
     assert provider.listeners._listeners == {}
 
 
-def test_a_change_that_is_on_its_way_at_the_end_is_not_announced() -> None:
+def test_a_change_that_arrives_after_closing_is_not_announced() -> None:
     """Ours: it comes from another thread, which may have begun before the end."""
     provider = Functions()
     client = Client(provider)
@@ -609,7 +608,7 @@ def where(call: Call) -> Wire:
         ({"result": 7}, "refused question '1': "),
     ],
 )
-def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, text: str) -> None:
+def test_a_server_request_is_sent_on_the_stream_of_its_call(answer: Wire, text: str) -> None:
     """Spec 2025-11-25, roots: a request on the call's own stream, while the call waits."""
     entered: list[str] = []
 
@@ -648,7 +647,7 @@ def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, te
     assert entered == ["waits", "asked", "goes on"]
 
 
-def test_a_client_may_answer_while_it_is_asked() -> None:
+def test_a_client_may_respond_while_the_request_is_being_sent() -> None:
     """Ours: one in this process does. What has to be sent meanwhile is, after that."""
     sent: list[Any] = []
 
@@ -672,21 +671,25 @@ def test_a_client_may_answer_while_it_is_asked() -> None:
     assert sent[-1]["result"]["content"][0]["text"] == "file:///a"
 
 
-def test_a_question_without_an_answer_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """B-8: and cancelled, so that nobody answers what is not needed any more."""
-    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
-    client = Client(Functions(work=where))
+def test_an_unanswered_server_request_is_cancelled() -> None:
+    """B-8: so that no person answers a request that is no longer needed."""
+
+    def work(call: Any) -> Wire:
+        call.answer_seconds = 0.01
+        return where(call)
+
+    client = Client(Functions(work=work))
     for opening in able():
         client.ask(opening)
 
     client.run(plain("c", "tools/call", {"name": "work"}))
 
     assert client.about(1) == ["notifications/cancelled"]
-    # One that comes after all is nothing to anybody.
+    # A late response is ignored.
     assert client.ask(answer_of(1, result=FOLDERS)) == []
 
 
-def test_a_stateless_client_is_asked_by_the_result() -> None:
+def test_a_stateless_call_returns_an_input_required_result() -> None:
     """MS-7: the run ends, and the next one has the answer."""
     client = Client(Functions(work=where))
     result: Any = client.run(call(1, "work", **ABLE))["result"]
@@ -698,14 +701,14 @@ def test_a_stateless_client_is_asked_by_the_result() -> None:
     assert client.run(retry)["result"]["content"][0]["text"] == "file:///a"
 
 
-def test_a_client_without_the_capability_learns_of_it() -> None:
+def test_a_missing_client_capability_is_named_in_the_error() -> None:
     """MS-4."""
     client = Client(Functions(work=where))
 
     assert client.run(call(1, "work"))["error"]["data"] == {"requiredCapabilities": {"roots": {}}}
 
 
-def test_a_state_that_is_not_ours_is_refused() -> None:
+def test_a_forged_request_state_is_refused() -> None:
     """MS-9."""
     client = Client(Functions(work=where))
     forged = call(1, "work", **ABLE)
@@ -717,7 +720,7 @@ def test_a_state_that_is_not_ours_is_refused() -> None:
 # The end.
 
 
-def test_closing_cancels_what_runs_and_announces_no_more_changes() -> None:
+def test_closing_cancels_running_calls_and_ends_announcements() -> None:
     """Ours: nothing is sent about it, and later changes are not announced."""
     provider = Functions(work=lambda call: call.wait(PATIENCE_SECONDS))
     client = Client(provider)
@@ -735,7 +738,7 @@ def test_closing_cancels_what_runs_and_announces_no_more_changes() -> None:
     client.calls.close()
 
 
-def test_the_last_response_ends_the_wait_for_it() -> None:
+def test_waiting_for_idle_ends_with_the_last_response() -> None:
     """Ours: without polling."""
     go = threading.Event()
 
@@ -754,7 +757,7 @@ def test_the_last_response_ends_the_wait_for_it() -> None:
             one.result(PATIENCE_SECONDS)
 
 
-def test_what_is_cancelled_at_the_end_may_clean_up() -> None:
+def test_a_call_that_is_cancelled_on_close_may_clean_up() -> None:
     """Ours: its thread is waited for, which no longer has anything to send."""
     started, go = threading.Event(), threading.Event()
 
@@ -780,7 +783,7 @@ def test_what_is_cancelled_at_the_end_may_clean_up() -> None:
     assert client.sent == []
 
 
-def test_cancelling_the_last_call_ends_the_wait_too() -> None:
+def test_waiting_for_idle_ends_when_the_last_call_is_cancelled() -> None:
     """Ours: nothing is left to wait for."""
     client = Client(Functions())
     client.ask(call(1, "work"))
@@ -793,7 +796,7 @@ def test_cancelling_the_last_call_ends_the_wait_too() -> None:
         assert waiting.result(PATIENCE_SECONDS)
 
 
-def test_a_message_that_was_parsed_is_taken_as_it_is() -> None:
+def test_a_parsed_message_is_accepted() -> None:
     """Ours: an HTTP server has read it already, for its headers."""
     client = Client(Functions(t=lambda _: {"content": []}))
 
@@ -807,7 +810,7 @@ def test_a_message_that_was_parsed_is_taken_as_it_is() -> None:
     assert [outgoing.about for outgoing in client.sent] == [1, 2, 3]
 
 
-def test_a_job_can_be_refused_with_any_error() -> None:
+def test_a_job_can_be_refused_with_another_error_code() -> None:
     """Ours: as one whose headers do not agree with it."""
     client = Client(Functions())
     (job,) = client.ask(call(1, "t"))
@@ -817,7 +820,7 @@ def test_a_job_can_be_refused_with_any_error() -> None:
     assert client.sent[-1].message["error"] == {"code": -32020, "message": "no"}
 
 
-def test_a_call_that_reports_is_paced() -> None:
+def test_a_call_is_paced_after_each_notification() -> None:
     """Ours: in its own thread, after each message, so that it can wait for a slow client."""
     paced: list[str] = []
 
@@ -852,7 +855,7 @@ def _as_task(call: Call) -> Wire:
     return done()
 
 
-def test_a_task_is_the_response_and_its_state_can_be_asked_for() -> None:
+def test_a_call_is_answered_with_a_task_whose_state_can_be_read() -> None:
     """Extension: the request is answered before the tool has ended, and only once."""
     client = Client(_Working(work=_as_task))
 
@@ -864,7 +867,7 @@ def test_a_task_is_the_response_and_its_state_can_be_asked_for() -> None:
     assert (len(client.sent), len(client.calls)) == (2, 0)
 
 
-def test_a_client_that_cancels_a_request_that_became_a_task_cancels_nothing() -> None:
+def test_cancelling_a_request_that_became_a_task_does_nothing() -> None:
     """Extension: notifications/cancelled must not be used for a task."""
     client = Client(_Working())
 
@@ -881,7 +884,7 @@ def test_a_client_that_cancels_a_request_that_became_a_task_cancels_nothing() ->
     assert state["status"] == "completed"
 
 
-def test_a_task_takes_no_calls_place() -> None:
+def test_a_task_leaves_its_place_among_the_running_calls() -> None:
     """Ours: while it runs, its thread is beside those that serve."""
     places: list[str] = []
 
@@ -904,7 +907,7 @@ def test_a_task_takes_no_calls_place() -> None:
     assert places == ["taken", "left"]
 
 
-def test_a_task_that_begins_in_another_thread_when_the_call_has_ended_is_none() -> None:
+def test_a_finished_call_cannot_become_a_task() -> None:
     """Ours: the request has its result already."""
     ended, outcomes = threading.Event(), []
 
@@ -931,12 +934,12 @@ def test_a_task_that_begins_in_another_thread_when_the_call_has_ended_is_none() 
     assert len(client.sent) == 1
 
 
-def test_a_call_becomes_no_task_where_it_cannot_be_one() -> None:
+def test_continue_as_task_returns_false_where_a_task_is_impossible() -> None:
     """Extension: another method, a client that does not accept one, an older revision, and too many of them."""
-    told: list[bool] = []
+    returned: list[bool] = []
 
     def work(call: Call) -> Wire:
-        told.append(call.continue_as_task())
+        returned.append(call.continue_as_task())
         return {**done(), "messages": []}
 
     def must(call: Call) -> Wire:
@@ -954,10 +957,10 @@ def test_a_call_becomes_no_task_where_it_cannot_be_one() -> None:
     full.run(call(1, "work", **_ACCEPTS))
     assert full.run(call(2, "must", **_ACCEPTS))["error"]["message"].startswith("too many tasks")
 
-    assert told == [False, False, False]
+    assert returned == [False, False, False]
 
 
-def test_a_result_that_cannot_be_kept_is_reported() -> None:
+def test_an_invalid_result_of_a_task_is_reported() -> None:
     """Ours: as one that cannot be sent."""
     failures: list[str] = []
     client = Client(
@@ -970,7 +973,7 @@ def test_a_result_that_cannot_be_kept_is_reported() -> None:
     assert failure.startswith("tools/call returned an invalid result: ")
 
 
-def test_closing_ends_only_the_tasks_of_this_client() -> None:
+def test_closing_cancels_only_the_tasks_of_its_own_connection() -> None:
     """Ours: tasks that were given belong to the server."""
     running: list[Call] = []
 
@@ -993,8 +996,8 @@ def test_closing_ends_only_the_tasks_of_this_client() -> None:
     assert running[1].is_cancelled
 
 
-def test_threads_that_ask_first_at_once_have_one_key_and_one_set_of_tasks() -> None:
-    """Ours: what one of them has sealed or begun is known to the others."""
+def test_the_sealing_key_and_the_tasks_are_created_once_for_all_threads() -> None:
+    """Ours: a state that one thread has sealed, and a task that it has started, are known to the others."""
     client = Client(_Working())
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: (client.calls._sealer, client.calls._tasks), range(8)))
@@ -1002,7 +1005,7 @@ def test_threads_that_ask_first_at_once_have_one_key_and_one_set_of_tasks() -> N
     assert len(set(found)) == 1
 
 
-def test_a_subscription_to_a_task_is_begun_by_a_job() -> None:
+def test_a_subscription_to_a_task_is_started_by_a_job() -> None:
     """Extension, notifications/tasks: the store is asked first, in a thread that may block."""
     client = Client(_Working(work=_as_task))
     task = client.run(call(1, "work", **_ACCEPTS))["result"]["taskId"]
@@ -1022,7 +1025,7 @@ def test_a_subscription_to_a_task_is_begun_by_a_job() -> None:
     assert client.about(2)[-1] == 2
 
 
-def test_a_subscription_that_is_cancelled_while_the_store_is_asked_is_not_begun() -> None:
+def test_a_subscription_cancelled_while_the_store_is_read_is_not_started() -> None:
     """Ours: its client expects nothing more about it."""
 
     class Cancelling(MemoryStore):
@@ -1040,7 +1043,7 @@ def test_a_subscription_that_is_cancelled_while_the_store_is_asked_is_not_begun(
 
 
 def test_a_request_is_answered_in_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what is sent meanwhile belongs to it, and what is sent for another request does not."""
+    """Ours: requests that are sent meanwhile belong to the trace, and those for another request do not."""
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     seen: list[Any] = []
     client = Client(Functions(look=lambda _: seen.append(with_trace({})) or done()))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -34,13 +35,16 @@ def test_a_tool_gets_a_description_and_the_schema_of_an_object() -> None:
     assert tool_definition({"name": "a"}) == {"name": "a", "description": "", "inputSchema": NOTHING}
 
 
-@pytest.mark.parametrize("schema", [None, "text", [], {"type": "string"}, {"type": ["object", "null"]}])
-def test_an_input_schema_for_something_else_becomes_one_for_an_object(schema: Any) -> None:
+def test_an_input_schema_without_the_type_object_is_replaced() -> None:
     """Spec, B-4."""
-    assert tool_definition({"name": "a", "inputSchema": schema})["inputSchema"] == NOTHING
+    invalid: list[Any] = [None, "text", [], {"type": "string"}, {"type": ["object", "null"]}]
+
+    assert [
+        each for each in invalid if tool_definition({"name": "a", "inputSchema": each})["inputSchema"] != NOTHING
+    ] == []
 
 
-def test_a_tools_own_members_are_kept_and_the_agents_definition_is_not_changed() -> None:
+def test_a_tool_definition_is_copied_with_its_members() -> None:
     """Ours: None means that the agent left the member out."""
     schema = {"properties": {"a": {"type": "string"}}}
     given = {"name": "a", "description": "d", "title": "A", "icons": None, "inputSchema": schema}
@@ -52,26 +56,25 @@ def test_a_tools_own_members_are_kept_and_the_agents_definition_is_not_changed()
     assert tool_definition({"name": "a", "inputSchema": {"type": "object", "x": 1}})["inputSchema"]["x"] == 1
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_every_input_schema_has_properties() -> None:
+    """Ours: smolagents reads them of every tool, and without them ends the whole connection."""
+    schemas: list[dict[str, Any]] = [
         {"type": "object"},
         {"type": "object", "additionalProperties": False},
         {"type": "object", "properties": None},
         {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
-    ],
-)
-def test_every_input_schema_has_properties(schema: dict[str, Any]) -> None:
-    """Ours: smolagents reads them of every tool, and without them ends the whole connection."""
-    given = dict(schema)
+    ]
+    given = [dict(schema) for schema in schemas]
 
-    assert tool_definition({"name": "a", "inputSchema": schema})["inputSchema"]["properties"] == {}
-    assert schema == given
+    shown = [tool_definition({"name": "a", "inputSchema": schema})["inputSchema"] for schema in schemas]
+
+    assert [schema["properties"] for schema in shown] == [{}] * len(schemas)
+    assert schemas == given
 
 
-@pytest.mark.parametrize(
-    ("member", "value", "described"),
-    [
+def test_an_invalid_member_of_a_tool_is_reported_and_left_out() -> None:
+    """Spec, Tool: clients validate the whole list, and drop it for one such member."""
+    members: list[tuple[str, Any, str]] = [
         ("title", 7, "title is not a text"),
         ("description", ["d"], "description is not a text"),
         ("outputSchema", "object", "outputSchema is not an object"),
@@ -79,19 +82,16 @@ def test_every_input_schema_has_properties(schema: dict[str, Any]) -> None:
         ("icons", {"src": "x"}, "icons is not a list"),
         ("execution", True, "execution is not an object"),
         ("_meta", 1, "_meta is not an object"),
-    ],
-)
-def test_a_tools_member_of_a_wrong_type_is_noted_and_left_out(member: str, value: Any, described: str) -> None:
-    """Spec, Tool: clients validate the whole list, and drop it for one such member."""
+    ]
     noted: list[str] = []
 
-    shown = tool_definition({"name": "a", member: value}, noted.append)
+    shown = [tool_definition({"name": "a", member: value}, noted.append) for member, value, _ in members]
 
-    assert shown == {"name": "a", "description": "", "inputSchema": NOTHING}
-    assert noted == [f"tool 'a': {described}, and is left out"]
+    assert shown == [{"name": "a", "description": "", "inputSchema": NOTHING}] * len(members)
+    assert noted == [f"tool 'a': {problem}, and is left out" for _, _, problem in members]
 
 
-def test_members_of_annotations_and_icons_have_their_types_too() -> None:
+def test_invalid_members_of_annotations_and_icons_are_left_out() -> None:
     """Spec, ToolAnnotations, Icon."""
     noted: list[str] = []
     icon = {"src": "data:,x", "sizes": ["48x48"]}
@@ -113,13 +113,13 @@ def test_members_of_annotations_and_icons_have_their_types_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("execution", [None, 5, {}, {"taskSupport": "optional"}, {"taskSupport": "forbidden"}])
-def test_a_tool_runs_without_a_task_unless_it_must(execution: Any) -> None:
+def test_a_tool_that_does_not_require_a_task_runs_without_one() -> None:
     """Spec 2025-11-25, ToolExecution."""
-    check_task("a", {"execution": execution}, WithoutTask())
+    for execution in (None, 5, {}, {"taskSupport": "optional"}, {"taskSupport": "forbidden"}):
+        check_task("a", {"execution": execution}, WithoutTask())
 
 
-def test_a_tool_that_must_run_as_a_task_is_not_there_for_a_call_without_one() -> None:
+def test_a_tool_that_requires_a_task_is_not_found_without_one() -> None:
     """Spec 2025-11-25, LS-8: -32601, where the client could have asked for a task."""
     definition = {"execution": {"taskSupport": "required"}}
 
@@ -129,13 +129,13 @@ def test_a_tool_that_must_run_as_a_task_is_not_there_for_a_call_without_one() ->
     assert caught.value.code == METHOD_NOT_FOUND
 
 
-@pytest.mark.parametrize("defined", [None, [], [{"description": "no name"}, "text", {"name": ""}, {"name": 7}]])
-def test_prompts_without_a_name_are_left_out(defined: Any) -> None:
+def test_prompts_without_a_name_are_left_out() -> None:
     """Spec, Prompt: `name` is required."""
-    assert prompt_definitions(defined) == []
+    for defined in (None, [], [{"description": "no name"}, "text", {"name": ""}, {"name": 7}]):
+        assert prompt_definitions(defined) == []
 
 
-def test_a_prompts_arguments_are_those_with_a_name() -> None:
+def test_arguments_of_a_prompt_without_a_name_are_left_out() -> None:
     """Spec, PromptArgument: `name` is required."""
     noted: list[str] = []
     required = {"name": "x", "required": "yes"}
@@ -152,10 +152,10 @@ def test_a_prompts_arguments_are_those_with_a_name() -> None:
     ]
 
 
-@pytest.mark.parametrize("defined", [None, [], [{"name": "no uri"}, "text", {"uri": ""}]])
-def test_resources_without_a_uri_are_left_out(defined: Any) -> None:
+def test_resources_without_a_uri_are_left_out() -> None:
     """Spec, Resource: `uri` is required."""
-    assert resource_definitions(defined) == []
+    for defined in (None, [], [{"name": "no uri"}, "text", {"uri": ""}]):
+        assert resource_definitions(defined) == []
 
 
 def test_a_resource_with_a_relative_uri_is_left_out() -> None:
@@ -174,7 +174,7 @@ def test_a_resource_is_listed_with_a_name_and_without_its_contents() -> None:
     assert listed_resource({"uri": "x://a", "name": "n"})["name"] == "n"
 
 
-def test_a_resources_members_have_their_types() -> None:
+def test_invalid_members_of_a_resource_are_left_out() -> None:
     """Spec, Resource."""
     noted: list[str] = []
 
@@ -184,7 +184,7 @@ def test_a_resources_members_have_their_types() -> None:
     assert noted == ["resource 'x://a': size is not a number, and is left out"]
 
 
-def test_what_an_agent_says_about_itself_has_its_types() -> None:
+def test_invalid_members_of_the_server_info_are_left_out() -> None:
     """Spec, Implementation: a client drops the whole handshake for one wrong member."""
     noted: list[str] = []
 
@@ -204,9 +204,9 @@ class Derived(OfGaia):
     pass
 
 
-@pytest.mark.parametrize(
-    ("kind", "info", "described"),
-    [
+def test_an_agent_is_named_after_its_class() -> None:
+    """Ours: GAIA's default is the name of its own agents. A name or a version that the author chose is preserved."""
+    agents: list[tuple[type, dict[str, Any], dict[str, Any]]] = [
         (Bare, {}, {"name": "Bare", "version": ""}),
         (Versioned, {}, {"name": "Versioned", "version": "1.2"}),
         (Bare, {"name": "GAIA Bare", "version": "2.0.0", "title": "t"}, {"name": "Bare", "version": "", "title": "t"}),
@@ -215,22 +215,22 @@ class Derived(OfGaia):
         (Versioned, {"name": "", "version": None}, {"name": "Versioned", "version": "1.2"}),
         (Derived, {}, {"name": "GAIA Derived", "version": "2.0.0"}),
         (Derived, {"name": "GAIA Derived", "version": "2.0.0"}, {"name": "GAIA Derived", "version": "2.0.0"}),
-    ],
-)
-def test_an_agent_is_called_by_its_class(kind: type, info: dict[str, Any], described: dict[str, Any]) -> None:
-    """Ours: GAIA's default is the name of its own agents; what an author chose always stays."""
-    assert described_agent(kind, info) == described
+    ]
+
+    assert [described_agent(kind, info) for kind, info, _ in agents] == [described for _, _, described in agents]
 
 
 def test_the_version_of_an_agent_may_be_that_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: `__version__` is where Python modules have it."""
-    monkeypatch.setattr(sys.modules[__name__], "__version__", "7", raising=False)
+    module = ModuleType("versioned_module")
+    module.__version__ = "7"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    assert described_agent(Bare, {})["version"] == "7"
+    assert described_agent(type("Agent", (), {"__module__": module.__name__}), {})["version"] == "7"
 
 
 def test_a_template_has_a_name() -> None:
-    """Spec, ResourceTemplate: `name` is required. Ours: the template is one; what is wrong is left out."""
+    """Spec, ResourceTemplate: `name` is required. Ours: by default the template; invalid members are left out."""
     noted: list[str] = []
 
     (template,) = template_definitions([{"uriTemplate": "a://{x}", "title": 1}, {"uri": "a://"}, None])
@@ -240,18 +240,18 @@ def test_a_template_has_a_name() -> None:
     assert noted == ["template 'a://{x}': title is not a text, and is left out"]
 
 
-@pytest.mark.parametrize(
-    ("execution", "support"),
-    [
+def test_the_task_support_of_a_tool_is_read_from_its_definition() -> None:
+    """Ours: from the member that 2025-11-25 has for it."""
+    supports: list[tuple[Any, str | None]] = [
         ({"taskSupport": "optional"}, "optional"),
         ({"taskSupport": "required"}, "required"),
         ({"taskSupport": "forbidden"}, None),
         ({"taskSupport": ["optional"]}, None),
         ({}, None),
         (5, None),
-    ],
-)
-def test_a_definition_may_have_its_calls_become_tasks(execution: Any, support: str | None) -> None:
-    """Ours: by the member that 2025-11-25 has for it."""
-    assert task_support({"execution": execution}) == support
+    ]
+
+    found = [(execution, task_support({"execution": execution})) for execution, _ in supports]
+
+    assert found == supports
     assert task_support({}) is None

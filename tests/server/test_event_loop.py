@@ -60,7 +60,7 @@ def test_coroutines_run_in_one_loop_with_the_context_of_their_caller(loop: Event
     assert len(loops()) == 1
 
 
-def test_there_is_no_thread_before_it_is_needed() -> None:
+def test_an_unused_event_loop_has_no_thread() -> None:
     """Ours: most agents are synchronous."""
     loop = EventLoop()
     loop.close()
@@ -69,8 +69,8 @@ def test_there_is_no_thread_before_it_is_needed() -> None:
     assert loops() == []
 
 
-def test_an_exception_is_the_callers(loop: EventLoop) -> None:
-    """Ours."""
+def test_an_exception_of_a_coroutine_is_raised_in_the_caller(loop: EventLoop) -> None:
+    """Ours: a tool that is a coroutine fails like any other tool."""
 
     async def fail() -> None:
         raise KeyError("path")
@@ -113,7 +113,7 @@ def test_a_call_that_is_cancelled_already_does_not_wait(loop: EventLoop) -> None
 
 
 def test_a_task_that_cancels_itself_has_failed(loop: EventLoop) -> None:
-    """Ours: nobody else cancelled the call, whose client waits for a response."""
+    """Ours: the call was not cancelled, and its client waits for a response."""
 
     async def give_up() -> None:
         raise asyncio.CancelledError
@@ -122,7 +122,7 @@ def test_a_task_that_cancels_itself_has_failed(loop: EventLoop) -> None:
         loop.run(give_up(), Call())
 
 
-def test_a_blocked_loop_lets_a_cancelled_caller_go(loop: EventLoop) -> None:
+def test_a_cancelled_caller_does_not_wait_for_a_blocked_loop(loop: EventLoop) -> None:
     """Ours: what blocks the loop does not keep the threads of the server."""
     began, unblock, call = threading.Event(), threading.Event(), Call()
 
@@ -139,7 +139,7 @@ def test_a_blocked_loop_lets_a_cancelled_caller_go(loop: EventLoop) -> None:
         unblock.set()
 
 
-def test_closing_cancels_what_runs_and_ends_the_thread(loop: EventLoop) -> None:
+def test_closing_cancels_running_coroutines_and_ends_the_thread(loop: EventLoop) -> None:
     """Ours: a task may clean up; async generators are closed."""
     sleeper = Sleeper()
     closed: list[str] = []
@@ -155,7 +155,7 @@ def test_closing_cancels_what_runs_and_ends_the_thread(loop: EventLoop) -> None:
         await anext(generator)
         return generator
 
-    kept = loop.run(begin(), Call())
+    generator = loop.run(begin(), Call())
     with ThreadPoolExecutor() as threads:
         running = threads.submit(loop.run, sleeper.sleep(), Call())
         assert sleeper.began.wait(PATIENCE_SECONDS)
@@ -164,10 +164,10 @@ def test_closing_cancels_what_runs_and_ends_the_thread(loop: EventLoop) -> None:
         assert isinstance(running.exception(PATIENCE_SECONDS), CancelledError)
     assert closed == ["generator"]
     assert loops() == []
-    del kept
+    del generator
 
 
-def test_a_loop_that_is_blocked_at_the_end_is_left_to_its_thread() -> None:
+def test_closing_does_not_wait_for_a_blocked_loop() -> None:
     """Ours: the process is not kept by it."""
     loop = EventLoop(close_seconds=0.01)
     began, unblock = threading.Event(), threading.Event()

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from gaia_mcp.server.failures import LINE_CHARS, note_failure, raised
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_a_failure_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,10 +19,8 @@ def test_a_failure_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> 
     assert len(printed) < LINE_CHARS + 20
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [(ValueError("no file"), "ValueError: no file"), (ValueError(), "ValueError"), (KeyError("a"), "KeyError: 'a'")],
-)
-def test_an_exception_is_named_with_its_class(error: BaseException, text: str) -> None:
-    """Ours."""
-    assert raised(error) == text
+def test_an_exception_is_named_with_its_class() -> None:
+    """Ours: the message alone may be empty, or only a key."""
+    assert raised(ValueError("no file")) == "ValueError: no file"
+    assert raised(ValueError()) == "ValueError"
+    assert raised(KeyError("a")) == "KeyError: 'a'"

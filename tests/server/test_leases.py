@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from gaia_mcp.server import leases as module
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks
+from gaia_mcp.store import StoreError
 from gaia_mcp.store.memory import MemoryStore
 from tests.server.stores import FailingStore
 from tests.server.task_client import Jobs, TaskClient
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.02)
 
 
 def threads() -> int:
@@ -33,7 +26,7 @@ class Worker:
     def __init__(self, store: MemoryStore) -> None:
         self.cancelled = threading.Event()
         self.go_on = threading.Event()
-        self.tasks = Tasks(store)
+        self.tasks = Tasks(store, beat_seconds=0.02)
         self.client = TaskClient(Jobs(work=self._work), tasks=self.tasks)
 
     @property
@@ -42,7 +35,7 @@ class Worker:
         return f"worker/{self.tasks._leases.worker}"
 
     def die(self) -> None:
-        """Give no sign of life any more."""
+        """Renew the lease no more."""
         self.tasks._leases.close()
 
     def _work(self, call: Call) -> str:
@@ -53,7 +46,7 @@ class Worker:
 
 
 def test_the_task_of_a_worker_that_has_ended_fails() -> None:
-    """Ours: within a bounded time, and in words; should the worker live after all, its tool is cancelled."""
+    """Ours: within a bounded time, and with the reason; should the worker live after all, its tool is cancelled."""
     store = FailingStore()
     here, there = Worker(store), Worker(store)
     task = here.client.task("work")
@@ -67,7 +60,7 @@ def test_the_task_of_a_worker_that_has_ended_fails() -> None:
     there.tasks.close()
 
 
-def test_a_subscriber_learns_that_the_worker_has_ended() -> None:
+def test_a_subscriber_is_notified_when_the_worker_has_ended() -> None:
     """Ours: also if no client asks for the task."""
     store = FailingStore()
     here, there = Worker(store), Worker(store)
@@ -82,20 +75,32 @@ def test_a_subscriber_learns_that_the_worker_has_ended() -> None:
     there.tasks.close()
 
 
-def test_the_task_of_a_worker_that_lives_goes_on() -> None:
-    """Ours: though the store has lost its sign of life, or was not reached for a while."""
-    store = FailingStore()
+def test_the_task_of_a_live_worker_continues() -> None:
+    """Ours: although the store has lost its lease, or was unreachable for a while."""
+    store = FailingStore(clock=Clock())
     here, there = Worker(store), Worker(store)
     task = here.client.task("work")
-    sent = store.put
+    put, get, failed = store.put, store.get, threading.Semaphore(0)
+
+    def get_and_fail(*given: Any) -> Any:
+        # Unreachable as soon as the lease is missed: a moment later, the other worker would end the task.
+        try:
+            found = get(*given)
+        except StoreError:
+            failed.release()
+            raise
+        if given[0] == here.name and found is None:
+            store.failing.add("get")
+        return found
+
     store.put = lambda *_: None  # type: ignore[method-assign]
+    store.get = get_and_fail  # type: ignore[method-assign]
     store.remove(here.name)
     assert there.client.state(task)["status"] == "working"
-    wait_until(lambda: there.tasks._leases.suspected)
-    store.failing.add("get")
-    threading.Event().wait(0.1)
+    for _ in range(10):  # More beats than a suspected task has where the store can be read.
+        assert failed.acquire(timeout=PATIENCE_SECONDS)
     assert there.tasks._leases.suspected
-    store.put = sent  # type: ignore[method-assign]
+    store.put = put  # type: ignore[method-assign]
     wait_until(lambda: here.name in store._entries)
     store.failing.clear()
 
@@ -106,7 +111,7 @@ def test_the_task_of_a_worker_that_lives_goes_on() -> None:
     wait_until(lambda: threads() == 0)
 
 
-def test_without_other_workers_there_are_no_signs_of_life() -> None:
+def test_a_store_in_memory_needs_no_leases() -> None:
     """Ours: a store in memory ends with its worker."""
     store = MemoryStore()
     worker = Worker(store)
@@ -118,8 +123,8 @@ def test_without_other_workers_there_are_no_signs_of_life() -> None:
     worker.tasks.close()
 
 
-def test_a_task_that_is_gone_is_not_suspected() -> None:
-    """Ours."""
+def test_a_deleted_task_is_not_suspected() -> None:
+    """Ours: there is nothing left to end, and the thread that checks the leases can end."""
     store = FailingStore()
     here, there = Worker(store), Worker(store)
     task = here.client.task("work")

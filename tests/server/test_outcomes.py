@@ -1,10 +1,8 @@
-"""What comes of running a request."""
+"""The outcomes of running a request."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pytest
 
 from gaia_mcp.protocol.events import RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
@@ -25,29 +23,27 @@ def raising(error: BaseException) -> Outcome:
 
 
 def test_a_result_is_the_outcome() -> None:
-    """Ours."""
+    """Ours: it is validated later, by the connection."""
     result, _, failure, missing = outcome_of(lambda job: {"asked": job.request.method}, JOB)
 
     assert (result, failure, missing) == ({"asked": "tools/call"}, None, None)
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "text"),
-    [
-        (CallCancelledError(), INTERNAL_ERROR, "cancelled"),
-        (InputRequired(), INTERNAL_ERROR, "cancelled"),
-        (RequestError("no such tool", -32602, {"a": 1}), -32602, "no such tool"),
-        (QuestionError("too often"), INVALID_REQUEST, "too often"),
-        (ResultError("nothing"), INTERNAL_ERROR, "tools/call returned nothing"),
-        (SystemExit(3), INTERNAL_ERROR, "tools/call raised SystemExit: 3"),
-    ],
-)
-def test_what_is_raised_is_an_error(error: BaseException, code: int, text: str) -> None:
-    """Ours: what is a fault of the code is for the server's log too."""
-    result, found, failure, _ = raising(error)
+def test_an_exception_becomes_an_error() -> None:
+    """Ours: those that the author of the agent has to know of are failures, which the server logs."""
+    errors: list[tuple[BaseException, int, str, bool]] = [
+        (CallCancelledError(), INTERNAL_ERROR, "cancelled", False),
+        (InputRequired(), INTERNAL_ERROR, "cancelled", False),
+        (RequestError("no such tool", -32602, {"a": 1}), -32602, "no such tool", False),
+        (QuestionError("too often"), INVALID_REQUEST, "too often", True),
+        (ResultError("nothing"), INTERNAL_ERROR, "tools/call returned nothing", True),
+        (SystemExit(3), INTERNAL_ERROR, "tools/call raised SystemExit: 3", True),
+    ]
+    outcomes = [raising(error) for error, *_ in errors]
 
-    assert (result, found[:2]) == (None, (code, text))
-    assert failure is (error if isinstance(error, (QuestionError, ResultError, SystemExit)) else None)
+    assert [result for result, *_ in outcomes] == [None] * len(errors)
+    assert [found[:2] for _, found, *_ in outcomes] == [(code, text) for _, code, text, _ in errors]
+    assert [failure for _, _, failure, _ in outcomes] == [error if fails else None for error, _, _, fails in errors]
 
 
 def test_a_missing_capability_is_named() -> None:

@@ -1,4 +1,4 @@
-"""What a running call knows of its request, with clients of both eras."""
+"""A running call and its request, with clients of both eras."""
 
 from __future__ import annotations
 
@@ -22,43 +22,34 @@ if TYPE_CHECKING:
 )
 def test_a_call_knows_whether_its_client_could_have_asked_for_a_task(era: str, more: Wire, lacks: str) -> None:
     """Spec 2025-11-25, LS-8: in the stateless era the server alone decides."""
-    person = Person(era, Tools(tell=lambda call: str(call.lacks_task)))
+    person = Person(era, Tools(look=lambda call: str(call.lacks_task)))
 
-    assert text_of(person.call("tell", **more)) == lacks
+    assert text_of(person.call("look", **more)) == lacks
 
 
 @pytest.mark.parametrize(("era", "asks_by_result"), [("handshake", False), ("stateless", True)])
-def test_a_call_knows_how_it_asks_and_what_its_client_wants_logged(era: str, asks_by_result: bool) -> None:
-    """Ours: what runs tools in another program passes both on."""
-    person = Person(era, Tools(tell=lambda call: f"{call.asks_by_result} {call.log_level}"))
+def test_a_call_knows_its_log_level_and_whether_it_asks_by_its_result(era: str, asks_by_result: bool) -> None:
+    """Ours: a gateway forwards both to the server that runs the tool."""
+    person = Person(era, Tools(look=lambda call: f"{call.asks_by_result} {call.log_level}"))
 
-    assert text_of(person.call("tell")) == f"{asks_by_result} info"
-
-
-def test_a_call_of_2025_11_25_may_lack_a_task() -> None:
-    """LS-8: only a client of that revision could have asked for one."""
-    person = Person("handshake", Tools(ask=lambda call: str(call.lacks_task)))
-
-    assert text_of(person.call("ask")) == "True"
-    assert text_of(Person("stateless", person.agent).call("ask")) == "False"
+    assert text_of(person.call("look")) == f"{asks_by_result} info"
 
 
-@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"])
-def test_a_tool_learns_what_its_client_can_be_asked(version: str) -> None:
-    """MS-4: by what the client has declared, and by what its revision has."""
-    known: list[bool] = []
+def test_a_tool_can_query_the_capabilities_of_its_client() -> None:
+    """MS-4: those that the client has declared, and its revision has."""
     questions = (Elicit("Who?", NAME), ElicitURL("Log in", "https://example.com"), Sample("x"), ListRoots())
-    agent = Tools(tell=lambda call: known.extend(map(call.can_ask, questions)))
-    person = Person("stateless" if version == "2026-07-28" else version, agent, {"elicitation": {}, "roots": {}})
 
-    person.call("tell")
-
-    assert known == [version != "2025-03-26", False, False, True]
+    for version in ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"):
+        known: list[bool] = []
+        agent = Tools(look=lambda call, known=known: known.extend(map(call.can_ask, questions)))
+        person = Person("stateless" if version == "2026-07-28" else version, agent, {"elicitation": {}, "roots": {}})
+        person.call("look")
+        assert known == [version != "2025-03-26", False, False, True], version
 
 
 @BOTH
-def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
-    """MS-4; a tool may do without."""
+def test_a_client_without_the_capability_gets_no_request(era: str) -> None:
+    """MS-4; a tool may catch the error."""
 
     def work(call: Call) -> str:
         try:
@@ -80,7 +71,7 @@ def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
 
 @BOTH
 def test_a_call_knows_its_client(era: str) -> None:
-    """Ours: name, capabilities and `_meta`; over a pipe no caller is told from another."""
+    """Ours: name, capabilities and `_meta`; over a pipe, there is no principal."""
 
     def work(call: Call) -> str:
         return (
@@ -93,15 +84,15 @@ def test_a_call_knows_its_client(era: str) -> None:
     assert text_of(response) == f"t ['elicitation', 'roots', 'sampling'] {token} None"
 
 
-def test_a_request_without_meta_has_none() -> None:
-    """Ours: whatever a client writes there."""
+def test_an_invalid_meta_is_ignored() -> None:
+    """Ours: a client may send anything there."""
     person = Person("handshake", Tools(ask=lambda call: str(dict(call.meta))))
 
     assert text_of(person.call("ask", _meta=7)) == "{}"
 
 
-def test_an_answer_is_there_once_it_is_set() -> None:
-    """Ours: a result, or why there is none."""
+def test_an_answer_is_available_once_it_is_set() -> None:
+    """Ours: with a result, or the reason for its absence."""
     answer, refusal = Answer(3), Answer(4)
     assert not answer.wait(0)
     answer.set({"roots": []}, None)

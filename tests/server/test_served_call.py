@@ -1,4 +1,4 @@
-"""What a running call reports and asks, with clients of both eras: the same tools, the same answers."""
+"""The notifications and requests of a running call, with clients of both eras: the same tools, the same answers."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Name:
         ({"action": "cancel"}, "Cancelled()"),
     ],
 )
-def test_a_person_is_asked_with_the_same_code_in_both_eras(era: str, answer: Wire, outcome: str) -> None:
-    """Spec, elicitation: the three outcomes, as what the tool wrote down."""
+def test_elicitation_has_the_same_outcomes_in_both_eras(era: str, answer: Wire, outcome: str) -> None:
+    """Spec, elicitation: accept, decline and cancel, of a form that is a dataclass."""
     person = Person(era, Tools(ask=lambda call: str(call.elicit("Who?", Name))), **{"Who?": answer})
 
     assert text_of(person.call("ask")) == outcome
@@ -47,7 +47,7 @@ def test_a_person_is_asked_with_the_same_code_in_both_eras(era: str, answer: Wir
 
 
 @BOTH
-def test_what_must_not_happen_twice_happens_once(era: str) -> None:
+def test_once_log_messages_and_progress_happen_once_in_repeated_runs(era: str) -> None:
     """Ours: `once`, log messages and progress, although a stateless client has the tool run three times."""
     orders: list[int] = []
 
@@ -74,8 +74,8 @@ def test_what_must_not_happen_twice_happens_once(era: str) -> None:
 
 
 @BOTH
-def test_what_was_kept_is_there_in_the_next_run(era: str) -> None:
-    """Ours: a provider looks before it does something that it keeps only in part."""
+def test_values_of_once_are_available_in_the_next_run(era: str) -> None:
+    """Ours: a provider can check them before it does something that it saves only in part."""
 
     def work(call: Call) -> str:
         before = call.kept("order")
@@ -89,10 +89,10 @@ def test_what_was_kept_is_there_in_the_next_run(era: str) -> None:
 
 
 @BOTH
-def test_a_question_that_a_thread_of_the_tool_has_asked_is_no_failure_of_the_tool(
+def test_an_input_request_of_a_thread_is_not_a_failure_of_the_tool(
     era: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ours: what the tool lacks in the run that ends with the question, it has in the next."""
+    """Ours: the answer that the tool lacks in this run is there in the next one."""
 
     def work(call: Call) -> str:
         found: list[str] = []
@@ -111,7 +111,7 @@ def test_a_question_that_a_thread_of_the_tool_has_asked_is_no_failure_of_the_too
 
 
 @BOTH
-def test_a_thread_that_outlives_its_call_asks_nothing(era: str) -> None:
+def test_a_thread_that_outlives_its_call_sends_nothing(era: str) -> None:
     """Ours: the client may have given the id of the request to another one by then."""
     returned = threading.Event()
     ends: list[str] = []
@@ -147,7 +147,7 @@ def test_a_thread_that_outlives_its_call_asks_nothing(era: str) -> None:
 
 @BOTH
 def test_a_call_closes_its_stream_where_there_is_one(era: str) -> None:
-    """Ours: what has streams is told of it; elsewhere the tool goes on as it did."""
+    """Ours: over HTTP, its callback is called; elsewhere the tool just continues."""
 
     def work(call: Call) -> str:
         call.close_stream()
@@ -163,7 +163,7 @@ def test_a_call_closes_its_stream_where_there_is_one(era: str) -> None:
     assert text_of(person.call("work")) == "done"
 
 
-def test_a_call_that_asks_nothing_has_no_record() -> None:
+def test_a_call_without_input_requests_has_no_record() -> None:
     """Ours: it costs nothing."""
     person = Person("stateless", Tools(ask=lambda _: "done"))
     (job,) = person.start("tools/call", {"name": "ask", "arguments": {}})
@@ -174,7 +174,7 @@ def test_a_call_that_asks_nothing_has_no_record() -> None:
     assert job.call.meta["progressToken"] == 1
 
 
-def test_a_run_that_has_to_ask_first_becomes_no_task() -> None:
+def test_a_run_that_requires_input_does_not_become_a_task() -> None:
     """Extension: questions before a task are settled by the request itself, also where the tool has caught its end."""
     ends: list[str] = []
 
@@ -193,7 +193,7 @@ def test_a_run_that_has_to_ask_first_becomes_no_task() -> None:
 
 
 def test_a_call_becomes_a_task_once() -> None:
-    """Ours: whoever asks next learns that it is one."""
+    """Ours: a second call of `continue_as_task` returns True as well."""
     capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     work = Tools(work=lambda call: str([call.continue_as_task() for _ in range(3)]))
     person = Person("stateless", work, capabilities)
@@ -205,8 +205,8 @@ def test_a_call_becomes_a_task_once() -> None:
 
 
 @BOTH
-def test_a_cancelled_call_becomes_no_task(era: str) -> None:
-    """Ours."""
+def test_a_cancelled_call_does_not_become_a_task(era: str) -> None:
+    """Ours: its client does not get an id, and could not cancel the task."""
     ends: list[str] = []
 
     def work(call: Call) -> None:

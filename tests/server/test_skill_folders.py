@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.server import skill_folders
 from gaia_mcp.server.skill_folders import MAX_FILES, Skill, SkillError, read_skill
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def test_a_skill_is_listed_with_size_and_digest_of_each_file(tmp_path: Path) -> 
     }  # fmt: skip
 
 
-def test_folders_have_their_children(tmp_path: Path) -> None:
+def test_children_are_the_direct_members_of_a_directory(tmp_path: Path) -> None:
     """Extension: direct ones; a folder is there by its files."""
     skill = read_skill(skill_in(tmp_path, a__b="1", a__c__d="2"))
     root = {"skill://brewing/SKILL.md": False, "skill://brewing/a": True}
@@ -53,7 +52,7 @@ def test_folders_have_their_children(tmp_path: Path) -> None:
         assert skill.children(uri) is None, uri
 
 
-def test_what_is_not_part_of_a_skill(tmp_path: Path) -> None:
+def test_hidden_files_and_links_out_of_the_folder_are_not_part_of_a_skill(tmp_path: Path) -> None:
     """Ours: a link must not lead to other files of the machine, and hidden files are often secret."""
     (tmp_path / "secret").write_text("s3cret")
     folder = skill_in(tmp_path / "x", a="1", **{".git__config": "x", "__pycache____x": "y", ".env": "z"})
@@ -66,7 +65,7 @@ def test_what_is_not_part_of_a_skill(tmp_path: Path) -> None:
     assert names == ["SKILL.md", "a.md", "within"]
 
 
-def test_a_manifest_that_lies_elsewhere_is_none(tmp_path: Path) -> None:
+def test_a_manifest_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
     """Ours: as any other link out of the folder."""
     skill_in(tmp_path / "other")
     (tmp_path / "x").mkdir()
@@ -76,20 +75,20 @@ def test_a_manifest_that_lies_elsewhere_is_none(tmp_path: Path) -> None:
         read_skill(tmp_path / "x")
 
 
-def test_names_of_files_are_written_as_uris_have_them(tmp_path: Path) -> None:
+def test_file_names_are_percent_encoded_in_uris(tmp_path: Path) -> None:
     """Spec, RFC 3986."""
     files = read_skill(skill_in(tmp_path, **{"a b#c?": "1"})).files
 
     assert files["skill://brewing/a%20b%23c%3F.md"].read_text() == "1"
 
 
-def test_a_folder_whose_manifest_is_invalid_is_no_skill(tmp_path: Path) -> None:
+def test_an_invalid_manifest_is_refused(tmp_path: Path) -> None:
     """Extension: the message names the file."""
     with pytest.raises(SkillError, match=r"SKILL\.md has no description"):
         read_skill(skill_in(tmp_path, "---\nname: a\n---\n"))
 
 
-def test_a_skill_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_and_bytes_of_a_skill_are_limited(tmp_path: Path) -> None:
     """Extension: clients may refuse what is larger."""
     folder = skill_in(tmp_path, **{f"f{number}": "" for number in range(MAX_FILES - 1)})
     assert len(read_skill(folder).files) == MAX_FILES
@@ -97,16 +96,15 @@ def test_a_skill_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(SkillError, match="more than 512 files"):
         read_skill(folder)
 
-    monkeypatch.setattr(skill_folders, "MAX_BYTES", len(TEXT))
     small = read_skill(skill_in(tmp_path / "small"))
-    assert len(small.entry()["resources"]) == 1
+    assert len(small.entry(len(TEXT))["resources"]) == 1
     small = read_skill(skill_in(tmp_path / "small", b="x"))
     with pytest.raises(SkillError, match="more than 64 bytes"):
-        small.entry()
+        small.entry(len(TEXT))
 
 
-def test_a_file_that_has_gone_meanwhile_is_an_error(tmp_path: Path) -> None:
-    """Ours."""
+def test_a_deleted_file_is_an_error(tmp_path: Path) -> None:
+    """Ours: files may change while a server runs; the message names the file and the reason."""
     skill = Skill("a", {}, {"skill://a/SKILL.md": tmp_path / "SKILL.md"})
 
     with pytest.raises(SkillError, match="cannot be read: No such file"):

@@ -14,8 +14,6 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS
-from gaia_mcp.server import call_questions
-from gaia_mcp.server import task_run as module
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
@@ -71,7 +69,7 @@ def ended(client: TaskClient, task: str) -> dict[str, Any]:
 # Reporting.
 
 
-def test_progress_becomes_the_message_of_the_state() -> None:
+def test_progress_becomes_the_status_message() -> None:
     """Extension, statusMessage: progress and log messages do not exist for tasks."""
     gate = Gate()
 
@@ -93,7 +91,7 @@ def test_progress_becomes_the_message_of_the_state() -> None:
     assert [message for message in client.sent if "method" in message] == []
 
 
-def test_progress_before_a_task_is_that_of_the_request() -> None:
+def test_progress_before_the_task_is_sent_for_the_request() -> None:
     """Ours: the tool decides when it goes on without it."""
     gate = Gate()
 
@@ -118,7 +116,7 @@ def test_progress_before_a_task_is_that_of_the_request() -> None:
 # Asking.
 
 
-def test_several_questions_are_answered_one_by_one() -> None:
+def test_input_requests_are_answered_one_by_one() -> None:
     """Extension: the task asks until the last is answered."""
     client = TaskClient(Jobs(ask=lambda call: str(call.ask_all(Elicit("Who?", NAME, name="who"), ListRoots()))))
     task = client.task("ask")
@@ -133,7 +131,7 @@ def test_several_questions_are_answered_one_by_one() -> None:
     assert text_of(ended(client, task)["result"]) == "[Accepted(value={'name': 'Ada'}), []]"
 
 
-def test_a_question_that_is_asked_again_has_another_key() -> None:
+def test_a_repeated_input_request_has_a_new_key() -> None:
     """Extension: a key is unique over the lifetime of a task. The first response does not fit the question."""
     client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
     task = client.task("ask")
@@ -148,7 +146,7 @@ def test_a_question_that_is_asked_again_has_another_key() -> None:
     assert len(set(seen)) == 4
 
 
-def test_a_question_that_never_settles_ends_the_tool() -> None:
+def test_too_many_invalid_responses_fail_the_tool() -> None:
     """Ours: after ten rounds, with the reason."""
     client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
     task = client.task("ask")
@@ -165,7 +163,7 @@ def test_a_question_that_never_settles_ends_the_tool() -> None:
     assert "action must be accept, decline or cancel" in text_of(state["result"])
 
 
-def test_what_was_asked_before_the_task_is_part_of_the_same_call() -> None:
+def test_input_requests_before_the_task_belong_to_the_call() -> None:
     """Extension: questions before the task travel with the request, which is sent again."""
     runs: list[str] = []
 
@@ -190,7 +188,7 @@ def test_what_was_asked_before_the_task_is_part_of_the_same_call() -> None:
     assert runs == ["stamp 0"]
 
 
-def test_a_capability_that_the_client_lacks_fails_the_task() -> None:
+def test_a_missing_client_capability_fails_the_task() -> None:
     """Extension, failed: it is a JSON-RPC error."""
     client = TaskClient(Jobs(work=lambda call: call.sample("Think.")))
 
@@ -201,7 +199,7 @@ def test_a_capability_that_the_client_lacks_fails_the_task() -> None:
     assert state["statusMessage"] == state["error"]["message"]
 
 
-def test_async_code_asks_in_a_task() -> None:
+def test_a_coroutine_elicits_input_in_a_task() -> None:
     """Ours: the loop goes on with other calls meanwhile."""
 
     async def ask(call: Call) -> str:
@@ -217,7 +215,7 @@ def test_async_code_asks_in_a_task() -> None:
     assert "Ada" in text_of(ended(client, task)["result"])
 
 
-def test_a_cancellation_ends_a_question() -> None:
+def test_cancelling_a_task_ends_its_input_request() -> None:
     """Extension, tasks/cancel; and async code as well."""
     outcomes: list[str] = []
 
@@ -246,12 +244,12 @@ def test_a_cancellation_ends_a_question() -> None:
     assert "inputRequests" not in client.state(asking)
 
 
-def test_a_question_without_an_answer_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a person who has left does not come back; and what was asked is closed."""
-    monkeypatch.setattr(call_questions, "ANSWER_SECONDS", 0.01)
+def test_an_unanswered_input_request_times_out() -> None:
+    """Ours: a person who has left does not come back. The input request is removed from the task."""
     gate = Gate()
 
-    def ask(call: Call) -> str:
+    def ask(call: Any) -> str:
+        call.answer_seconds = 0.01
         try:
             call.elicit("Who?", NAME)
         except QuestionError as problem:
@@ -272,7 +270,7 @@ def test_a_question_without_an_answer_ends_in_time(monkeypatch: pytest.MonkeyPat
 # Ends.
 
 
-def test_what_a_tool_raises_is_a_result() -> None:
+def test_an_exception_of_a_tool_is_a_result_of_the_task() -> None:
     """Extension: failed is for JSON-RPC errors only."""
 
     def work(_call: Call) -> None:
@@ -286,33 +284,39 @@ def test_what_a_tool_raises_is_a_result() -> None:
     assert client.failures == ["tool 'work' raised KeyError: 'no such note'"]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "error", "is_reported"),
-    [
-        (RequestError("no such tool"), {"code": -32602, "message": "no such tool"}, False),
-        (ResultError("nothing"), {"code": INTERNAL_ERROR, "message": "tools/call returned nothing"}, True),
-        (SystemExit(3), {"code": INTERNAL_ERROR, "message": "tools/call raised SystemExit: 3"}, True),
-        ({"content": 5}, None, True),
-        ({"content": [object()]}, None, True),
-        ({"content": [], "requestState": "x"}, None, True),
-        ({"resultType": "task"}, None, True),
-        ({"content": [], "structuredContent": float("nan")}, None, True),
-    ],
-)
-def test_what_is_no_result_fails_the_task(outcome: Any, error: dict[str, Any] | None, is_reported: bool) -> None:
-    """Extension, failed: as the request would have."""
+def failed(outcome: Any) -> tuple[dict[str, Any], list[str]]:
+    """The error of a task with this outcome, and the failures that were reported of it."""
     client = TaskClient(Raw(outcome))
-
     state = ended(client, client.task("any"))
-
-    assert state["status"] == "failed"
-    if error is not None:
-        assert state["error"] == error
-    assert state["error"]["message"] == state["statusMessage"]
-    wait_until(lambda: len(client.failures) == is_reported)
+    assert (state["status"], state["statusMessage"]) == ("failed", state["error"]["message"]), outcome
+    assert client.calls.wait_until_over(PATIENCE_SECONDS)
+    return state["error"], client.failures
 
 
-def test_a_result_without_room_fails_the_task() -> None:
+def test_an_error_fails_the_task() -> None:
+    """Extension, failed: as it would the request. An error of the request itself is not reported as a failure."""
+    assert failed(RequestError("no such tool")) == ({"code": -32602, "message": "no such tool"}, [])
+    for outcome, message in (
+        (ResultError("nothing"), "tools/call returned nothing"),
+        (SystemExit(3), "tools/call raised SystemExit: 3"),
+    ):
+        assert failed(outcome) == ({"code": INTERNAL_ERROR, "message": message}, [message])
+
+
+def test_an_invalid_result_fails_the_task() -> None:
+    """Extension, failed: as it would the request."""
+    results: list[Any] = [
+        {"content": 5},
+        {"content": [object()]},
+        {"content": [], "requestState": "x"},
+        {"resultType": "task"},
+        {"content": [], "structuredContent": float("nan")},
+    ]
+
+    assert [result for result in results if len(failed(result)[1]) != 1] == []
+
+
+def test_a_result_that_does_not_fit_into_the_store_fails_the_task() -> None:
     """Ours: its client learns why."""
     tasks = Tasks(MemoryStore(max_bytes=5000))
     client = TaskClient(Jobs(work=lambda _: "x" * 10_000), tasks=tasks)
@@ -323,7 +327,7 @@ def test_a_result_without_room_fails_the_task() -> None:
     assert client.failures == [state["error"]["message"]]
 
 
-def test_a_store_that_is_full_later_on_refuses_questions_and_bears_reports() -> None:
+def test_a_full_store_refuses_input_requests_and_ignores_progress() -> None:
     """Ours: progress is not worth ending the work for."""
     store = MemoryStore(max_bytes=5000)
     full = threading.Event()
@@ -349,7 +353,7 @@ def test_a_store_that_is_full_later_on_refuses_questions_and_bears_reports() -> 
     assert "the question cannot be asked: the store has no room" in text_of(ended(client, task)["result"])
 
 
-def test_a_task_that_has_expired_ends_its_tool() -> None:
+def test_an_expired_task_cancels_its_tool() -> None:
     """Ours: no caller can ask for it any more."""
     clock = Clock()
     gate, outcomes = Gate(), []
@@ -368,8 +372,8 @@ def test_a_task_that_has_expired_ends_its_tool() -> None:
     wait_until(lambda: outcomes == [True])
 
 
-def test_a_task_that_the_store_has_lost_is_put_back() -> None:
-    """Ours: a client that was told of a task finds it, whatever becomes of the store."""
+def test_a_task_lost_by_the_store_is_saved_again() -> None:
+    """Ours: a client that knows the id of a task finds it, also after the store was emptied."""
     store = MemoryStore()
     gate = Gate()
 
@@ -391,11 +395,10 @@ def test_a_task_that_the_store_has_lost_is_put_back() -> None:
 
 
 @pytest.mark.parametrize("outcome", [{"content": []}, ValueError("no")])
-def test_what_a_task_has_ended_with_waits_for_a_store_that_fails(outcome: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: its client was told of it, and finds the result or the error."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+def test_the_final_state_is_saved_once_the_store_recovers(outcome: Any) -> None:
+    """Ours: its client knows the task, and finds the result or the error."""
     store = FailingStore()
-    client = TaskClient(Raw(outcome), tasks=(tasks := Tasks(store)))
+    client = TaskClient(Raw(outcome), tasks=(tasks := Tasks(store, retry_seconds=0.01)))
     put = store.put
 
     def keep_and_fail(*given: Any) -> None:
@@ -414,12 +417,11 @@ def test_what_a_task_has_ended_with_waits_for_a_store_that_fails(outcome: Any, m
     wait_until(lambda: tasks.running == 0)
 
 
-def test_a_task_that_waits_for_its_store_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: at once, and though nothing can be kept of it."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 3600.0)
+def test_closing_ends_the_retries_of_a_failing_store() -> None:
+    """Ours: at once, although its state cannot be saved."""
     store = FailingStore()
     gate = Gate()
-    client = TaskClient(Jobs(work=lambda _: gate.wait()), tasks=(tasks := Tasks(store)))
+    client = TaskClient(Jobs(work=lambda _: gate.wait()), tasks=(tasks := Tasks(store, retry_seconds=3600.0)))
     client.task("work")
     asked = threading.Event()
     store.get = lambda *_: asked.set() or store._try("get")  # type: ignore[method-assign,func-returns-value]
@@ -432,7 +434,7 @@ def test_a_task_that_waits_for_its_store_ends_with_the_server(monkeypatch: pytes
     wait_until(lambda: tasks.running == 0)
 
 
-def test_a_store_that_fails_when_the_client_calls_does_not_fail_the_client() -> None:
+def test_a_failing_store_does_not_raise_in_a_listener() -> None:
     """Ours: a listener must not raise."""
 
     class Failing(MemoryStore):
@@ -458,7 +460,7 @@ def test_a_store_that_fails_when_the_client_calls_does_not_fail_the_client() -> 
 # Where no task begins.
 
 
-def test_a_call_that_was_cancelled_first_becomes_no_task() -> None:
+def test_a_cancelled_call_does_not_become_a_task() -> None:
     """Ours: its client waits for nothing, and knows no id."""
     store = MemoryStore()
     gate, outcomes = Gate(), []
@@ -480,8 +482,8 @@ def test_a_call_that_was_cancelled_first_becomes_no_task() -> None:
     assert client.sent == []
 
 
-def test_a_call_that_is_cancelled_meanwhile_leaves_no_task() -> None:
-    """Ours."""
+def test_a_call_cancelled_while_its_task_is_saved_leaves_no_task() -> None:
+    """Ours: its client does not know the id, so that it could not cancel the task."""
 
     class Cancelling(MemoryStore):
         def put(self, name: str, value: bytes, seconds: float) -> None:
@@ -497,8 +499,8 @@ def test_a_call_that_is_cancelled_meanwhile_leaves_no_task() -> None:
     assert (len(store), tasks.running, client.sent) == (0, 0, [])
 
 
-def test_a_task_that_cannot_begin_leaves_its_place() -> None:
-    """Ours."""
+def test_a_task_that_cannot_start_releases_its_place() -> None:
+    """Ours: a place that is never released would be missing until the server ends."""
     store, places = FailingStore(), Workers(1, 0, 1)
     client = TaskClient(Jobs(small=lambda _: "small"), tasks=Tasks(store), waiting=places.asking)
     store.failing.add("subscribe")
@@ -507,7 +509,7 @@ def test_a_task_that_cannot_begin_leaves_its_place() -> None:
     assert places.unfinished == 0
 
 
-def test_only_calls_become_tasks() -> None:
+def test_only_tool_calls_become_tasks() -> None:
     """Extension, supported methods."""
     result = TaskClient(Jobs()).ask("prompts/get", {"name": "ask"})["result"]
 
@@ -523,7 +525,7 @@ def test_a_client_without_tasks_waits_for_the_result(support: str) -> None:
     assert text_of(client.call("work")["result"]) == "False"
 
 
-def test_a_client_without_tasks_is_refused_where_there_must_be_one() -> None:
+def test_a_tool_that_requires_a_task_refuses_a_client_without_tasks() -> None:
     """Extension, -32021: marked so, or decided by the tool."""
     ran: list[str] = []
     marked = TaskClient(Jobs("required", work=lambda _: ran.append("marked")), {})
@@ -537,7 +539,7 @@ def test_a_client_without_tasks_is_refused_where_there_must_be_one() -> None:
     assert ran == []
 
 
-def test_a_server_that_does_not_declare_the_extension_makes_no_task() -> None:
+def test_a_server_without_the_tasks_extension_creates_no_task() -> None:
     """Extension, capability negotiation."""
     client = TaskClient(Jobs(work=lambda call: str(call.continue_as_task())))
     description = client.calls._connection.description

@@ -14,8 +14,8 @@ def states_with(clock: Clock) -> TaskStates:
     return TaskStates(MemoryStore(clock=clock), clock)
 
 
-def test_a_state_is_kept_changed_and_removed() -> None:
-    """Ours."""
+def test_a_state_is_saved_changed_and_removed() -> None:
+    """Ours: every worker reads and changes the same state."""
     clock = Clock()
     states = states_with(clock)
     assert states.get("t") is states.change("t", TaskState.seen) is None
@@ -30,8 +30,8 @@ def test_a_state_is_kept_changed_and_removed() -> None:
     assert states.get("t") is None
 
 
-def test_listeners_hear_who_has_changed_a_state() -> None:
-    """Ours: what changes nothing is not announced, and other tasks are not either."""
+def test_listeners_are_notified_who_changed_a_state() -> None:
+    """Ours: the tool or the client. Other tasks, and a change that had no effect, are not announced."""
     clock = Clock()
     states = states_with(clock)
     states.add(TaskState.begun("t", "", clock.now))
@@ -49,7 +49,7 @@ def test_listeners_hear_who_has_changed_a_state() -> None:
     assert heard == [BY_TOOL, BY_CLIENT]
 
 
-def test_a_state_expires_as_it_says() -> None:
+def test_a_state_expires_after_its_ttl() -> None:
     """Extension, ttlMs."""
     clock = Clock()
     states = states_with(clock)
@@ -66,8 +66,8 @@ def test_a_state_expires_as_it_says() -> None:
     assert states.get("t") is None
 
 
-def test_a_change_is_made_anew_where_another_came_between() -> None:
-    """Ours: to the state that the other one has left."""
+def test_a_change_is_repeated_after_a_concurrent_change() -> None:
+    """Ours: on the state that the other change has saved."""
     clock = Clock()
     states = states_with(clock)
     states.add(TaskState.begun("t", "", clock.now))
@@ -84,7 +84,7 @@ def test_a_change_is_made_anew_where_another_came_between() -> None:
     assert seen == ["", "first"]
 
 
-def test_changes_of_several_threads_are_all_made() -> None:
+def test_concurrent_changes_of_several_threads_are_all_applied() -> None:
     """Ours: a client and a tool may change a state at once."""
     clock = Clock()
     states = states_with(clock)
@@ -105,8 +105,8 @@ def test_changes_of_several_threads_are_all_made() -> None:
     assert len(state.requests) == 200
 
 
-def test_a_state_that_was_lost_is_put_back_until_it_expires() -> None:
-    """Ours: one that is there stays as it is."""
+def test_a_lost_state_is_restored_until_it_expires() -> None:
+    """Ours: a state that is still in the store is not overwritten."""
     clock = Clock()
     store = MemoryStore(clock=clock)
     states = TaskStates(store, clock)

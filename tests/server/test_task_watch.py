@@ -24,7 +24,7 @@ LISTEN = "subscriptions/listen"
 
 
 class Store(MemoryStore):
-    """A store that knows how many listen."""
+    """A store that knows how many subscriptions it has."""
 
     @property
     def listening(self) -> int:
@@ -53,7 +53,7 @@ def statuses(client: TaskClient) -> list[str]:
     return found
 
 
-def test_a_subscriber_hears_of_each_state() -> None:
+def test_a_subscriber_gets_a_notification_for_each_state() -> None:
     """Extension, notifications/tasks: the complete task, from its present state to its final one."""
     step = threading.Event()
 
@@ -78,16 +78,18 @@ def test_a_subscriber_hears_of_each_state() -> None:
     wait_until(lambda: store.listening == 0)
 
 
-def test_many_changes_are_announced_as_one() -> None:
-    """Ours: a tool that reports without end does not flood its client, nor wait for it."""
+def test_many_changes_are_merged_into_one_notification() -> None:
+    """Ours: a tool that reports very often does not flood its client, nor wait for it."""
 
     def work(call: Call) -> str:
         for number in range(2000):
             call.progress(number, text=str(number))
         return "done"
 
-    client = TaskClient(Jobs("forbidden", work=lambda call: call.continue_as_task() and go.wait(5) and work(call)))
     go = threading.Event()
+    client = TaskClient(
+        Jobs("forbidden", work=lambda call: call.continue_as_task() and go.wait(PATIENCE_SECONDS) and work(call))
+    )
     task = client.task("work")
     listen(client, task)
     go.set()
@@ -96,7 +98,7 @@ def test_many_changes_are_announced_as_one() -> None:
     assert len(statuses(client)) < 200
 
 
-def test_a_task_that_has_ended_is_announced_once() -> None:
+def test_a_finished_task_is_announced_to_a_new_subscriber() -> None:
     """Ours: its client may have subscribed a moment too late."""
     store = Store()
     client = TaskClient(Jobs(work=lambda _: "done"), tasks=Tasks(store))
@@ -111,7 +113,7 @@ def test_a_task_that_has_ended_is_announced_once() -> None:
     assert set(statuses(client)) == {"completed"}
 
 
-def test_a_subscription_that_was_cancelled_hears_nothing_more() -> None:
+def test_a_cancelled_subscription_gets_no_more_notifications() -> None:
     """Ours: its watch ends with the next change."""
     step = threading.Event()
 
@@ -135,8 +137,8 @@ def test_a_subscription_that_was_cancelled_hears_nothing_more() -> None:
     tasks.close()
 
 
-def test_the_end_of_a_client_ends_its_watch() -> None:
-    """Ours; its subscription has a result."""
+def test_closing_a_connection_ends_its_task_subscriptions() -> None:
+    """Ours: with the result of the subscription."""
     store = Store()
     client = TaskClient(Jobs(work=lambda call: call.wait(3600)), tasks=(tasks := Tasks(store)))
     task = client.task("work")
@@ -149,8 +151,8 @@ def test_the_end_of_a_client_ends_its_watch() -> None:
     tasks.close()
 
 
-def test_a_watch_can_be_closed_before_it_begins() -> None:
-    """Ours."""
+def test_a_closed_watch_watches_no_task() -> None:
+    """Ours: a job may subscribe just after the connection was closed."""
     store = Store()
     watch = TaskWatch(Tasks(store), lambda *_: True)
     watch.close()
@@ -160,8 +162,8 @@ def test_a_watch_can_be_closed_before_it_begins() -> None:
     assert store.listening == 0
 
 
-def test_a_task_that_is_watched_twice_is_watched_once() -> None:
-    """Ours; and one that does not exist any more is not watched."""
+def test_a_task_that_is_added_twice_is_watched_once() -> None:
+    """Ours: a second subscription of its client needs no second watch. An unknown task is not an error."""
     store = Store()
     sent: list[str] = []
     client = TaskClient(Jobs(work=lambda call: call.wait(3600)), tasks=(tasks := Tasks(store)))
@@ -181,7 +183,7 @@ def test_a_task_that_is_watched_twice_is_watched_once() -> None:
     ("capabilities", "named", "code"),
     [({}, ["t"], MISSING_CAPABILITY), (None, "t", INVALID_PARAMS), (None, [5], INVALID_PARAMS)],
 )
-def test_a_subscription_to_tasks_may_be_refused(capabilities: Any, named: Any, code: int) -> None:
+def test_an_invalid_subscription_to_tasks_is_refused(capabilities: Any, named: Any, code: int) -> None:
     """Extension, task status notifications."""
     client = TaskClient(Jobs())
 
@@ -193,8 +195,8 @@ def test_a_subscription_to_tasks_may_be_refused(capabilities: Any, named: Any, c
     assert client.notified("notifications/subscriptions/acknowledged") == []
 
 
-def test_a_request_that_is_cancelled_meanwhile_subscribes_to_nothing() -> None:
-    """Ours."""
+def test_a_cancelled_request_subscribes_to_nothing() -> None:
+    """Ours: its client expects no more messages for it."""
 
     class Cancelling(Store):
         def get(self, name: str) -> bytes | None:
@@ -209,7 +211,7 @@ def test_a_request_that_is_cancelled_meanwhile_subscribes_to_nothing() -> None:
     assert (client.sent, store.listening, len(client.calls)) == ([], 0, 0)
 
 
-def test_a_task_that_is_watched_anew_while_its_end_is_announced_stays_watched() -> None:
+def test_a_task_added_again_while_its_final_state_is_sent_stays_watched() -> None:
     """Ours: the later subscription is sent the state too, and ends by itself."""
     store = Store()
     client = TaskClient(Jobs(work=lambda _: "done"), tasks=(tasks := Tasks(store)))
@@ -233,8 +235,8 @@ def test_a_task_that_is_watched_anew_while_its_end_is_announced_stays_watched() 
     tasks.close()
 
 
-def test_a_subscription_outlives_a_store_that_fails() -> None:
-    """Ours: what has changed meanwhile is announced once the store is reached again."""
+def test_a_subscription_survives_a_failing_store() -> None:
+    """Ours: the changes of the meantime are announced once the store is reached again."""
     step = threading.Event()
     listeners: list[Any] = []
 

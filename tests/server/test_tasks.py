@@ -9,7 +9,6 @@ import pytest
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
-from gaia_mcp.server import leases
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks
 from gaia_mcp.store import StoreError
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.toolcall import Call
 
-GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
+METHODS = GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 UNKNOWN = "unknown task: it does not exist, or has expired"
 
 
@@ -47,7 +46,7 @@ def client_with(tasks: Tasks, *, principal: str | None = None, **tools: Callable
     return client
 
 
-def test_a_call_goes_on_as_a_task() -> None:
+def test_a_call_continues_as_a_task() -> None:
     """Extension: the request is answered at once, and the result is fetched."""
     go_on = threading.Event()
     client = TaskClient(Jobs(work=lambda _: go_on.wait(PATIENCE_SECONDS) and "done"))
@@ -61,7 +60,7 @@ def test_a_call_goes_on_as_a_task() -> None:
     assert completed["result"]["isError"] is False
 
 
-def test_the_client_of_a_task_can_ask_for_it_at_once() -> None:
+def test_a_task_is_saved_before_its_id_is_sent() -> None:
     """Extension, durable creation."""
     tasks = Tasks(MemoryStore())
     client = client_with(tasks, work=wait_for_ever)
@@ -82,7 +81,7 @@ def test_the_client_of_a_task_can_ask_for_it_at_once() -> None:
     tasks.close()
 
 
-def test_a_question_is_answered_by_an_update() -> None:
+def test_an_input_request_is_answered_by_tasks_update() -> None:
     """Extension, tasks/update: an empty acknowledgement, and the task goes on."""
     client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
     task = client.task("ask")
@@ -97,7 +96,7 @@ def test_a_question_is_answered_by_an_update() -> None:
     assert set(client.update(task, **{key: ADA})["result"]) == {"resultType", "_meta"}
 
 
-def test_a_cancelled_task_ends_its_tool() -> None:
+def test_cancelling_a_task_cancels_its_tool() -> None:
     """Extension, tasks/cancel: an empty acknowledgement, also for a task that has ended."""
     ended = threading.Event()
 
@@ -121,7 +120,7 @@ def test_a_cancelled_task_ends_its_tool() -> None:
     assert client.update(task, key=ADA)["result"]["resultType"] == "complete"
 
 
-def test_a_tool_that_ignores_the_cancellation_changes_nothing() -> None:
+def test_a_tool_that_ignores_its_cancellation_does_not_change_the_final_state() -> None:
     """Extension: a final state stays. Its thread counts until it ends."""
     go_on = threading.Event()
     tasks = Tasks(MemoryStore())
@@ -136,64 +135,68 @@ def test_a_tool_that_ignores_the_cancellation_changes_nothing() -> None:
     assert client.state(task)["status"] == "cancelled"
 
 
-@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
-@pytest.mark.parametrize("task_id", ["forged", "", "a" * 10_000, "task/x", "\x00"])
-def test_an_unknown_task_is_refused(method: str, task_id: str) -> None:
+def test_an_unknown_task_is_refused() -> None:
     """Extension, protocol errors."""
-    error = TaskClient(Jobs()).ask(method, {"taskId": task_id, "inputResponses": {}})["error"]
+    client = TaskClient(Jobs())
 
-    assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN)
+    for method in METHODS:
+        for task_id in ("forged", "", "a" * 10_000, "task/x", "\x00"):
+            error = client.ask(method, {"taskId": task_id, "inputResponses": {}})["error"]
+            assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN), (method, task_id)
 
 
-@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
-def test_the_task_of_another_caller_is_unknown(method: str) -> None:
-    """Extension, authorization binding: the words are those for a task that does not exist."""
+def test_the_task_of_another_caller_is_unknown() -> None:
+    """Extension, authorization binding: the message is that for a task that does not exist."""
     tasks = Tasks(MemoryStore())
     ada = client_with(tasks, principal="Ada", work=wait_for_ever)
     task = ada.task("work")
 
-    for other in ("Bob", None):
-        client = client_with(tasks, principal=other)
-        error = client.ask(method, {"taskId": task, "inputResponses": {}})["error"]
-        assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN)
+    for method in METHODS:
+        for other in ("Bob", None):
+            client = client_with(tasks, principal=other)
+            error = client.ask(method, {"taskId": task, "inputResponses": {}})["error"]
+            assert (error["code"], error["message"]) == (INVALID_PARAMS, UNKNOWN), (method, other)
 
     assert client_with(tasks, principal="Ada").state(task)["status"] == "working"
     tasks.close()
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "text"),
-    [
+def test_an_invalid_request_is_refused() -> None:
+    """JSON-RPC, invalid params."""
+    client = TaskClient(Jobs())
+    requests: list[tuple[str, dict[str, Any], str]] = [
         (GET, {}, "tasks/get needs params.taskId, a string"),
         (CANCEL, {"taskId": 5}, "tasks/cancel needs params.taskId, a string"),
         (UPDATE, {"taskId": "x"}, "tasks/update needs params.inputResponses, an object"),
         (UPDATE, {"taskId": "x", "inputResponses": []}, "tasks/update needs params.inputResponses, an object"),
-    ],
-)
-def test_an_invalid_request_is_refused(method: str, params: dict[str, Any], text: str) -> None:
-    """JSON-RPC, invalid params."""
-    error = TaskClient(Jobs()).ask(method, params)["error"]
+    ]
+    errors = [client.ask(method, params)["error"] for method, params, _ in requests]
 
-    assert (error["code"], error["message"]) == (INVALID_PARAMS, text)
+    assert [(error["code"], error["message"]) for error in errors] == [
+        (INVALID_PARAMS, text) for _, _, text in requests
+    ]
 
 
-@pytest.mark.parametrize("method", [GET, UPDATE, CANCEL])
-def test_a_client_that_does_not_declare_the_extension_is_refused(method: str) -> None:
+def test_a_client_that_does_not_declare_the_extension_is_refused() -> None:
     """Extension, missing required client capabilities."""
-    error = TaskClient(Jobs()).ask(method, {"taskId": "x", "inputResponses": {}}, {"elicitation": {}})["error"]
+    client = TaskClient(Jobs())
 
-    assert error["code"] == MISSING_CAPABILITY
-    assert error["data"] == {"requiredCapabilities": {"extensions": EXTENSIONS}}
-    assert error["message"].endswith("extensions.io.modelcontextprotocol/tasks, which this request needs")
-
-
-@pytest.mark.parametrize("method", ["tasks/list", "tasks/result"])
-def test_methods_of_the_earlier_experiment_are_unknown(method: str) -> None:
-    """Extension: they were removed."""
-    assert TaskClient(Jobs()).ask(method, {"taskId": "x"})["error"]["code"] == METHOD_NOT_FOUND
+    for method in METHODS:
+        error = client.ask(method, {"taskId": "x", "inputResponses": {}}, {"elicitation": {}})["error"]
+        assert error["code"] == MISSING_CAPABILITY, method
+        assert error["data"] == {"requiredCapabilities": {"extensions": EXTENSIONS}}, method
+        assert error["message"].endswith("extensions.io.modelcontextprotocol/tasks, which this request needs"), method
 
 
-def test_a_client_needs_no_other_capability_to_look_at_a_task() -> None:
+def test_removed_task_methods_are_unknown() -> None:
+    """Extension: an earlier revision of it had them."""
+    client = TaskClient(Jobs())
+
+    for method in ("tasks/list", "tasks/result"):
+        assert client.ask(method, {"taskId": "x"})["error"]["code"] == METHOD_NOT_FOUND, method
+
+
+def test_reading_a_task_needs_only_the_tasks_extension() -> None:
     """Ours: what the task asks was decided by what the call declared."""
     client = TaskClient(Jobs(ask=lambda call: str(call.elicit("Who?", NAME))))
     task = client.task("ask")
@@ -205,7 +208,7 @@ def test_a_client_needs_no_other_capability_to_look_at_a_task() -> None:
     client.ask(CANCEL, {"taskId": task})
 
 
-def test_a_client_that_accepts_no_task_gets_none() -> None:
+def test_a_client_without_the_tasks_extension_waits_for_the_result() -> None:
     """Extension: it waits for the result, unless the tool is for tasks alone."""
     client = TaskClient(Jobs(work=lambda _: "done"))
     required = TaskClient(Jobs("required", work=lambda _: "done"))
@@ -220,7 +223,7 @@ def test_a_client_that_accepts_no_task_gets_none() -> None:
 # Limits.
 
 
-def test_only_so_many_tasks_run_at_once() -> None:
+def test_the_number_of_running_tasks_is_limited() -> None:
     """Ours: then the call's client waits for the result, unless it must be a task."""
     tasks = Tasks(MemoryStore(), max_running=1)
     client = client_with(tasks, work=wait_for_ever, small=lambda _: "small")
@@ -238,7 +241,7 @@ def test_only_so_many_tasks_run_at_once() -> None:
     assert second != first
 
 
-def test_a_task_needs_a_place_among_those_that_wait() -> None:
+def test_a_call_does_not_become_a_task_when_no_waiting_place_is_free() -> None:
     """Ours: its thread would take a call's place otherwise. The call is answered all the same."""
 
     tasks = Tasks(store := MemoryStore())
@@ -249,7 +252,7 @@ def test_a_task_needs_a_place_among_those_that_wait() -> None:
     assert (len(store), tasks.running) == (0, 0)
 
 
-def test_a_store_without_room_makes_no_task() -> None:
+def test_a_call_does_not_become_a_task_when_the_store_is_full() -> None:
     """Ours: the call is answered all the same."""
     tasks = Tasks(MemoryStore(max_bytes=10))
 
@@ -257,8 +260,8 @@ def test_a_store_without_room_makes_no_task() -> None:
     assert tasks.running == 0
 
 
-def test_ten_thousand_tasks_that_have_ended_fit_into_memory() -> None:
-    """Ours: within 100 MB, and each is kept for its time. Their client never asks for them."""
+def test_ten_thousand_finished_tasks_fit_into_memory() -> None:
+    """Ours: within 100 MB, and each is saved until it expires. Their client never asks for them."""
     store = MemoryStore()
     client = client_with(Tasks(store), work=lambda _: "x" * 500)
     ids = []
@@ -274,7 +277,7 @@ def test_ten_thousand_tasks_that_have_ended_fit_into_memory() -> None:
 # Time.
 
 
-def test_a_task_that_has_ended_expires_for_certain() -> None:
+def test_a_finished_task_expires_after_its_ttl() -> None:
     """Extension, ttlMs: not earlier than that, either."""
     clock = Clock()
     client = client_with(Tasks(MemoryStore(clock=clock), clock=clock), small=lambda _: "small")
@@ -288,8 +291,8 @@ def test_a_task_that_has_ended_expires_for_certain() -> None:
     assert client.ask(GET, {"taskId": task})["error"]["message"] == UNKNOWN
 
 
-def test_a_running_task_is_kept_as_long_as_its_client_looks_at_it() -> None:
-    """Ours."""
+def test_reading_a_running_task_renews_its_ttl() -> None:
+    """Ours: its client is still there, and shall find the result."""
     clock = Clock()
     tasks = Tasks(MemoryStore(clock=clock), clock=clock)
     client = client_with(tasks, work=wait_for_ever)
@@ -307,8 +310,8 @@ def test_a_running_task_is_kept_as_long_as_its_client_looks_at_it() -> None:
 # The end.
 
 
-def test_closing_cancels_what_runs() -> None:
-    """Ours: nothing is left running, and nothing begins."""
+def test_closing_cancels_running_tasks() -> None:
+    """Ours: no thread is left, and no further task starts."""
     tasks = Tasks(MemoryStore())
     client = client_with(tasks, work=wait_for_ever, small=lambda _: "small")
     running = [client.task("work") for _ in range(3)]
@@ -323,7 +326,7 @@ def test_closing_cancels_what_runs() -> None:
     assert text_of(client.call("small")["result"]) == "small"
 
 
-def test_a_client_that_has_tasks_of_its_own_ends_them_with_it() -> None:
+def test_closing_a_connection_with_its_own_tasks_cancels_them() -> None:
     """Ours: over stdio the server's process ends with its client."""
     ended = threading.Event()
 
@@ -341,7 +344,7 @@ def test_a_client_that_has_tasks_of_its_own_ends_them_with_it() -> None:
     assert ended.wait(PATIENCE_SECONDS)
 
 
-def test_tasks_that_were_given_outlive_a_client() -> None:
+def test_shared_tasks_outlive_a_connection() -> None:
     """Ours: over HTTP each request may have a connection of its own."""
     tasks = Tasks(MemoryStore())
     first = client_with(tasks, work=wait_for_ever)
@@ -353,7 +356,7 @@ def test_tasks_that_were_given_outlive_a_client() -> None:
     tasks.close()
 
 
-def test_another_worker_serves_what_this_one_runs() -> None:
+def test_another_worker_serves_the_tasks_of_this_one() -> None:
     """Ours, DESIGN: everything that both need is in the store."""
     store = MemoryStore()
     here, there = Tasks(store), Tasks(store)
@@ -370,11 +373,10 @@ def test_another_worker_serves_what_this_one_runs() -> None:
     assert (there.running, client.state(working)["status"]) == (0, "cancelled")
 
 
-def test_the_task_of_a_worker_that_has_ended_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: its client would wait for ever. One that has ended before is as it was."""
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
+def test_the_task_of_a_worker_that_has_ended_fails() -> None:
+    """Ours: its client would wait for ever. A task that was completed before does not change."""
     store = FailingStore()
-    here, there = Tasks(store), Tasks(store)
+    here, there = (Tasks(store, beat_seconds=0.02) for _ in range(2))
     client, other = client_with(here, work=wait_for_ever, hi=lambda _: "hello"), client_with(there)
     ended, task = client.task("hi"), client.task("work")
     client.until(ended, "completed")
@@ -392,7 +394,7 @@ def test_the_task_of_a_worker_that_has_ended_fails(monkeypatch: pytest.MonkeyPat
 # Subscriptions.
 
 
-def test_a_subscription_is_to_the_tasks_of_its_caller() -> None:
+def test_a_subscription_is_limited_to_the_tasks_of_its_caller() -> None:
     """Extension, authorization binding: another one's are not acknowledged."""
     tasks = Tasks(MemoryStore())
     ada, bob = (client_with(tasks, principal=name, work=wait_for_ever) for name in ("Ada", "Bob"))
@@ -410,18 +412,18 @@ def test_a_subscription_is_to_the_tasks_of_its_caller() -> None:
     tasks.close()
 
 
-@pytest.mark.parametrize(
-    ("capabilities", "named", "code"), [({}, ["t"], MISSING_CAPABILITY), (None, [5], INVALID_PARAMS)]
-)
-def test_a_subscription_may_be_refused(capabilities: Any, named: Any, code: int) -> None:
+def test_an_invalid_task_subscription_is_refused() -> None:
     """Extension, task status notifications."""
-    params = {"notifications": {"taskIds": named}}
+    client = TaskClient(Jobs())
+    refused: list[tuple[Any, Any, int]] = [({}, ["t"], MISSING_CAPABILITY), (None, [5], INVALID_PARAMS)]
 
-    assert TaskClient(Jobs()).ask("subscriptions/listen", params, capabilities)["error"]["code"] == code
+    for capabilities, named, code in refused:
+        error = client.ask("subscriptions/listen", {"notifications": {"taskIds": named}}, capabilities)["error"]
+        assert error["code"] == code
 
 
-def test_a_task_is_described_as_long_as_the_store_has_it() -> None:
-    """Ours."""
+def test_described_returns_the_state_in_the_store() -> None:
+    """Ours: None for an unknown task, and an error where the store does not answer, for that may pass."""
     store = FailingStore()
     client = client_with(tasks := Tasks(store), work=wait_for_ever)
     task = client.task("work")
@@ -437,8 +439,8 @@ def test_a_task_is_described_as_long_as_the_store_has_it() -> None:
     tasks.close()
 
 
-def test_a_task_that_cannot_be_kept_does_not_begin() -> None:
-    """Ours: the call is answered by its result; also where only the worker's sign of life cannot be kept."""
+def test_a_task_that_cannot_be_saved_does_not_start() -> None:
+    """Ours: the call is answered with its result; also where only the lease of the worker cannot be saved."""
     for operation in ("put", "subscribe"):
         store = FailingStore()
         store.failing.add(operation)
@@ -447,7 +449,7 @@ def test_a_task_that_cannot_be_kept_does_not_begin() -> None:
         assert tasks.running == 0
 
 
-def test_a_store_that_fails_is_an_error_that_is_worth_repeating() -> None:
+def test_a_failing_store_is_reported_as_a_temporary_error() -> None:
     """Ours: the client does not learn where the store is."""
     store = FailingStore()
     client = client_with(tasks := Tasks(store), work=wait_for_ever)

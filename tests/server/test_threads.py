@@ -23,7 +23,7 @@ def end_thread_with(error: BaseException) -> None:
     thread.join()
 
 
-def test_a_thread_whose_question_ends_the_run_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_ends_with_input_required_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: others are reported as they were before, however many servers there are in a process."""
     reported: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda ended: reported.append(ended.exc_value))

@@ -70,7 +70,7 @@ def served() -> Served:
     return Served()
 
 
-def test_a_trace_is_passed_on_without_opentelemetry(served: Served, without_spans: None) -> None:
+def test_a_trace_is_propagated_without_opentelemetry(served: Served, without_spans: None) -> None:
     """Ours: by `_meta`, or by the headers of HTTP where that tells nothing; and never to another request."""
     served.answer(call(1, "pass_on", **TRACE))
     served.answer(call(2, "pass_on"))
@@ -81,7 +81,7 @@ def test_a_trace_is_passed_on_without_opentelemetry(served: Served, without_span
     assert served.passed_on == [TRACE, {}, {"traceparent": PARENT}, TRACE, {}]
 
 
-def test_a_trace_is_passed_on_without_a_tracer(served: Served, without_tracer: None) -> None:
+def test_a_trace_is_propagated_without_a_tracer(served: Served, without_tracer: None) -> None:
     """Ours: and what this thread runs in belongs to no request."""
     served.answer(call(1, "pass_on", **TRACE))
     served.answer(call(2, "pass_on"))
@@ -94,7 +94,7 @@ def test_a_trace_is_passed_on_without_a_tracer(served: Served, without_tracer: N
     assert served.passed_on == [TRACE, {}, {}]
 
 
-def test_an_answer_is_a_span_of_the_trace(served: Served, spans: Spans) -> None:
+def test_a_request_is_a_server_span_of_its_trace(served: Served, spans: Spans) -> None:
     """OpenTelemetry, semantic conventions for MCP: and what is sent meanwhile belongs to that span."""
     served.answer(call(1, "pass_on", **TRACE))
 
@@ -120,7 +120,7 @@ def test_the_context_of_the_transport_is_the_parent_or_a_link(served: Served, sp
     assert (parent_id(second), [f"{link.context.span_id:016x}" for link in second.links]) == (SPAN_ID, ["1" * 16])
 
 
-def test_what_became_of_a_request_is_in_its_span(served: Served, spans: Spans) -> None:
+def test_the_outcome_of_a_request_is_recorded_in_its_span(served: Served, spans: Spans) -> None:
     """OpenTelemetry: a question and a cancellation are no errors."""
     able = {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}
     served.answer(call(1, "fail"))

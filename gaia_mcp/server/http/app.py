@@ -91,7 +91,7 @@ class HttpApp:
         keys = list(state_keys)
         self._store = store
         self._threads = StoreThreads(store)
-        self._tasks = Tasks(store)
+        self._tasks = Tasks(store, beat_seconds=limits.beat_seconds)
         self._metrics = metrics
         self.endpoints = {
             path: Endpoint(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -43,7 +43,15 @@ class JwtAuthorizer:
     `jwks_url` that is neither https nor on loopback: an attacker who can change the keys can sign valid tokens.
     """
 
-    def __init__(self, jwks_url: str, issuer: str, audience: str, scopes: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        jwks_url: str,
+        issuer: str,
+        audience: str,
+        scopes: Iterable[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         parts = urlsplit(jwks_url)
         if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
             raise ValueError(f"{jwks_url!r} is not https")
@@ -52,7 +60,7 @@ class JwtAuthorizer:
         self.scopes = tuple(scopes)
         for scope in self.scopes:
             check_scope(scope)
-        self._keys = _Keys(jwks_url)
+        self._keys = _Keys(jwks_url, clock)
         resource = urlsplit(audience)
         metadata_url = f"{resource.scheme}://{resource.netloc}{METADATA_PATH}{resource.path.rstrip('/')}"
         self._where = (f'resource_metadata="{metadata_url}"',)
@@ -122,8 +130,9 @@ class _KeysUnavailableError(Exception):
 class _Keys:
     """The keys of an authorization server. Safe to use from several threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Callable[[], float]) -> None:
         self._url = url
+        self._clock = clock
         # Held during a fetch. Looking up a known key does not need it.
         self._lock = threading.Lock()
         self._by_id: dict[str | None, PyJWK] = {}
@@ -138,7 +147,7 @@ class _Keys:
             return known
         with self._lock:
             # Another thread may have fetched them while this one waited.
-            if time.monotonic() - self._asked_at > REFETCH_SECONDS:
+            if self._clock() - self._asked_at > REFETCH_SECONDS:
                 self._fetch()
             known = self._known(key_id)
             if known is None and self._has_failed:
@@ -147,7 +156,7 @@ class _Keys:
 
     def _known(self, key_id: str | None) -> PyJWK | None:
         keys = self._by_id
-        if time.monotonic() - self._fetched_at > KEYS_SECONDS:
+        if self._clock() - self._fetched_at > KEYS_SECONDS:
             return None
         return next(iter(keys.values())) if key_id is None and len(keys) == 1 else keys.get(key_id)
 
@@ -155,7 +164,7 @@ class _Keys:
         import jwt
 
         # Set before the fetch, so that after a failure the next request does not retry at once.
-        self._asked_at, self._has_failed = time.monotonic(), True
+        self._asked_at, self._has_failed = self._clock(), True
         client = jwt.PyJWKClient(self._url, cache_jwk_set=False, timeout=FETCH_SECONDS)
         try:
             keys = client.get_signing_keys()

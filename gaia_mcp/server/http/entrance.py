@@ -38,7 +38,15 @@ class Entrance:
     in an internal error.
     """
 
-    def __init__(self, limits: Limits, hosts: Hosts, authorizer: Authorizer | None, on_failure: OnFailure) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        hosts: Hosts,
+        authorizer: Authorizer | None,
+        on_failure: OnFailure,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.is_ending = False
         self.mark = ""
         self.on_refusal: Callable[[RefusalError], object] = lambda _: None
@@ -46,6 +54,7 @@ class Entrance:
         self._hosts = hosts
         self._authorizer = authorizer
         self._on_failure = on_failure
+        self._clock = clock
         self._noted_at = float("-inf")
 
     async def answer(self, request: Received, send: Send, by_method: ByMethod) -> None:
@@ -72,7 +81,7 @@ class Entrance:
 
     def note(self, problem: StoreError) -> None:
         """Report a store failure through `on_failure`. Clients do not get the message, which may contain a URL."""
-        now = time.monotonic()
+        now = self._clock()
         if now >= self._noted_at + NOTE_SECONDS:
             self._noted_at = now
             self._on_failure(str(problem), problem)

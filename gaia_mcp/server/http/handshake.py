@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.store_threads import StoreThreads
     from gaia_mcp.store import Store
 
-# Calls that take longer are answered by a stream, which can be resumed. JSON costs less, so shorter ones use it.
-PATIENCE_SECONDS = 0.2
 # How long a client waits before it reconnects.
 RETRY_MS = 1000
 HAS_ENDED = "the worker that ran this request has ended; the request may have been carried out"
@@ -66,7 +64,11 @@ class HandshakeEndpoint:
         self._closing = asyncio.Event()
         # Of the streams that clients can resume, also in another worker.
         self._leases: Leases[EventLog] = Leases(
-            store, lambda: sessions.are_answering, lambda log: log.worker, lambda log: log.fail(HAS_ENDED)
+            store,
+            lambda: sessions.are_answering,
+            lambda log: log.worker,
+            lambda log: log.fail(HAS_ENDED),
+            beat_seconds=served.limits.beat_seconds,
         )
         self.following = 0
 
@@ -203,7 +205,7 @@ class HandshakeEndpoint:
         if caller.scopes is not None and self._served.workers.waiting:
             # A call that waits for a thread may lack scopes: that needs status 403, and a stream begins with 200.
             return self._served.limits.keep_alive_seconds
-        return PATIENCE_SECONDS
+        return self._served.limits.json_seconds
 
     # The methods below query the store, and run in its threads.
 

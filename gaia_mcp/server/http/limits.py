@@ -29,3 +29,7 @@ class Limits(NamedTuple):
     keep_alive_seconds: float = 15.0
     # A client that has read nothing for this long counts as disconnected.
     stalled_seconds: float = 60.0
+    # Longer calls of a session are answered by a stream, which can be resumed. JSON costs less, so shorter ones use it.
+    json_seconds: float = 0.2
+    # Between two renewals of the worker's lease; None is the default of `Leases`.
+    beat_seconds: float | None = None

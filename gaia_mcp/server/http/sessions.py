@@ -36,9 +36,9 @@ _NAME_BYTES = 8
 class _Live:
     """A session that is live in this worker, and the position up to which its log of messages has been read."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, used_at: float) -> None:
         self.session = session
-        self.used_at = time.monotonic()
+        self.used_at = used_at
         # None until this worker has subscribed to the channel of the session.
         self.unsubscribe: Callable[[], None] | None = None
         # Held to subscribe, and to read the log.
@@ -49,20 +49,21 @@ class _Live:
 class Sessions:
     """The sessions of `served` at `path`. Safe to use from several threads.
 
-    Every method raises `RefusalError`, with status 503 if the store fails.
+    Every method raises `RefusalError`, with status 503 if the store fails. `clock` decides when sessions are idle.
     """
 
-    def __init__(self, served: Served, store: Store, path: str) -> None:
+    def __init__(self, served: Served, store: Store, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._served = served
         self._store = store
         self._path = path
+        self._clock = clock
         self._seconds = served.limits.session_seconds
         # The prefix of this worker's messages, which it ignores when it receives them.
         self._worker = secrets.token_bytes(_NAME_BYTES)
         # Guards the fields below.
         self._lock = threading.Lock()
         self._live: dict[str, _Live] = {}
-        self._swept_at = time.monotonic()
+        self._swept_at = clock()
         self._lookups = Lookups(store, self._seconds)
 
     def __len__(self) -> int:
@@ -78,7 +79,7 @@ class Sessions:
         """A new session, which is not saved yet."""
         self._sweep()
         session = Session(secrets.token_urlsafe(_ID_BYTES), self._served, self._store, principal)
-        live = _Live(session)
+        live = _Live(session, self._clock())
         with self._lock:
             is_full = len(self._live) >= self._served.limits.sessions
             if not is_full:
@@ -100,9 +101,10 @@ class Sessions:
             raise _unknown()
         with self._lock:
             if (live := self._live.get(session_id)) is None:
-                live = self._live[session_id] = _Live(Session.loaded(session_id, self._served, self._store, saved))
+                loaded = Session.loaded(session_id, self._served, self._store, saved)
+                live = self._live[session_id] = _Live(loaded, self._clock())
         session = live.session
-        live.used_at = time.monotonic()
+        live.used_at = self._clock()
         self._listen(live)
         if session.saved != saved:
             session.catch_up(saved)
@@ -178,7 +180,7 @@ class Sessions:
 
     def _current(self, session_id: str, principal: str | None, saved: bytes | None) -> Session | None:
         """The session, if it is live and its state equals `saved`, so that no other query of the store is needed."""
-        now = time.monotonic()
+        now = self._clock()
         live = self._live.get(session_id)
         if live is None or live.unsubscribe is None or now >= self._swept_at + SWEEP_SECONDS:
             return None
@@ -238,7 +240,7 @@ class Sessions:
 
     def _sweep(self) -> None:
         """Close sessions that have expired or are idle, and renew those in use."""
-        now = time.monotonic()
+        now = self._clock()
         with self._lock:
             if now < self._swept_at + SWEEP_SECONDS:
                 return

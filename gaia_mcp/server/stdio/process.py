@@ -34,7 +34,9 @@ class StdioServer:
 
     Reads in its own threads from the start, so that the main thread is free to import a slow agent. `name` is the
     server's name until the provider has loaded. While `max_calls` are running, others wait; `on_full` is called when
-    the first one waits, and `on_failure` for each request that ends in an internal error.
+    the first one waits, and `on_failure` for each request that ends in an internal error. At the end, running calls may
+    finish for `finish_seconds`, and the agent's exit functions run for `exit_seconds`. A client that has closed our
+    stdin and reads nothing for `taking_seconds` has gone.
     """
 
     def __init__(
@@ -43,7 +45,14 @@ class StdioServer:
         max_calls: int = MAX_CALLS,
         on_full: Callable[[int], None] = note_full,
         on_failure: OnFailure = note_failure,
+        *,
+        finish_seconds: float = FINISH_SECONDS,
+        exit_seconds: float = EXIT_SECONDS,
+        taking_seconds: float = TAKING_SECONDS,
     ) -> None:
+        self._finish_seconds = finish_seconds
+        self._exit_seconds = exit_seconds
+        self._taking_seconds = taking_seconds
         self._pipes = GuardedPipes()
         self._provider = LoadingProvider(name)
         self._session = StdioSession(
@@ -78,34 +87,34 @@ class StdioServer:
         finally:
             # Also after a signal: cancelled asyncio tasks may clean up, and handlers disconnect.
             self._provider.close()
-            _run_exit_functions()
+            _run_exit_functions(self._exit_seconds)
 
     def _give_up(self) -> None:
-        if self._pipes.await_abandonment(TAKING_SECONDS):
+        if self._pipes.await_abandonment(self._taking_seconds):
             self._session.give_up()
 
     def _close(self) -> None:
         self._session.wait()
-        self._session.finish(FINISH_SECONDS, CLEANING_SECONDS)
+        self._session.finish(self._finish_seconds, CLEANING_SECONDS)
         self._provider.close()
         # A provider that fails to load gets this time to report the reason.
         if not self._provider.has_loaded_within(FINISH_SECONDS):
             # The client has disconnected, and an import cannot be cancelled.
-            _run_exit_functions()
+            _run_exit_functions(self._exit_seconds)
             sys.stderr.flush()
             os._exit(0)
 
 
-def _run_exit_functions() -> None:
+def _run_exit_functions(seconds: float) -> None:
     """Run the exit functions that the agent registered, before the parent process can kill this one. In a thread,
-    because they may hang.
+    because they may hang; they are left after `seconds`.
     """
     # Not `Thread.join`: after a signal has interrupted it, it treats the thread as ended.
     have_run = threading.Event()
-    ends = time.monotonic() + EXIT_SECONDS
+    ends = time.monotonic() + seconds
     try:
         threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
-        have_run.wait(EXIT_SECONDS)
+        have_run.wait(seconds)
     finally:
         # A signal during the wait, or during the start of the thread, does not shorten their time.
         have_run.wait(max(0.0, ends - time.monotonic()))

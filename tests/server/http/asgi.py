@@ -132,6 +132,11 @@ class Asked:
         found: bytes = self._next()["body"]
         return found
 
+    def drain(self) -> None:
+        """Discard what has been sent so far."""
+        while not self._sent.empty():
+            self._next()
+
     def _next(self) -> Wire:
         try:
             return self._sent.get(timeout=PATIENCE_SECONDS)
@@ -216,7 +221,9 @@ class Server:
 def app_of(provider: Any, limits: Limits | None = None, **options: Any) -> HttpApp:
     """An app that serves an agent, or a provider."""
     served = provider if hasattr(provider, "describe") else AgentProvider(provider)
-    given = {"hosts": Hosts(), "authorizer": None, "limits": limits or Limits(), "store": MemoryStore()} | options
+    # On a busy machine, a short call takes longer than clients of a session wait for JSON.
+    limits = limits or Limits(json_seconds=PATIENCE_SECONDS)
+    given = {"hosts": Hosts(), "authorizer": None, "limits": limits, "store": MemoryStore()} | options
     return HttpApp({"/mcp": served}, **given)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.server.http import handshake
 from tests.server.http.asgi import Server, app_of
 from tests.server.http.sockets import Port
 
@@ -14,12 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_mcp.server.http.limits import Limits
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a call takes longer than a stream of a session is waited for to begin."""
-    monkeypatch.setattr(handshake, "PATIENCE_SECONDS", 2.0)
 
 
 @pytest.fixture

@@ -97,10 +97,10 @@ def rest(connection: socket.socket) -> bytes:
 
 
 def until(connection: socket.socket, words: bytes) -> bytes:
-    """What comes until these words."""
-    seen = b""
-    while words not in seen:
+    """The bytes that come until these words."""
+    seen = bytearray()
+    while seen.find(words, max(0, len(seen) - 65536 - len(words))) < 0:
         piece = connection.recv(65536)
         assert piece, seen
         seen += piece
-    return seen
+    return bytes(seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable
@@ -33,7 +34,7 @@ UNKNOWN = "x" * 32
 
 
 class Executing:
-    """A provider whose one tool does what the arguments say."""
+    """A provider with one tool, whose arguments decide whether it refuses, waits or returns."""
 
     def __init__(self) -> None:
         self.may_end = threading.Event()
@@ -117,26 +118,25 @@ def code(reply: Reply) -> int:
     return reply.error
 
 
-@pytest.mark.parametrize("path", ["/a2a", "/a2a/"])
-@pytest.mark.parametrize("request_id", ["req-1", 7, None])
-def test_a_message_becomes_a_task(server: Server, path: str, request_id: Any) -> None:
-    """Seed systems, C6 and C9: at both spellings, and the id of the request is returned as it came."""
+def test_a_message_becomes_a_task(server: Server) -> None:
+    """Seed systems, C6 and C9: with and without a slash at the end of the path, and with any request id."""
     sent = message({"a": 1}, metadata={"mcp_context": {"user": 7}})
-    request = {"jsonrpc": "2.0", "id": request_id, "method": "tasks/send", "params": {**sent, "webhookUrl": "x"}}
-    reply = server.send(request, path, accept="*/*").reply().json
 
-    assert (reply["jsonrpc"], reply["id"], list(reply["result"])) == ("2.0", request_id, ["id"])
-    task = await_end(server, reply["result"]["id"])
-    assert task["state"] == "COMPLETED"
-    assert outcome(task)["mcp_result"] == {"content": [], "arguments": {"a": 1}, "context": {"user": 7}}
+    for path, request_id in itertools.product(("/a2a", "/a2a/"), ("req-1", 7, None)):
+        request = {"jsonrpc": "2.0", "id": request_id, "method": "tasks/send", "params": {**sent, "webhookUrl": "x"}}
+        reply = server.send(request, path, accept="*/*").reply().json
+        assert (reply["jsonrpc"], reply["id"], list(reply["result"])) == ("2.0", request_id, ["id"])
+        task = await_end(server, reply["result"]["id"])
+        assert task["state"] == "COMPLETED"
+        assert outcome(task)["mcp_result"] == {"content": [], "arguments": {"a": 1}, "context": {"user": 7}}
 
 
 def test_a_message_without_data_becomes_a_task_too(server: Server) -> None:
-    """Seed systems, C8: what is wrong with it is the task's outcome."""
+    """Seed systems, C8: the outcome of the task names the problem."""
     assert outcome(await_end(server, begin(server)))["mcp_result"]["arguments"] is None
 
 
-def test_a_task_goes_on_after_its_message_was_answered(server: Server, provider: Executing) -> None:
+def test_a_task_continues_after_its_message_was_answered(server: Server, provider: Executing) -> None:
     """Seed systems, C6."""
     task_id = begin(server, {"wait": True})
     wait_until(lambda: bool(provider.calls))
@@ -146,7 +146,7 @@ def test_a_task_goes_on_after_its_message_was_answered(server: Server, provider:
     assert await_end(server, task_id)["state"] == "COMPLETED"
 
 
-def test_a_cancelled_task_stays_so_when_its_tool_returns(server: Server, provider: Executing) -> None:
+def test_a_cancelled_task_stays_cancelled_when_its_tool_returns(server: Server, provider: Executing) -> None:
     """Seed systems, C8."""
     task_id = begin(server, {"wait": True})
     wait_until(lambda: bool(provider.calls))
@@ -159,7 +159,7 @@ def test_a_cancelled_task_stays_so_when_its_tool_returns(server: Server, provide
     assert provider.calls[0].is_cancelled
 
 
-def test_a_task_that_has_ended_is_not_cancelled(server: Server) -> None:
+def test_a_finished_task_is_not_cancelled(server: Server) -> None:
     """Seed systems, C6: terminal states stay."""
     task_id = begin(server, {})
     await_end(server, task_id)
@@ -169,7 +169,7 @@ def test_a_task_that_has_ended_is_not_cancelled(server: Server) -> None:
     assert get(server, task_id)["state"] == "COMPLETED"
 
 
-def test_a_subscriber_sees_what_happens_and_the_end(server: Server, provider: Executing) -> None:
+def test_a_subscriber_gets_progress_and_the_final_message(server: Server, provider: Executing) -> None:
     """Seed systems, C6: progress is a status, and the message comes before the last one."""
     task_id = begin(server, {"wait": True})
     stream = ask(server, "tasks/sendSubscribe", {"id": task_id})
@@ -186,7 +186,7 @@ def test_a_subscriber_sees_what_happens_and_the_end(server: Server, provider: Ex
     assert stream.ends()
 
 
-def test_a_late_subscriber_sees_the_end(server: Server) -> None:
+def test_a_late_subscriber_gets_the_final_message(server: Server) -> None:
     """Seed systems, C8: exactly one message, and a terminal status."""
     task_id = begin(server, {})
     await_end(server, task_id)
@@ -195,14 +195,14 @@ def test_a_late_subscriber_sees_the_end(server: Server) -> None:
     assert [event.name for event in reply.events] == ["task_message", "task_status"]
 
 
-def test_a_stream_is_kept_alive_and_a_failing_store_does_not_end_it(serve: Serve, provider: Executing) -> None:
+def test_a_stream_sends_keep_alives_while_the_store_fails(serve: Serve, provider: Executing) -> None:
     """Ours: proxies close what is silent."""
     store = FailingStore()
     server = serve(app(provider, store=store, limits=Limits(keep_alive_seconds=0.02)))
     task_id = begin(server, {"wait": True})
-    wait_until(lambda: bool(provider.calls))
     stream = ask(server, "tasks/sendSubscribe", {"id": task_id})
-    stream.event()
+    while json.loads(stream.event().data)["message"] != "half":
+        pass
     store.failing.add("get")
     assert stream.raw() == b":\n\n"
     store.failing.clear()
@@ -213,7 +213,7 @@ def test_a_stream_is_kept_alive_and_a_failing_store_does_not_end_it(serve: Serve
     assert stream.event().name == "task_status"
 
 
-def test_a_task_that_vanishes_ends_its_stream(serve: Serve, provider: Executing) -> None:
+def test_a_task_deleted_from_the_store_ends_its_stream(serve: Serve, provider: Executing) -> None:
     """Ours: for instance when a store was emptied."""
     store = MemoryStore()
     server = serve(app(provider, store=store, limits=Limits(keep_alive_seconds=0.02)))
@@ -229,7 +229,7 @@ def test_a_task_that_vanishes_ends_its_stream(serve: Serve, provider: Executing)
     assert stream.ends()
 
 
-def test_a_subscriber_that_goes_away_is_forgotten(server: Server, provider: Executing) -> None:
+def test_a_disconnected_subscriber_is_removed(server: Server, provider: Executing) -> None:
     """Ours: nothing is left of its stream."""
     endpoint = endpoint_of(server)
     stream = ask(server, "tasks/sendSubscribe", {"id": begin(server, {"wait": True})})
@@ -242,7 +242,7 @@ def test_a_subscriber_that_goes_away_is_forgotten(server: Server, provider: Exec
 
 
 def test_the_end_of_the_server_ends_the_streams(server: Server, provider: Executing) -> None:
-    """Ours."""
+    """Ours: otherwise the server would wait for its tasks; further requests get 503."""
     stream = ask(server, "tasks/sendSubscribe", {"id": begin(server, {"wait": True})})
     stream.event()
     server.loop.call_soon_threadsafe(server.app.end_streams)
@@ -252,8 +252,8 @@ def test_the_end_of_the_server_ends_the_streams(server: Server, provider: Execut
     assert ask(server, "tasks/get", {"id": UNKNOWN}).reply().status == 503
 
 
-def test_there_is_room_for_so_many_streams(serve: Serve, provider: Executing) -> None:
-    """Ours: the next one is told to come again."""
+def test_streams_beyond_the_limit_are_refused(serve: Serve, provider: Executing) -> None:
+    """Ours: 503, so that the client retries later."""
     server = serve(app(provider, limits=Limits(streams=1)))
     task_id = begin(server, {"wait": True})
     first = ask(server, "tasks/sendSubscribe", {"id": task_id})
@@ -262,22 +262,21 @@ def test_there_is_room_for_so_many_streams(serve: Serve, provider: Executing) ->
     assert ask(server, "tasks/sendSubscribe", {"id": task_id}).reply().status == 503
 
 
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/sendSubscribe", "tasks/send"])
-def test_a_task_that_does_not_exist_is_told_as_such(server: Server, method: str) -> None:
+def test_an_unknown_task_is_refused(server: Server) -> None:
     """Seed systems, C6: -32001."""
-    params = {**message({}), "id": UNKNOWN} if method == "tasks/send" else {"id": UNKNOWN}
+    for method in ("tasks/get", "tasks/cancel", "tasks/sendSubscribe", "tasks/send"):
+        params = {**message({}), "id": UNKNOWN} if method == "tasks/send" else {"id": UNKNOWN}
+        assert code(ask(server, method, params).reply()) == a2a.TASK_UNKNOWN, method
 
-    assert code(ask(server, method, params).reply()) == a2a.TASK_UNKNOWN
 
-
-def test_a_task_takes_one_message(server: Server) -> None:
+def test_a_task_accepts_only_one_message(server: Server) -> None:
     """Seed systems, C6: AgentVault's own proxy continues no task either."""
     reply = ask(server, "tasks/send", {**message({}), "id": begin(server, {})}).reply()
 
     assert code(reply) == a2a.AGENT_ERROR
 
 
-def test_a_task_that_cannot_begin_is_an_error_of_the_agent(server: Server) -> None:
+def test_a_task_that_cannot_start_is_an_agent_error(server: Server) -> None:
     """Seed systems, C6: -32000, with the reason."""
     reply = ask(server, "tasks/send", message({"refuse": True}), "req-9").reply()
 
@@ -285,9 +284,9 @@ def test_a_task_that_cannot_begin_is_an_error_of_the_agent(server: Server) -> No
     assert (reply.json["id"], reply.json["error"]["message"]) == ("req-9", "too many tasks are running")
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
+def test_an_invalid_request_is_an_error_with_status_200(server: Server) -> None:
+    """Seed systems, C6."""
+    invalid: list[tuple[Any, int]] = [
         (b"{", -32700),
         ([], -32600),
         ({"jsonrpc": "2.0", "id": 1, "method": 5}, -32600),
@@ -297,14 +296,11 @@ def test_a_task_that_cannot_begin_is_an_error_of_the_agent(server: Server) -> No
         ({"jsonrpc": "2.0", "id": 1, "method": "tasks/get"}, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "tasks/cancel", "params": {"id": 5}}, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "tasks/sendSubscribe", "params": []}, -32602),
-    ],
-)
-def test_what_is_wrong_with_a_request_is_an_error_with_status_200(server: Server, body: Any, expected: int) -> None:
-    """Seed systems, C6."""
-    reply = server.send(body, "/a2a").reply()
+    ]
+    replies = [(body, server.send(body, "/a2a").reply()) for body, _ in invalid]
 
-    assert code(reply) == expected
-    assert "id" in reply.json
+    assert [(body, code(reply)) for body, reply in replies] == invalid
+    assert [body for body, reply in replies if "id" not in reply.json] == []
 
 
 def test_a_body_that_is_too_large_is_refused(serve: Serve, provider: Executing) -> None:
@@ -314,8 +310,8 @@ def test_a_body_that_is_too_large_is_refused(serve: Serve, provider: Executing) 
     assert ask(server, "tasks/send", message({"a": "x" * 1000})).reply().status == 413
 
 
-def test_a_store_that_fails_is_told_without_saying_where_it_is(serve: Serve, provider: Executing) -> None:
-    """Ours: the owner of the server reads more."""
+def test_a_failing_store_is_reported_without_its_address(serve: Serve, provider: Executing) -> None:
+    """Ours: the owner of the server finds the reason in the log."""
     failures: list[str] = []
     store = FailingStore()
     server = serve(app(provider, store=store, on_failure=lambda what, _: failures.append(what)))
@@ -328,7 +324,7 @@ def test_a_store_that_fails_is_told_without_saying_where_it_is(serve: Serve, pro
     assert failures == ["gone"]
 
 
-def test_the_token_is_taken_as_an_api_key(serve: Serve, provider: Executing) -> None:
+def test_the_token_is_accepted_as_an_api_key(serve: Serve, provider: Executing) -> None:
     """Seed systems, C11: AgentVault's client sends it in a header of its own."""
     server = serve(app(provider, authorizer=StaticToken("secret")))
 
@@ -338,8 +334,8 @@ def test_the_token_is_taken_as_an_api_key(serve: Serve, provider: Executing) -> 
         assert code(ask(server, "tasks/get", {"id": UNKNOWN}, **header).reply()) == a2a.TASK_UNKNOWN
 
 
-def test_a_task_is_its_callers_alone(serve: Serve, provider: Executing) -> None:
-    """Ours: for everybody else it does not exist."""
+def test_a_task_is_visible_to_its_caller_only(serve: Serve, provider: Executing) -> None:
+    """Ours: for any other caller the task is unknown."""
 
     class Named:
         async def authorize(self, request: Any) -> Caller:
@@ -353,15 +349,14 @@ def test_a_task_is_its_callers_alone(serve: Serve, provider: Executing) -> None:
         assert code(ask(server, method, {"id": task_id}, authorization="eve").reply()) == a2a.TASK_UNKNOWN
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_only_post_is_allowed(server: Server, method: str) -> None:
+def test_only_post_is_allowed(server: Server) -> None:
     """Ours: 405 with `Allow`."""
-    reply = server.ask(method, "/a2a").reply()
+    for method in ("GET", "DELETE", "PUT"):
+        reply = server.ask(method, "/a2a").reply()
+        assert (reply.status, reply.headers["allow"]) == (405, "POST"), method
 
-    assert (reply.status, reply.headers["allow"]) == (405, "POST")
 
-
-def test_tasks_of_mcp_and_of_a2a_are_the_same(serve: Serve, provider: Executing) -> None:
+def test_an_a2a_task_is_an_mcp_task_in_the_store(serve: Serve, provider: Executing) -> None:
     """Ours: so any worker of the store knows them."""
     store = MemoryStore()
     task_id = begin(serve(app(provider, store=store)), {})

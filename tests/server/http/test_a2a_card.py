@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_mcp.server.http.a2a_card import CARD_PATH, AgentCard
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import ANY, Hosts, StaticToken
@@ -23,21 +21,19 @@ def card(serve: Serve, host: str = "127.0.0.1:8000", **options: Any) -> Any:
     return serve(AgentCard("mcp.execute_tool", Limits(), **given)).ask("GET", CARD_PATH, host=host).reply().json
 
 
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("127.0.0.1:8000", "http://localhost:8000/a2a"),
-        ("[::1]:8000", "http://localhost:8000/a2a"),
-        ("localhost", "http://localhost/a2a"),
-        ("proxy.example:8069", "http://proxy.example:8069/a2a"),
-    ],
-)
-def test_the_card_names_the_url_that_its_client_can_use(serve: Serve, host: str, url: str) -> None:
+def test_the_card_has_a_url_that_its_client_accepts(serve: Serve) -> None:
     """Seed systems, C6: AgentVault's client refuses 127.0.0.1."""
-    assert card(serve, host)["url"] == url
+    urls = {
+        "127.0.0.1:8000": "http://localhost:8000/a2a",
+        "[::1]:8000": "http://localhost:8000/a2a",
+        "localhost": "http://localhost/a2a",
+        "proxy.example:8069": "http://proxy.example:8069/a2a",
+    }
+
+    assert {host: card(serve, host)["url"] for host in urls} == urls
 
 
-def test_the_card_says_what_credentials_are_needed(serve: Serve) -> None:
+def test_the_card_declares_the_authentication_scheme(serve: Serve) -> None:
     """Seed systems, C6, C11: the client sends an API key, which a variable of its environment has by this name."""
     (open_to_all,) = card(serve)["authSchemes"]
     (with_token,) = card(serve, authorizer=StaticToken("x"))["authSchemes"]
@@ -46,7 +42,7 @@ def test_the_card_says_what_credentials_are_needed(serve: Serve) -> None:
     assert (with_token["scheme"], with_token["service_identifier"]) == ("apiKey", "gaia_mcp")
 
 
-def test_the_card_is_not_for_pages_that_have_this_machine_resolved(serve: Serve) -> None:
+def test_the_card_is_refused_under_another_host_name(serve: Serve) -> None:
     """Ours: no host but those of the server (DNS rebinding)."""
     server = serve(AgentCard("mcp.execute_tool", Limits(), Hosts(), StaticToken("x")))
 

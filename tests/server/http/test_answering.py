@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 Serve = Callable[..., "Server"]
 
 
-def test_a_call_that_lasts_is_answered_by_json_all_the_same(serve: Serve) -> None:
+def test_a_long_call_is_answered_with_json(serve: Serve) -> None:
     """Ours: it is only watched whether its client goes away."""
     gate = Gate()
     server = serve(Tools(gate=gate))
     asked = server.stateless(call(1, "gate"))
     gate.await_entered()
-    # Another request is answered long after the first was no quick one.
-    while server.stateless(call(2, "none")).reply().status != 200:
-        raise AssertionError
+    assert server.stateless(call(2, "none")).reply().status == 200
     gate.open()
 
     assert text_of(asked.reply().json) == "through"
 
 
-def test_scopes_are_demanded_of_those_alone_who_can_get_them() -> None:
+def test_a_scope_challenge_is_sent_only_to_callers_with_scopes() -> None:
     """Ours: with one token for all there is no authorization server to ask."""
     demanding = Sent(b"", error_code=403, scopes=("a",))
 
@@ -43,7 +41,7 @@ def test_scopes_are_demanded_of_those_alone_who_can_get_them() -> None:
     )  # fmt: skip
 
 
-def test_a_silent_stream_is_kept_open(serve: Serve) -> None:
+def test_a_silent_call_sends_keep_alive_comments(serve: Serve) -> None:
     """Spec 2026-07-28, HS-8: comments, so that no proxy closes it; and the response comes as an event."""
     gate = Gate()
     asked = serve(Tools(gate=gate), Limits(keep_alive_seconds=0.01)).stateless(call(1, "gate"))
@@ -54,14 +52,14 @@ def test_a_silent_stream_is_kept_open(serve: Serve) -> None:
     assert text_of(asked.message()) == "through"
 
 
-def test_a_call_that_is_slow_but_in_time_is_one_json_object(serve: Serve) -> None:
+def test_a_slow_call_is_answered_with_json(serve: Serve) -> None:
     """Ours: nothing was sent before."""
     reply = serve(Tools(slow=lambda running: running.wait(0.1))).stateless(call(1, "slow")).reply()
 
     assert reply.headers["content-type"] == "application/json"
 
 
-def test_what_a_call_sends_after_its_first_moment_makes_a_stream(serve: Serve) -> None:
+def test_late_progress_starts_an_event_stream(serve: Serve) -> None:
     """Ours: several messages at once are sent at once."""
 
     def late(running: object) -> str:
@@ -76,7 +74,7 @@ def test_what_a_call_sends_after_its_first_moment_makes_a_stream(serve: Serve) -
     assert text_of(messages[-1]) == "late"
 
 
-def test_a_connection_that_a_call_has_closed_ends_before_the_call(serve: Serve) -> None:
+def test_close_stream_ends_the_connection_before_the_response(serve: Serve) -> None:
     """Spec 2025-11-25, resumability: after the event that its client can come back with, and before the response."""
     gate = Gate()
 
@@ -85,7 +83,7 @@ def test_a_connection_that_a_call_has_closed_ends_before_the_call(serve: Serve) 
         gate()
         return "done"
 
-    server = serve(Tools(work=work))
+    server = serve(Tools(work=work), Limits(json_seconds=0.0))
     session = server.open_session()
     reply = server.send(plain(1, "tools/call", {"name": "work"}), **session).reply()
     gate.open()
@@ -94,8 +92,8 @@ def test_a_connection_that_a_call_has_closed_ends_before_the_call(serve: Serve) 
     assert reply.messages == []
 
 
-def test_a_stream_may_begin_at_once(serve: Serve) -> None:
-    """Ours."""
+def test_early_progress_starts_an_event_stream(serve: Serve) -> None:
+    """Spec 2026-07-28, HS-3: also where the first message is sent while only JSON was expected."""
 
     def report(running: object) -> str:
         running.progress(1)  # type: ignore[attr-defined]
@@ -107,7 +105,7 @@ def test_a_stream_may_begin_at_once(serve: Serve) -> None:
     assert len(messages) == 2
 
 
-def test_a_client_that_goes_away_is_sent_nothing_more(serve: Serve) -> None:
+def test_a_client_that_disconnects_gets_nothing_more(serve: Serve) -> None:
     """Ours: before its response has begun, and within a stream."""
     gate = Gate()
 
@@ -130,7 +128,7 @@ def test_a_client_that_goes_away_is_sent_nothing_more(serve: Serve) -> None:
     gate.open()
 
 
-def test_a_stream_that_has_nothing_more_to_say_ends(serve: Serve) -> None:
+def test_the_stream_of_a_cancelled_call_ends(serve: Serve) -> None:
     """Spec, cancellation: no response follows."""
     gate = Gate()
 

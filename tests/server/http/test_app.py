@@ -50,14 +50,16 @@ def name_of(server: Server, path: str = "/mcp") -> str:
     return found
 
 
-@pytest.mark.parametrize("target", ["demo", Lasting, Lasting(), AgentProvider(Lasting())])
-def test_an_app_is_made_of_what_names_an_agent_of_one_or_of_a_provider(serve: Serve, target: Any) -> None:
-    """Ours: `app_for`."""
-    assert name_of(serve(app_for(target, environ={}))) in ("demo", "Lasting")
+def test_an_app_serves_an_agent_by_name_class_instance_or_provider(serve: Serve) -> None:
+    """Ours: `app_for` is called by programs, which may have any of them."""
+    targets: list[Any] = ["demo", Lasting, Lasting(), AgentProvider(Lasting())]
+
+    names = [name_of(serve(app_for(target, environ={}))) for target in targets]
+    assert names == ["demo", "Lasting", "Lasting", "Lasting"]
 
 
-def test_an_agent_that_cannot_be_loaded(serve: Serve) -> None:
-    """Ours: as everywhere."""
+def test_an_unknown_agent_raises_an_agent_error(serve: Serve) -> None:
+    """Ours: as on the command line."""
     with pytest.raises(AgentError):
         app_for("no_such_agent", environ={})
 
@@ -71,8 +73,8 @@ def test_several_agents_have_paths_of_their_own(serve: Serve) -> None:
     assert server.stateless(DISCOVER).reply().status == 404
 
 
-def test_an_agent_may_run_another_number_of_calls_than_those_beside_it(serve: Serve) -> None:
-    """Ours: one that bears a single call at once keeps no call of another one waiting."""
+def test_each_agent_may_have_its_own_limit_of_running_calls(serve: Serve) -> None:
+    """Ours: an agent that can run only one call does not delay the calls of another agent."""
     one, other = Gate(), Gate()
     providers = {"/one/mcp": AgentProvider(Tools(gate=one)), "/other/mcp": AgentProvider(Tools(gate=other))}
     app = HttpApp(
@@ -102,8 +104,8 @@ def test_an_app_can_be_mounted_in_another(serve: Serve) -> None:
     assert agent.seen == ["opened"]
 
 
-def test_a_lifespan_opens_and_closes_the_agent() -> None:
-    """ASGI: and the calls that still run are cancelled."""
+def test_the_lifespan_opens_and_closes_the_agent() -> None:
+    """ASGI: for each once."""
     import asyncio
 
     agent = Lasting()
@@ -127,7 +129,7 @@ def test_a_lifespan_opens_and_closes_the_agent() -> None:
     assert agent.seen == ["opened", "closed"]
 
 
-def test_a_provider_of_somebody_else_is_neither_opened_nor_closed(serve: Serve) -> None:
+def test_a_given_provider_is_neither_opened_nor_closed(serve: Serve) -> None:
     """Ours: its owner does that."""
     agent = Lasting()
     app = app_for(AgentProvider(agent), environ={})
@@ -138,8 +140,8 @@ def test_a_provider_of_somebody_else_is_neither_opened_nor_closed(serve: Serve) 
     assert agent.seen == []
 
 
-def test_health_and_readiness(serve: Serve) -> None:
-    """Ours: the first is whether it lives, the second whether it would take a call. Neither needs a token."""
+def test_health_and_readiness_are_reported(serve: Serve) -> None:
+    """Ours: whether the process runs, and whether it would accept a call. Neither needs a token."""
     gate = Gate()
     server = serve(app_for(Tools(gate=gate), limits=Limits(calls=1, waiting_calls=0), token="t", environ={}))
 
@@ -155,7 +157,7 @@ def test_health_and_readiness(serve: Serve) -> None:
     assert server.ask("GET", "/healthz").reply().status == 200
 
 
-def test_a_store_that_does_not_answer_is_not_ready(serve: Serve) -> None:
+def test_the_server_is_not_ready_while_the_store_does_not_answer(serve: Serve) -> None:
     """Ours: a load balancer sends requests elsewhere meanwhile."""
     store = FailingStore()
     server = serve(app_for("demo", store=store, environ={}))
@@ -168,7 +170,7 @@ def test_a_store_that_does_not_answer_is_not_ready(serve: Serve) -> None:
     assert server.ask("GET", "/healthz").reply().status == 200
 
 
-def test_a_token_is_given_or_in_the_environment(serve: Serve) -> None:
+def test_the_token_is_an_argument_or_in_the_environment(serve: Serve) -> None:
     """Ours: without it, 401."""
     for app in (app_for("demo", token="t", environ={}), app_for("demo", environ={"GAIA_MCP_TOKEN": "t"})):
         server = serve(app)
@@ -177,8 +179,8 @@ def test_a_token_is_given_or_in_the_environment(serve: Serve) -> None:
     assert serve(app_for("demo", environ={"GAIA_MCP_TOKEN": ""})).stateless(DISCOVER).reply().status == 200
 
 
-def test_pages_of_an_allowed_site_get_cors_headers(serve: Serve) -> None:
-    """WHATWG Fetch: also for the question that a browser asks first; without the option there are none."""
+def test_an_allowed_origin_gets_cors_headers(serve: Serve) -> None:
+    """WHATWG Fetch: also for the preflight request; without the option there are no such headers."""
     server = serve(app_for("demo", origins=["https://app.example"], environ={}))
     asked = {"origin": "https://app.example", "access_control_request_method": "POST"}
 
@@ -193,13 +195,13 @@ def test_pages_of_an_allowed_site_get_cors_headers(serve: Serve) -> None:
 
 
 def test_hosts_can_be_allowed(serve: Serve) -> None:
-    """Ours."""
+    """Ours: behind a proxy, the server is addressed by the name of the proxy."""
     server = serve(app_for("demo", hosts=["mcp.example"], environ={}))
 
     assert server.stateless(DISCOVER, host="mcp.example").reply().status == 200
 
 
-def test_workers_share_the_keys_of_what_clients_carry(serve: Serve) -> None:
+def test_workers_share_the_keys_of_request_states(serve: Serve) -> None:
     """Ours: the first seals, and each opens, so that keys can be replaced one after the other."""
 
     def app(keys: str) -> Server:
@@ -220,7 +222,7 @@ def test_workers_share_the_keys_of_what_clients_carry(serve: Serve) -> None:
         app_for("demo", environ={"GAIA_MCP_STATE_KEYS": "short"})
 
 
-def test_what_one_agent_has_sealed_is_of_no_use_at_another(serve: Serve) -> None:
+def test_a_request_state_is_refused_by_another_agent(serve: Serve) -> None:
     """MS-9: also at one address, with a tool of the same name and the same keys."""
     asks = Tools(ask=lambda running: running.sample("hm").text)
     server = serve(app_for({"a": asks, "b": asks}, environ={"GAIA_MCP_STATE_KEYS": KEY}))
@@ -234,7 +236,7 @@ def test_what_one_agent_has_sealed_is_of_no_use_at_another(serve: Serve) -> None
     assert text_of(server.stateless(again, path="/a/mcp").reply().json) == "aha"
 
 
-def test_workers_with_one_store_open_what_each_has_sealed(serve: Serve) -> None:
+def test_workers_with_one_store_accept_the_request_states_of_each_other(serve: Serve) -> None:
     """Ours: without keys that were given."""
     store = FailingStore()
     agent = Tools(ask=lambda running: running.sample("hm").text)
@@ -248,7 +250,7 @@ def test_workers_with_one_store_open_what_each_has_sealed(serve: Serve) -> None:
     assert text_of(two.stateless(again).reply().json) == "aha"
 
 
-def test_sessions_are_in_the_store_that_is_given(serve: Serve) -> None:
+def test_sessions_are_saved_in_the_given_store(serve: Serve) -> None:
     """Ours: any worker that shares it finds them."""
     store = MemoryStore()
     one, two = (serve(app_for("demo", store=store, environ={})) for _ in range(2))
@@ -260,7 +262,7 @@ def test_sessions_are_in_the_store_that_is_given(serve: Serve) -> None:
 
 
 def test_a_task_outlives_its_request_and_is_found_by_any_worker(serve: Serve) -> None:
-    """Extension; ours: its state is in the store, and the worker that runs it learns what its client wants."""
+    """Extension; ours: its state is in the store, and the worker that runs it gets the updates of its client."""
     store = MemoryStore()
     form = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -286,7 +288,7 @@ def test_a_task_outlives_its_request_and_is_found_by_any_worker(serve: Serve) ->
     assert about("tasks/get")["result"]["content"][0]["text"] == "Declined()"
 
 
-def test_the_end_of_an_app_cancels_its_tasks(serve: Serve) -> None:
+def test_closing_an_app_cancels_its_tasks(serve: Serve) -> None:
     """Ours: nothing is left running."""
     calls: list[Any] = []
 
@@ -306,7 +308,7 @@ def test_the_end_of_an_app_cancels_its_tasks(serve: Serve) -> None:
     assert calls[0].is_cancelled
 
 
-def test_where_to_get_an_access_token_is_told(serve: Serve) -> None:
+def test_the_protected_resource_metadata_is_served(serve: Serve) -> None:
     """RFC 9728: at the root and at the path; and an authorizer decides in the place of a token."""
     authorizer = JwtAuthorizer("https://127.0.0.1:9/jwks", "https://i.example", "https://a.example/mcp")
     server = serve(app_for("demo", authorizer=authorizer, token="t", environ={}))
@@ -317,7 +319,7 @@ def test_where_to_get_an_access_token_is_told(serve: Serve) -> None:
     assert serve(app_for("demo", environ={})).ask("GET", path).reply().status == 404
 
 
-def test_a_thread_of_a_tool_that_asks_has_not_failed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_request_in_a_thread_of_a_tool_is_not_a_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: as over stdio. The question ends the thread and the run."""
     reported: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", lambda ended: reported.append(ended.exc_type))
@@ -335,7 +337,7 @@ def test_a_thread_of_a_tool_that_asks_has_not_failed(serve: Serve, monkeypatch: 
     assert reported == [ZeroDivisionError]
 
 
-def test_metrics_are_those_of_all_endpoints_and_dialects(serve: Serve) -> None:
+def test_metrics_cover_all_endpoints_and_dialects(serve: Serve) -> None:
     """Ours: requests of clients alone, and not what the server asks of an agent by itself."""
     server = serve(app_for({"one": "demo", "two": Tools(hi=lambda _: "hello")}, metrics=True, rpc=True, environ={}))
     server.stateless(call(1, "hi"), "/two/mcp").reply()
@@ -352,7 +354,7 @@ def test_metrics_are_those_of_all_endpoints_and_dialects(serve: Serve) -> None:
     server.app.close()
 
 
-def test_what_executes_tools_for_agents_of_a2a_has_paths_of_its_own(serve: Serve) -> None:
+def test_the_a2a_endpoint_is_served_beside_mcp(serve: Serve) -> None:
     """Seed systems, C6: beside `/mcp`, and with the same tasks, metrics and end."""
     executing = AgentProvider(Tools(run=lambda _: "done"))
     server = serve(app_of(Tools(), a2a=("run", executing), metrics=new_metrics()))

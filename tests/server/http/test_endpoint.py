@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.server.http.asgi import Tools, app_of
 from tests.server.talk import DISCOVER, META, initialize, plain, stateless
 
@@ -17,7 +15,7 @@ Serve = Callable[..., "Server"]
 
 
 def test_both_eras_are_served_at_one_url(serve: Serve) -> None:
-    """Spec, DE-1, DE-4: an envelope is stateless, also beside a session; neither gets what is the other's."""
+    """Spec, DE-1, DE-4: an envelope is stateless, also beside a session; each gets the responses of its own era."""
     server = serve(Tools())
     session = server.open_session()
 
@@ -29,7 +27,7 @@ def test_both_eras_are_served_at_one_url(serve: Serve) -> None:
     assert "mcp-session-id" not in modern.headers
 
 
-def test_the_dialect_has_a_url_of_its_own(serve: Serve) -> None:
+def test_the_rpc_dialect_has_a_url_of_its_own(serve: Serve) -> None:
     """Spec, C4: with the same checks as the other URL."""
     server = serve(app_of(Tools(hi=lambda _: "hello"), rpc=["/mcp"]))
 
@@ -39,21 +37,22 @@ def test_the_dialect_has_a_url_of_its_own(serve: Serve) -> None:
     assert server.send(plain(1, "hi"), "/rpc", host="evil.example").reply().status == 403
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_without_a_session_only_post_is_allowed(serve: Serve, method: str) -> None:
+def test_without_a_session_only_post_is_allowed(serve: Serve) -> None:
     """Spec 2026-07-28, HS-7: also where a session is named, for the header is ignored."""
     server = serve(Tools())
     session = server.open_session()
 
-    for headers in ({"accept": "*/*"}, {"accept": "*/*", "mcp_protocol_version": "2026-07-28", **session}):
-        reply = server.ask(method, **headers).reply()
-        assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    for method in ("GET", "DELETE"):
+        for headers in ({"accept": "*/*"}, {"accept": "*/*", "mcp_protocol_version": "2026-07-28", **session}):
+            reply = server.ask(method, **headers).reply()
+            assert (reply.status, reply.headers["allow"]) == (405, "POST"), (method, headers)
     assert server.ask("DELETE", **session).reply().status == 204
 
 
-@pytest.mark.parametrize(
-    ("message", "headers", "code"),
-    [
+def test_the_era_of_an_incomplete_request_follows_envelope_and_header(serve: Serve) -> None:
+    """Wire §1.6: by the envelope, else by the header; always 400."""
+    server = serve(Tools())
+    incomplete: list[tuple[Any, dict[str, str], int]] = [
         # The header of a revision of the stateless era, or an unknown one, without an envelope.
         (plain(1, "tools/list"), {"mcp_protocol_version": "2026-07-28"}, -32602),
         (plain(1, "tools/list"), {"mcp_protocol_version": "2031-01-01"}, -32602),
@@ -64,16 +63,14 @@ def test_without_a_session_only_post_is_allowed(serve: Serve, method: str) -> No
         (plain(1, "tools/list"), {"mcp_protocol_version": "2025-06-18"}, -32600),
         # In a session, a revision that there is not.
         (plain(1, "tools/list"), {"mcp_protocol_version": "2031-01-01", "mcp_session_id": "x"}, -32600),
-    ],
-)
-def test_the_era_of_what_is_incomplete(serve: Serve, message: Any, headers: dict[str, str], code: int) -> None:
-    """Wire §1.6: by the envelope, else by the header; always 400."""
-    reply = serve(Tools()).send(message, **headers).reply()
+    ]
 
-    assert (reply.status, reply.error) == (400, code), reply.json
+    for message, headers, code in incomplete:
+        reply = server.send(message, **headers).reply()
+        assert (reply.status, reply.error) == (400, code), (message, headers, reply.json)
 
 
-def test_initialize_begins_a_session_whatever_its_header(serve: Serve) -> None:
+def test_initialize_starts_a_session_whatever_its_version_header(serve: Serve) -> None:
     """Ours: a client that probed before may still send the revision that it hoped for."""
     for version in ("2026-07-28", "2025-11-25"):
         reply = serve(Tools()).send(initialize(), mcp_protocol_version=version).reply()
@@ -81,19 +78,19 @@ def test_initialize_begins_a_session_whatever_its_header(serve: Serve) -> None:
 
 
 def test_an_initialize_with_an_envelope_is_stateless(serve: Serve) -> None:
-    """Spec, DE-1: and there it is unknown."""
+    """Spec, DE-1: and the stateless era does not have the method."""
     message = initialize()
     message["params"]["_meta"] = META
 
     assert serve(Tools()).stateless(message).reply().status == 404
 
 
-def test_a_client_has_to_accept_both_kinds_of_answers(serve: Serve) -> None:
+def test_a_client_must_accept_json_and_event_streams(serve: Serve) -> None:
     """Wire §3.3: 406."""
     assert serve(Tools()).stateless(DISCOVER, accept="application/json").reply().status == 406
 
 
-def test_a_session_has_a_stream_to_get(serve: Serve) -> None:
+def test_get_opens_the_listening_stream_of_a_session(serve: Serve) -> None:
     """Spec 2025-11-25, LS-3."""
     server = serve(Tools())
     listening = server.ask("GET", accept="text/event-stream", **server.open_session())
@@ -103,7 +100,7 @@ def test_a_session_has_a_stream_to_get(serve: Serve) -> None:
     listening.end()
 
 
-def test_streams_that_would_not_end_by_themselves_are_counted(serve: Serve) -> None:
+def test_open_streams_are_counted(serve: Serve) -> None:
     """Ours: subscriptions, and what a session listens to."""
     server = serve(Tools())
     endpoint = server.app.endpoints["/mcp"]
@@ -122,7 +119,7 @@ def test_streams_that_would_not_end_by_themselves_are_counted(serve: Serve) -> N
 
 
 def test_the_end_of_a_server_ends_its_streams(serve: Serve) -> None:
-    """Ours: and lets nothing new in."""
+    """Ours: and refuses new requests."""
     server = serve(Tools())
     listening = server.stateless(stateless("s", "subscriptions/listen", {"notifications": {}}))
     listening.message()

@@ -1,16 +1,18 @@
-"""The way into an endpoint: what is refused, and what becomes of faults."""
+"""The entrance of an endpoint: refused requests, and internal exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from gaia_mcp.server.http import entrance as module
+from gaia_mcp.server.http.entrance import NOTE_SECONDS, Entrance
+from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.security import Hosts
+from gaia_mcp.store import StoreError
 from tests.server.http.asgi import Tools, app_of
 from tests.server.stores import FailingStore
 from tests.server.talk import DISCOVER, plain
+from tests.waiting import Clock
 
 if TYPE_CHECKING:
     from tests.server.http.asgi import Server
@@ -18,15 +20,16 @@ if TYPE_CHECKING:
 Serve = Callable[..., "Server"]
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"])
-def test_other_methods_are_not_allowed(serve: Serve, method: str) -> None:
+def test_other_methods_are_not_allowed(serve: Serve) -> None:
     """Wire §3.3: 405 with `Allow`."""
-    reply = serve(Tools()).ask(method).reply()
+    server = serve(Tools())
 
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE")
+    for method in ("PUT", "PATCH", "HEAD", "OPTIONS", "TRACE"):
+        reply = server.ask(method).reply()
+        assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE"), method
 
 
-def test_a_server_that_ends_takes_nothing_new(serve: Serve) -> None:
+def test_an_ending_server_refuses_new_requests(serve: Serve) -> None:
     """Ours: 503, so that a client goes elsewhere."""
     server = serve(app_of(Tools()))
     server.app.end_streams()
@@ -34,7 +37,7 @@ def test_a_server_that_ends_takes_nothing_new(serve: Serve) -> None:
     assert server.stateless(DISCOVER).reply().status == 503
 
 
-def test_a_gateway_is_no_server_of_itself(serve: Serve) -> None:
+def test_a_gateway_refuses_its_own_requests(serve: Serve) -> None:
     """Ours: 508 for its own requests, which would lead to more of them without end."""
     server = serve(app_of(Tools(), mark="own"))
 
@@ -44,7 +47,7 @@ def test_a_gateway_is_no_server_of_itself(serve: Serve) -> None:
     assert serve(app_of(Tools())).stateless(DISCOVER, gaia_mcp_gateway="").reply().status == 200
 
 
-def test_a_fault_of_ours_is_reported_and_answered(serve: Serve) -> None:
+def test_an_internal_exception_is_reported_and_answered_with_500(serve: Serve) -> None:
     """Ours: 500 with a JSON-RPC error, and no text of the fault."""
     failures: list[str] = []
 
@@ -60,8 +63,8 @@ def test_a_fault_of_ours_is_reported_and_answered(serve: Serve) -> None:
     assert failures == ["POST raised ZeroDivisionError: secret"]
 
 
-def test_a_client_that_goes_away_within_its_request_is_sent_nothing(serve: Serve) -> None:
-    """Ours."""
+def test_a_client_that_disconnects_within_its_request_gets_no_response(serve: Serve) -> None:
+    """Ours: a disconnect is not a failure, and is not reported as one."""
     asked = serve(Tools()).ask("POST", content_type="application/json", accept="*/*")
     asked.leave()
     asked.end()
@@ -69,8 +72,23 @@ def test_a_client_that_goes_away_within_its_request_is_sent_nothing(serve: Serve
     assert asked.start is None
 
 
-def test_a_store_that_fails_is_noted_now_and_then(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: for the owner of the server, while every client is told to come again."""
+def test_failures_of_the_store_are_reported_at_intervals() -> None:
+    """Ours: a failing store fails every request, and the log of the server would be flooded."""
+    failures: list[str] = []
+    clock = Clock()
+    entrance = Entrance(Limits(), Hosts(), None, lambda what, _: failures.append(what), clock=clock)
+
+    for _ in range(3):
+        entrance.note(StoreError("gone"))
+    assert failures == ["gone"]
+    clock.now += NOTE_SECONDS
+    entrance.note(StoreError("gone"))
+
+    assert failures == ["gone", "gone"]
+
+
+def test_a_request_that_needs_a_failing_store_is_503_and_reported(serve: Serve) -> None:
+    """Ours: the client retries it, and the owner of the server reads why."""
     failures: list[str] = []
     store = FailingStore()
     server = serve(app_of(Tools(), store=store, on_failure=lambda what, _: failures.append(what)))
@@ -80,12 +98,9 @@ def test_a_store_that_fails_is_noted_now_and_then(serve: Serve, monkeypatch: pyt
     for _ in range(3):
         assert server.send(plain(1, "ping"), **session).reply().status == 503
     assert failures == ["gone"]
-    monkeypatch.setattr(module, "NOTE_SECONDS", 0.0)
-    assert server.send(plain(1, "ping"), **session).reply().status == 503
-    assert failures == ["gone", "gone"]
 
 
-def test_a_request_that_is_refused_is_counted(serve: Serve) -> None:
+def test_a_refused_request_is_given_to_on_refusal(serve: Serve) -> None:
     """Ours: for the metrics of the server."""
     server = serve(Tools())
     refused: list[int] = []

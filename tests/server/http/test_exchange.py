@@ -1,4 +1,4 @@
-"""What is sent in response to one POST, from threads to a coroutine."""
+"""The messages in response to one POST, from threads to a coroutine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def run(test: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(bounded())
 
 
-def test_what_is_sent_tells_an_error_and_the_scopes_that_it_demands() -> None:
-    """Ours: they become a status and a challenge; a batch is neither."""
+def test_a_sent_message_has_its_error_code_and_required_scopes() -> None:
+    """Ours: they become a status and a challenge, except in a batch."""
     assert sent_of({"result": {}}, b"1", "id") == Sent(b"1", "id")
     assert sent_of([{"error": {"code": 403}}], b"1") == Sent(b"1")
     assert sent_of({"error": {"code": -1}}, b"1") == Sent(b"1", error_code=-1)
@@ -35,7 +35,7 @@ def test_what_is_sent_tells_an_error_and_the_scopes_that_it_demands() -> None:
 
 
 def test_messages_come_in_order_and_end_with_the_last_response() -> None:
-    """Ours."""
+    """Ours: a batch has several responses."""
 
     async def test() -> None:
         exchange = Exchange((7, "b"))
@@ -53,7 +53,7 @@ def test_messages_come_in_order_and_end_with_the_last_response() -> None:
     run(test)
 
 
-def test_a_client_that_is_behind_gets_a_notification_of_its_subscription_once() -> None:
+def test_pending_notifications_of_a_subscription_are_merged() -> None:
     """Ours: an agent does not wait for its subscribers; what changes while one reads is announced again."""
 
     async def test() -> None:
@@ -109,7 +109,7 @@ def test_several_exchanges_are_woken_at_once() -> None:
     run(test)
 
 
-def test_nothing_comes_in_time_or_ever() -> None:
+def test_next_returns_none_after_its_timeout_and_at_the_end() -> None:
     """Ours: a keep-alive is sent, or the answer ends."""
 
     async def test() -> None:
@@ -126,8 +126,8 @@ def test_nothing_comes_in_time_or_ever() -> None:
     run(test)
 
 
-def test_a_client_that_has_gone_is_sent_nothing() -> None:
-    """Ours."""
+def test_a_closed_exchange_sends_nothing() -> None:
+    """Ours: its client has disconnected, while the call may still run."""
 
     async def test() -> None:
         exchange = Exchange((1,))
@@ -142,7 +142,7 @@ def test_a_client_that_has_gone_is_sent_nothing() -> None:
     run(test)
 
 
-def test_a_connection_that_is_to_end_waits_for_what_its_client_comes_back_with() -> None:
+def test_a_released_exchange_ends_once_it_is_resumable() -> None:
     """Ours: and messages that are there are sent before."""
 
     async def test() -> None:
@@ -165,7 +165,7 @@ def test_a_connection_that_is_to_end_waits_for_what_its_client_comes_back_with()
     run(test)
 
 
-def test_a_message_that_comes_as_the_coroutine_begins_to_wait_is_not_missed() -> None:
+def test_a_message_that_arrives_just_before_the_wait_is_not_missed() -> None:
     """Ours: it has woken nothing."""
 
     async def test() -> None:
@@ -179,7 +179,7 @@ def test_a_message_that_comes_as_the_coroutine_begins_to_wait_is_not_missed() ->
     run(test)
 
 
-def test_a_call_that_is_far_ahead_of_its_client_waits() -> None:
+def test_a_call_waits_for_a_client_that_is_far_behind() -> None:
     """Ours: a slow reader holds no memory without bound."""
 
     async def test() -> None:
@@ -201,7 +201,7 @@ def test_a_call_that_is_far_ahead_of_its_client_waits() -> None:
     run(test)
 
 
-def test_nothing_comes_before_its_requests_are_taken_in() -> None:
+def test_a_held_exchange_sends_nothing() -> None:
     """Ours: they may yet be refused, however long that takes."""
 
     async def test() -> None:
@@ -222,8 +222,8 @@ def test_nothing_comes_before_its_requests_are_taken_in() -> None:
     run(test)
 
 
-def test_requests_that_are_refused_get_no_message() -> None:
-    """Ours: whatever was put in before that."""
+def test_a_refused_exchange_raises_instead_of_sending() -> None:
+    """Ours: also after messages were put in, for they must not be sent."""
 
     async def test() -> None:
         exchange = Exchange((1,))
@@ -239,7 +239,7 @@ def test_requests_that_are_refused_get_no_message() -> None:
     run(test)
 
 
-def test_large_messages_are_few() -> None:
+def test_the_bytes_of_pending_messages_are_limited() -> None:
     """Ours: it is bytes that have to be held."""
 
     async def test() -> None:
@@ -252,7 +252,7 @@ def test_large_messages_are_few() -> None:
     run(test)
 
 
-def test_a_message_after_the_end_of_the_event_loop_goes_nowhere() -> None:
+def test_a_message_after_the_end_of_the_event_loop_is_not_an_error() -> None:
     """Ours: the process ends, and a call still reports."""
 
     async def test() -> Exchange:

@@ -67,7 +67,7 @@ def test_a_change_reaches_the_other_workers_of_a_path(make: Make) -> None:
     assert len(heard["there"]) == 1
 
 
-def test_what_cannot_be_sent_is_sent_later(make: Make) -> None:
+def test_a_change_that_cannot_be_published_is_published_later(make: Make) -> None:
     """Ours: once, with the next change, or when the store is reached again."""
     store = Listened()
     heard: list[Change] = []
@@ -87,7 +87,7 @@ def test_what_cannot_be_sent_is_sent_later(make: Make) -> None:
     assert heard == [Change(("tools", "prompts"), ("a:b", "c:d")), Change(("resources",))]
 
 
-def test_where_messages_were_lost_anything_may_have_changed(make: Make) -> None:
+def test_lost_messages_are_announced_as_a_change_of_everything(make: Make) -> None:
     """Ours: clients read again what they have subscribed to."""
     store = Listened()
     heard: list[Change] = []

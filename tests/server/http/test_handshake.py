@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.server import leases
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http import answering, handshake
+from gaia_mcp.server.http import handshake
+from gaia_mcp.server.http.answering import QUICK_SECONDS
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.store.memory import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.stores import FailingStore
 from tests.server.talk import call, cancel, initialize, plain
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from tests.server.http.asgi import Server
@@ -42,7 +42,7 @@ def think(running: Any) -> str:
 
 
 class Granted:
-    """Lets everyone in, with these scopes."""
+    """Authorizes every request, with these scopes."""
 
     def __init__(self, *scopes: str) -> None:
         self.scopes = frozenset(scopes)
@@ -51,15 +51,12 @@ class Granted:
         return Caller("ada", self.scopes)
 
 
-def test_a_call_that_waits_for_a_thread_may_still_be_refused_for_its_scopes(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spec, AS-3: the status of a stream cannot say so, so that none begins before; once it may run, one does."""
-    monkeypatch.setattr(handshake, "PATIENCE_SECONDS", 0.0)
+def test_a_queued_call_may_still_be_refused_for_its_scopes(serve: Serve) -> None:
+    """Spec, AS-3: with the status 403, so that no stream begins while the call is queued."""
     gate = Gate()
     agent = Tools(gate=gate, secret=lambda _: "never")
     agent.get_mcp_tool_scopes = lambda: {"secret": ["admin"]}  # type: ignore[attr-defined]
-    server = serve(app_of(agent, Limits(calls=1), authorizer=Granted("other")))
+    server = serve(app_of(agent, Limits(calls=1, json_seconds=0.0), authorizer=Granted("other")))
     session = server.open_session()
     running = server.send(use(1, "gate"), **session)
     gate.await_entered()
@@ -75,7 +72,7 @@ def test_a_call_that_waits_for_a_thread_may_still_be_refused_for_its_scopes(
     assert text_of(running.message()) == "through"
 
 
-def test_initialize_begins_a_session(serve: Serve) -> None:
+def test_initialize_starts_a_session(serve: Serve) -> None:
     """Spec, DE-1, LS-1."""
     server = serve(Tools(hi=lambda _: "hello"))
 
@@ -90,25 +87,31 @@ def test_initialize_begins_a_session(serve: Serve) -> None:
     assert "mcp-session-id" not in answered.headers
 
 
-@pytest.mark.parametrize(
-    ("message", "status"),
-    [
-        (plain(1, "initialize"), 400),
-        ({"jsonrpc": "2.0", "method": "initialize"}, 400),
-        ({"jsonrpc": "2.0", "method": "initialize", "id": None}, 400),
-        (initialize("1999-01-01"), 200),
-    ],
-)
-def test_only_a_sound_initialize_does(serve: Serve, message: Any, status: int) -> None:
-    """Spec, LS-1: an unknown revision is answered with one of ours; what cannot be read begins nothing."""
+def test_an_invalid_initialize_starts_no_session(serve: Serve) -> None:
+    """Spec, LS-1: 400."""
     server = serve(Tools())
-    reply = server.send(message).reply()
+    invalid = (
+        plain(1, "initialize"),
+        {"jsonrpc": "2.0", "method": "initialize"},
+        {"jsonrpc": "2.0", "method": "initialize", "id": None},
+    )
 
-    assert (reply.status, "mcp-session-id" in reply.headers) == (status, status == 200)
-    assert len(server.app.endpoints["/mcp"].sessions) == int(status == 200)
+    for message in invalid:
+        reply = server.send(message).reply()
+        assert (reply.status, "mcp-session-id" in reply.headers) == (400, False), message
+    assert len(server.app.endpoints["/mcp"].sessions) == 0
 
 
-def test_a_session_that_is_missing_unknown_deleted_or_forged(serve: Serve) -> None:
+def test_an_initialize_with_an_unknown_revision_starts_a_session(serve: Serve) -> None:
+    """Spec, LS-1: it is answered with a revision of ours."""
+    server = serve(Tools())
+    reply = server.send(initialize("1999-01-01")).reply()
+
+    assert (reply.status, "mcp-session-id" in reply.headers) == (200, True)
+    assert len(server.app.endpoints["/mcp"].sessions) == 1
+
+
+def test_a_missing_session_is_400_and_an_unknown_one_404(serve: Serve) -> None:
     """Spec 2025-11-25, LS-3: 400 without, 404 for one that is not there."""
     server = serve(Tools())
     session = server.open_session()
@@ -123,7 +126,7 @@ def test_a_session_that_is_missing_unknown_deleted_or_forged(serve: Serve) -> No
     assert server.send(plain(1, "ping"), **other).reply().json["result"] == {}
 
 
-def test_the_header_of_the_revision(serve: Serve) -> None:
+def test_an_unknown_protocol_version_header_is_refused(serve: Serve) -> None:
     """Spec 2025-06-18, LS-4: unknown is 400, absent is fine."""
     server = serve(Tools())
     session = server.open_session()
@@ -158,14 +161,14 @@ def test_an_unknown_method_is_an_error_with_status_200(serve: Serve) -> None:
     assert (reply.status, reply.error) == (200, -32601)
 
 
-@pytest.mark.parametrize("message", [[], 7, {"jsonrpc": "2.0", "id": [], "method": "ping"}, {"id": 3, "method": "m"}])
-def test_what_is_not_a_message_is_refused(serve: Serve, message: Any) -> None:
-    """JSON-RPC 2.0: and a batch is none, but in one revision."""
+def test_an_invalid_message_is_refused(serve: Serve) -> None:
+    """JSON-RPC 2.0: as an invalid request. A batch is valid in one revision only."""
     server = serve(Tools())
+    session = server.open_session()
+    invalid = ([], 7, {"jsonrpc": "2.0", "id": [], "method": "ping"}, {"id": 3, "method": "m"})
+    replies = [(message, server.send(message, **session).reply()) for message in invalid]
 
-    reply = server.send(message, **server.open_session()).reply()
-
-    assert (reply.status, reply.error) == (400, -32600)
+    assert [(message, reply) for message, reply in replies if (reply.status, reply.error) != (400, -32600)] == []
 
 
 def test_a_batch_is_answered_by_one_array(serve: Serve) -> None:
@@ -183,7 +186,7 @@ def test_a_batch_is_answered_by_one_array(serve: Serve) -> None:
     assert server.send([plain(1, "ping"), 7], **old).reply().status == 400
 
 
-def test_what_a_call_reports_comes_on_its_own_stream(serve: Serve) -> None:
+def test_progress_is_sent_on_the_stream_of_its_call(serve: Serve) -> None:
     """Spec 2025-11-25: with ids to resume after, and an event without data first."""
 
     def report(running: Any) -> str:
@@ -205,7 +208,7 @@ def test_what_a_call_reports_comes_on_its_own_stream(serve: Serve) -> None:
     assert len(earlier.messages) == 2
 
 
-def test_the_server_asks_on_the_stream_of_the_call(serve: Serve) -> None:
+def test_a_server_request_is_sent_on_the_stream_of_its_call(serve: Serve) -> None:
     """Spec, server requests: the answer comes with a POST of its own."""
     server = serve(Tools(think=think))
     session = server.open_session(capabilities={"sampling": {}})
@@ -218,7 +221,7 @@ def test_the_server_asks_on_the_stream_of_the_call(serve: Serve) -> None:
     assert asked.ends()
 
 
-def test_a_question_that_is_withdrawn_is_cancelled_on_its_stream(serve: Serve) -> None:
+def test_a_withdrawn_server_request_is_cancelled_on_its_stream(serve: Serve) -> None:
     """Spec, B-9."""
 
     def both(running: Any) -> str:
@@ -267,7 +270,7 @@ def test_a_cancelled_call_ends_its_stream_without_a_response(serve: Serve) -> No
     assert silent.reply().messages == []
 
 
-def test_a_client_that_goes_away_cancels_nothing_and_gets_the_rest_later(serve: Serve) -> None:
+def test_a_disconnect_cancels_nothing_and_the_stream_can_be_resumed(serve: Serve) -> None:
     """Spec 2025-11-25, LS-7, resumability: by GET with the id of the last event that was seen."""
     gate = Gate()
 
@@ -296,7 +299,7 @@ def test_a_client_that_goes_away_cancels_nothing_and_gets_the_rest_later(serve: 
     assert [each.get("id") for each in again.messages] == [None, 1]
 
 
-def test_a_call_closes_its_connection_and_its_client_comes_back(serve: Serve) -> None:
+def test_a_client_resumes_a_stream_that_its_call_has_closed(serve: Serve) -> None:
     """Spec 2025-11-25, resumability: the connection ends after an event with an id, and the stream does not."""
     gate = Gate()
 
@@ -306,7 +309,7 @@ def test_a_call_closes_its_connection_and_its_client_comes_back(serve: Serve) ->
         running.progress(1)
         return "done"
 
-    server = serve(Tools(work=work))
+    server = serve(Tools(work=work), Limits(json_seconds=0.0))
     session = server.open_session()
     event_id, retry, *others = server.send(use(1, "work", progressToken=1), **session).reply().body.splitlines()
     assert (retry, others) == (b"retry: %d" % handshake.RETRY_MS, [b"data: ", b""])
@@ -320,7 +323,7 @@ def test_a_call_closes_its_connection_and_its_client_comes_back(serve: Serve) ->
     assert resumed.ends()
 
 
-def test_a_call_closes_the_connection_that_has_brought_something(serve: Serve) -> None:
+def test_a_stream_closed_after_an_event_is_resumed_from_that_event(serve: Serve) -> None:
     """Spec 2025-11-25, resumability: what was sent before is there; what comes after is for the next connection."""
     gate = Gate()
 
@@ -342,13 +345,13 @@ def test_a_call_closes_the_connection_that_has_brought_something(serve: Serve) -
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
-def test_a_client_that_cannot_come_back_keeps_its_connection(serve: Serve, version: str) -> None:
+def test_a_stream_that_cannot_be_resumed_is_not_closed(serve: Serve, version: str) -> None:
     """Ours: one of an older revision gets no event to resume from, nor does any where the store keeps none."""
 
     def work(running: Any) -> str:
         running.progress(1)
         running.close_stream()
-        running.wait(handshake.PATIENCE_SECONDS + 0.2)
+        running.wait(0.2)  # Time for the connection to end, if it were closed.
         return "done"
 
     store = FailingStore()
@@ -359,10 +362,10 @@ def test_a_client_that_cannot_come_back_keeps_its_connection(serve: Serve, versi
     assert text_of(server.send(use(1, "work", progressToken=1), **session).reply().messages[-1]) == "done"
 
 
-def test_a_call_that_was_silent_can_be_resumed_too(serve: Serve) -> None:
+def test_a_stream_without_messages_can_be_resumed(serve: Serve) -> None:
     """Spec 2025-11-25: by the id of the event without data."""
     gate = Gate()
-    server = serve(Tools(gate=gate))
+    server = serve(Tools(gate=gate), Limits(json_seconds=0.0))
     session = server.open_session()
     asked = server.send(use(1, "gate"), **session)
     event_id = asked.raw().split(b"\n")[0].removeprefix(b"id: ").decode()
@@ -376,18 +379,18 @@ def test_a_call_that_was_silent_can_be_resumed_too(serve: Serve) -> None:
     assert resumed.ends()
 
 
-@pytest.mark.parametrize("event_id", ["", "x", "0-99", "deadbeef-1", "0-1\n"])
-def test_an_event_that_there_is_not(serve: Serve, event_id: str) -> None:
-    """Ours: 400, for 404 would stand for the session."""
+def test_an_unknown_event_id_is_refused(serve: Serve) -> None:
+    """Ours: 400, for 404 would mean that the session is unknown."""
     server = serve(Tools())
     session = server.open_session()
+    ids = ("", "x", "0-99", "deadbeef-1", "0-1\n")
 
-    asked = server.ask("GET", accept="*/*", last_event_id=event_id, **session)
+    statuses = {each: server.ask("GET", accept="*/*", last_event_id=each, **session).reply().status for each in ids}
 
-    assert asked.reply().status == 400
+    assert statuses == dict.fromkeys(ids, 400)
 
 
-def test_the_listening_stream_brings_what_belongs_to_no_request(serve: Serve) -> None:
+def test_the_listening_stream_carries_notifications_without_a_request(serve: Serve) -> None:
     """Spec, LS-3, LS-6: on one stream alone; what came while it was broken comes with its resumption."""
     provider = AgentProvider(Tools(), list_changes=True)
     server = serve(app_of(provider))
@@ -436,14 +439,14 @@ def test_deleting_a_session_ends_its_calls_and_its_streams(serve: Serve) -> None
     assert listening.ends()
 
 
-def test_a_get_has_to_accept_a_stream(serve: Serve) -> None:
+def test_a_get_must_accept_an_event_stream(serve: Serve) -> None:
     """Spec, Streamable HTTP."""
     server = serve(Tools())
 
     assert server.ask("GET", accept="application/json", **server.open_session()).reply().status == 406
 
 
-def test_an_id_that_is_in_use_is_refused(serve: Serve) -> None:
+def test_a_duplicate_request_id_is_refused(serve: Serve) -> None:
     """Spec, B-1: on the POST that used it again."""
     gate = Gate()
     server = serve(Tools(gate=gate))
@@ -459,7 +462,7 @@ def test_an_id_that_is_in_use_is_refused(serve: Serve) -> None:
     assert b"through" in first.reply().body
 
 
-def test_a_session_has_limits_too(serve: Serve) -> None:
+def test_requests_of_a_session_beyond_the_limits_are_refused(serve: Serve) -> None:
     """Ours: 503, and when to come again."""
     gate = Gate()
     server = serve(Tools(gate=gate), Limits(calls=1, waiting_calls=0, streams=1, sessions=1))
@@ -491,7 +494,7 @@ def test_the_end_of_the_server_ends_the_listening_streams(serve: Serve) -> None:
     assert listening.ends()
 
 
-def test_a_session_that_cannot_be_kept_does_not_begin(serve: Serve) -> None:
+def test_a_session_that_cannot_be_saved_does_not_start(serve: Serve) -> None:
     """Ours: 503, and nothing of it is left."""
     server = serve(app_of(Tools(), store=MemoryStore(max_bytes=10)))
 
@@ -502,7 +505,7 @@ def test_a_session_that_cannot_be_kept_does_not_begin(serve: Serve) -> None:
 # With a store that is shared.
 
 
-def test_a_stream_that_is_resumed_ends_where_it_began(serve: Serve) -> None:
+def test_resuming_a_stream_ends_its_first_connection(serve: Serve) -> None:
     """Ours: a message is never sent on two streams, also where another worker resumes it."""
     gate = Gate()
 
@@ -530,11 +533,8 @@ def test_a_stream_that_is_resumed_ends_where_it_began(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
-def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_it(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+def test_resuming_a_request_of_an_ended_worker_gets_an_error(serve: Serve, version: str) -> None:
     """Ours: it would wait for ever otherwise. While the worker lives, it renews its lease."""
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
     gate = Gate()
 
     def work(running: Any) -> str:
@@ -542,8 +542,10 @@ def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_i
         gate()
         return "done"
 
-    store = FailingStore()
-    one, two = (serve(app_of(Tools(work=work), store=store)) for _ in range(2))
+    # A lease expires when this clock moves, and not while the machine is busy.
+    clock = Clock()
+    store, limits = FailingStore(clock=clock), Limits(beat_seconds=0.02)
+    one, two = (serve(app_of(Tools(work=work), limits, store=store)) for _ in range(2))
     session = one.open_session(version)
     asked = one.send(use("a", "work", progressToken=1), **session)
     seen = asked.event()
@@ -554,6 +556,8 @@ def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_i
         wait_until(lambda: store.get(lease) is not None)
 
     one.app.endpoints["/mcp"]._handshake.close()
+    wait_until(lambda: all(thread.name != "leases" for thread in threading.enumerate()))
+    clock.now += 60
     resumed = two.ask("GET", accept="text/event-stream", last_event_id=seen.id, **session)
 
     assert resumed.message() == {
@@ -567,7 +571,7 @@ def test_the_request_of_a_worker_that_has_ended_fails_where_its_client_resumes_i
 
 
 @pytest.mark.parametrize("operation", ["renew", "subscribe"])
-def test_a_stream_that_cannot_be_resumed_is_one_all_the_same(serve: Serve, operation: str) -> None:
+def test_a_stream_that_cannot_be_saved_still_gets_its_response(serve: Serve, operation: str) -> None:
     """Ours: the call has its response, whatever becomes of the store."""
 
     def report(running: Any) -> str:
@@ -584,7 +588,7 @@ def test_a_stream_that_cannot_be_resumed_is_one_all_the_same(serve: Serve, opera
     assert [text_of(each) for each in reply.messages if "result" in each] == ["done"]
 
 
-def test_what_needs_a_store_that_fails_is_503(serve: Serve) -> None:
+def test_a_request_that_needs_a_failing_store_is_503(serve: Serve) -> None:
     """Ours: and the same request is served once it works again."""
     store = FailingStore()
     provider = AgentProvider(Tools(hi=lambda _: "hello"), list_changes=True)
@@ -612,7 +616,7 @@ def test_what_needs_a_store_that_fails_is_503(serve: Serve) -> None:
 
 
 def test_the_requests_of_a_session_are_served_by_every_worker(serve: Serve) -> None:
-    """Ours: by the first one of them as by those that follow, and each by what was agreed on at another."""
+    """Ours: whichever of them the handshake was made with."""
     store = FailingStore()
     one, two = (serve(app_of(Tools(hi=lambda _: "hello"), store=store)) for _ in range(2))
     session = one.open_session()
@@ -626,7 +630,7 @@ def test_the_requests_of_a_session_are_served_by_every_worker(serve: Serve) -> N
 
 
 class Held(FailingStore):
-    """Holds those who ask for a value, if it has a gate."""
+    """Holds each read until its gate is opened, if it has one."""
 
     gate: Gate | None = None
 
@@ -636,18 +640,18 @@ class Held(FailingStore):
         return super().get(*given)
 
 
-def test_a_request_waits_for_the_store_as_long_as_that_takes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_response_begins_before_the_store_has_answered(serve: Serve) -> None:
     """Ours: its status is not known before, so that no stream begins; other clients are served meanwhile."""
-    monkeypatch.setattr(answering, "QUICK_SECONDS", 0.0)
-    monkeypatch.setattr(handshake, "PATIENCE_SECONDS", 0.0)
     store = Held()
-    server = serve(app_of(Tools(hi=lambda _: "hello"), store=store))
+    # The other call outlasts the time in which a stream would begin.
+    tools = Tools(hi=lambda _: "hello", slow=lambda running: running.wait(2 * QUICK_SECONDS) or "slow")
+    server = serve(app_of(tools, Limits(json_seconds=0.0), store=store))
     session = server.open_session()
     store.gate = Gate()
     waiting = server.send(use(1, "hi"), **session)
     store.gate.await_entered()
 
-    assert b"hello" in server.stateless(call(1, "hi")).reply().body
+    assert b"slow" in server.stateless(call(1, "slow")).reply().body
     assert not waiting.has_begun
     store.gate.open()
 
@@ -655,7 +659,7 @@ def test_a_request_waits_for_the_store_as_long_as_that_takes(serve: Serve, monke
     assert b"hello" in waiting.reply().body
 
 
-def test_a_request_that_waits_for_the_store_at_the_end_is_refused(serve: Serve) -> None:
+def test_a_request_that_waits_for_the_store_on_shutdown_is_refused(serve: Serve) -> None:
     """Ours: 503, as one that comes later."""
     store = Held()
     server = serve(app_of(Tools(hi=lambda _: "hello"), store=store))
@@ -671,7 +675,7 @@ def test_a_request_that_waits_for_the_store_at_the_end_is_refused(serve: Serve) 
     assert waiting.reply().status == 503
 
 
-def test_a_listening_stream_outlives_a_store_that_fails(serve: Serve) -> None:
+def test_a_listening_stream_survives_a_failing_store(serve: Serve) -> None:
     """Ours: it is silent meanwhile."""
     store = FailingStore()
     provider = AgentProvider(Tools(), list_changes=True)
@@ -689,8 +693,8 @@ def test_a_listening_stream_outlives_a_store_that_fails(serve: Serve) -> None:
     listening.end()
 
 
-def test_the_requests_of_a_batch_have_different_ids(serve: Serve) -> None:
-    """Spec, B-1: 400; and what else is in a batch reaches every worker."""
+def test_duplicate_ids_in_a_batch_are_refused(serve: Serve) -> None:
+    """Spec, B-1: 400. The other messages of a batch reach every worker."""
     server = serve(app_of(Tools(), store=FailingStore()))
     session = server.open_session("2025-03-26")
 

@@ -21,33 +21,40 @@ if TYPE_CHECKING:
 Listen = Callable[..., "Port"]
 
 
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
-        ("127.0.0.1:8000", "127.0.0.1", 8000), ("8000", "127.0.0.1", 8000), (":0", "127.0.0.1", 0),
-        ("localhost:1", "127.0.0.1", 1), ("0.0.0.0:65535", "0.0.0.0", 65535), ("[::1]:80", "::1", 80),
-        ("example.com:80", "example.com", 80),
-    ],
-)  # fmt: skip
-def test_an_address(text: str, host: str, port: int) -> None:
-    """Ours: without a host, this machine alone."""
-    assert parsed_address(text) == (host, port)
+def test_a_listening_address_is_parsed() -> None:
+    """Ours: without a host, a loopback address."""
+    addresses = {
+        "127.0.0.1:8000": ("127.0.0.1", 8000), "8000": ("127.0.0.1", 8000), ":0": ("127.0.0.1", 0),
+        "localhost:1": ("127.0.0.1", 1), "0.0.0.0:65535": ("0.0.0.0", 65535), "[::1]:80": ("::1", 80),
+        "example.com:80": ("example.com", 80),
+    }  # fmt: skip
+
+    assert {text: parsed_address(text) for text in addresses} == addresses
 
 
-@pytest.mark.parametrize("text", ["", "x", "1:x", "1:", "1:65536", "1:-1", "1:٣", "::1:80", "1:" + "9" * 5000, "1: 1"])
-def test_what_is_not_an_address(text: str) -> None:
-    """Ours."""
-    with pytest.raises(ValueError, match=r"port|brackets"):
-        parsed_address(text)
+def test_an_invalid_listening_address_is_refused() -> None:
+    """Ours: the error names the port, or the brackets that an IPv6 address needs."""
+
+    def error_of(text: str) -> str:
+        try:
+            parsed_address(text)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    texts = ("", "x", "1:x", "1:", "1:65536", "1:-1", "1:٣", "::1:80", "1:" + "9" * 5000, "1: 1")
+    errors = {text: error_of(text) for text in texts}
+
+    assert {text: error for text, error in errors.items() if "port" not in error and "brackets" not in error} == {}
 
 
-def test_a_url() -> None:
+def test_an_address_has_a_url() -> None:
     """RFC 3986, section 3.2.2."""
     assert Address("127.0.0.1", 80).url("/mcp") == "http://127.0.0.1:80/mcp"
     assert Address("::1", 80).url("/mcp") == "http://[::1]:80/mcp"
 
 
-def test_it_listens_on_both_families_of_addresses() -> None:
+def test_listening_works_with_ipv4_and_ipv6() -> None:
     """Ours: and a port that is taken is an error of the system."""
     with listening.listen(Address("127.0.0.1", 0)) as taken:
         with pytest.raises(OSError, match="in use"):
@@ -61,22 +68,23 @@ def test_it_listens_on_both_families_of_addresses() -> None:
 
 
 def test_on_windows_a_port_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what lets a server be started again elsewhere lets another program take the port over there."""
+    """Ours: there, the option that allows a quick restart elsewhere would let another program use the same port."""
+    # The only way to have another system.
     monkeypatch.setattr(listening.os, "name", "nt")
     with listening.listen(Address("127.0.0.1", 0)) as listener:
         assert not listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
 
 
-def test_a_call_over_a_real_connection(listen: Listen) -> None:
-    """Ours."""
+def test_a_call_is_answered_over_a_real_connection(listen: Listen) -> None:
+    """Ours: beside the tests in memory, one that uses the ASGI server."""
     port = listen(Tools(hi=lambda _: "hello"))
 
     assert text_of(port.call("hi")) == "hello"
     assert port.reply(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").endswith(b"ok\n")
 
 
-def test_the_end_lets_running_calls_finish(listen: Listen) -> None:
-    """Ours: their clients get their responses, and nothing new is taken."""
+def test_stopping_lets_running_calls_finish(listen: Listen) -> None:
+    """Ours: their clients get their responses, and new connections are refused."""
     gate = Gate()
     port = listen(Tools(gate=gate))
     running = port.begin("gate")
@@ -93,7 +101,7 @@ def test_the_end_lets_running_calls_finish(listen: Listen) -> None:
         port.connect()
 
 
-def test_the_end_cuts_off_what_does_not_finish(listen: Listen) -> None:
+def test_stopping_cancels_calls_after_the_grace_period(listen: Listen) -> None:
     """Ours: a tool that blocks for ever does not keep the server; one that looks is cancelled."""
     gate, cancelled, began = Gate(), threading.Event(), threading.Event()
 
@@ -115,19 +123,20 @@ def test_the_end_cuts_off_what_does_not_finish(listen: Listen) -> None:
     gate.open()
 
 
-def test_the_end_does_not_wait_for_a_client_that_does_not_read(listen: Listen) -> None:
+def test_stopping_does_not_wait_for_a_client_that_does_not_read(listen: Listen) -> None:
     """Ours: its call has ended, so nothing is cut off."""
     done = threading.Event()
     port = listen(Tools(large=lambda _: done.set() or "x" * 30_000_000), grace_seconds=0.3)
     reader = port.begin("large")
     assert reader.recv(1)
+    wait_until(lambda: port.app.unfinished == 0)
 
     port.stop()
 
     assert port.cut == []
 
 
-def test_the_end_closes_streams_and_idle_connections(listen: Listen) -> None:
+def test_stopping_closes_streams_and_idle_connections(listen: Listen) -> None:
     """Spec 2026-07-28, MS-13: a subscription ends with its result."""
     port = listen(Tools())
     idle = port.connect()
@@ -149,7 +158,7 @@ def test_the_end_closes_streams_and_idle_connections(listen: Listen) -> None:
     assert rest(idle) == b""
 
 
-def test_as_many_files_may_be_open_as_the_system_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_open_files_is_raised_to_the_hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: each connection is one. Where that cannot be known or changed, it stays as it is."""
     import resource
     import sys
@@ -161,6 +170,7 @@ def test_as_many_files_may_be_open_as_the_system_allows(monkeypatch: pytest.Monk
         def refuse(*_: Any) -> None:
             raise ValueError
 
+        # Only a system with other limits would behave like this.
         monkeypatch.setattr(resource, "setrlimit", refuse)
         assert listening._raised_files() == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         monkeypatch.setattr(resource, "setrlimit", lambda *_: None)

@@ -49,7 +49,7 @@ def test_each_request_gets_its_own_value() -> None:
     lookups.close()
 
 
-def test_what_has_come_while_the_store_was_asked_is_asked_for_at_once() -> None:
+def test_lookups_that_arrive_during_a_read_are_batched() -> None:
     """Ours: up to a limit, for the store answers to others meanwhile."""
     store, values = Slow(), SimpleQueue[bytes | None]()
     lookups = Lookups(store, 10)
@@ -64,8 +64,8 @@ def test_what_has_come_while_the_store_was_asked_is_asked_for_at_once() -> None:
     lookups.close()
 
 
-def test_a_store_that_fails_tells_nothing() -> None:
-    """Ours: whoever needs the value asks again, and learns why. The next ones are looked up as before."""
+def test_a_failing_store_returns_no_value() -> None:
+    """Ours: the caller reads the store itself, and gets the error. Later lookups work as before."""
     store = FailingStore()
     store.put("a", b"1", 10)
     store.append("log", b"1", 10)
@@ -79,7 +79,7 @@ def test_a_store_that_fails_tells_nothing() -> None:
     lookups.close()
 
 
-def test_the_end_comes_after_what_was_asked_before() -> None:
+def test_closing_completes_earlier_lookups() -> None:
     """Ours: no request waits for ever, and no thread is left."""
     before = set(threading.enumerate())
     store, values = Slow(), SimpleQueue[bytes | None]()

@@ -1,4 +1,4 @@
-"""What is counted, as Prometheus reads it."""
+"""The metrics of a server, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def fail(_: Call) -> None:
     raise OSError("odd")
 
 
-def test_what_clients_send_is_counted_by_kind_and_outcome(serve: Serve) -> None:
-    """Ours: MCP requests by what became of them, and all HTTP requests by their status."""
+def test_requests_are_counted_by_method_and_outcome(serve: Serve) -> None:
+    """Ours: MCP requests by their outcome, and all HTTP requests by their status."""
     app = app_of(Tools(hi=lambda _: "hello", fail=fail, ask=lambda running: running.roots()), metrics=Metrics())
     server = serve(app)
     able = {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}
@@ -89,7 +89,7 @@ def test_what_clients_send_is_counted_by_kind_and_outcome(serve: Serve) -> None:
     assert ("process_start_time_seconds", ()) in found
 
 
-def test_what_there_is_now_is_counted(serve: Serve) -> None:
+def test_calls_sessions_and_streams_are_counted(serve: Serve) -> None:
     """Ours: calls, sessions and streams of all endpoints."""
     gate = Gate()
     app = app_for({"one": Tools(gate=gate), "two": "demo"}, metrics=True, limits=Limits(calls=1), environ={})
@@ -119,7 +119,7 @@ def test_what_there_is_now_is_counted(serve: Serve) -> None:
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-def test_who_may_use_the_server_may_read_its_metrics(serve: Serve) -> None:
+def test_metrics_need_the_same_authorization_as_the_server(serve: Serve) -> None:
     """Ours: they name the tools; and no page of another site, by no name that was made to point here."""
     server = serve(app_for("demo", metrics=True, token="s3cret", environ={}))
 
@@ -131,8 +131,8 @@ def test_who_may_use_the_server_may_read_its_metrics(serve: Serve) -> None:
     assert server.ask("POST", "/metrics", authorization="Bearer s3cret").reply().status == 405
 
 
-def test_without_the_option_there_are_none(serve: Serve) -> None:
-    """Ours."""
+def test_metrics_are_not_served_without_the_option(serve: Serve) -> None:
+    """Ours: they name the tools, which an owner may not want to publish."""
     assert serve(app_for("demo", environ={})).ask("GET", "/metrics").reply().status == 404
 
 
@@ -159,32 +159,30 @@ class Odd:
         self.is_closed = True
 
 
-@pytest.mark.parametrize(
-    ("error", "outcome"),
-    [
+def test_an_exception_is_counted_and_raised() -> None:
+    """Ours: by its outcome. Names that a client has made up are no labels, of which Prometheus keeps each."""
+    outcomes: list[tuple[BaseException, str]] = [
         (CallCancelledError(), "cancelled"),
         (RequestError("x"), "refused"),
         (OSError(), "error"),
         (SystemExit(), "error"),
-    ],
-)
-def test_an_exception_is_counted_and_passed_on(error: BaseException, outcome: str) -> None:
-    """Ours."""
-    metrics = Metrics()
-    provider = MeasuredProvider(Odd(error), "/mcp", metrics)
+    ]
 
-    for method in ("tools/call", "skills/get", "made/up"):
-        with pytest.raises(type(error)):
-            provider.answer(method, {"name": "made-up"}, Call())
-
-    found = read(metrics.text().decode())
-    assert found[sample("requests_total", method="tools/call", tool="", outcome=outcome)] == 1
-    assert found[sample("requests_total", method="skills/get", tool="", outcome=outcome)] == 1
-    assert found[sample("requests_total", method="other", tool="", outcome=outcome)] == 1
-    assert "made" not in str(found)
+    for error, outcome in outcomes:
+        metrics = Metrics()
+        provider = MeasuredProvider(Odd(error), "/mcp", metrics)
+        for method in ("tools/call", "skills/get", "made/up"):
+            with pytest.raises(type(error)):
+                provider.answer(method, {"name": "made-up"}, Call())
+        found = read(metrics.text().decode())
+        counts = [
+            found[sample("requests_total", method=method, tool="", outcome=outcome)]
+            for method in ("tools/call", "skills/get", "other")
+        ]
+        assert (counts, "made" in str(found)) == ([1, 1, 1], False), error
 
 
-def test_a_list_of_tools_that_changes_for_ever_does_not_grow_the_metrics_for_ever() -> None:
+def test_the_number_of_tool_names_in_the_metrics_is_limited() -> None:
     """Ours: Prometheus keeps a series for each name."""
     metrics = Metrics(max_tools=3)
     inner = Odd()
@@ -225,8 +223,8 @@ if sys.argv[1] == "end":
 
 
 @pytest.mark.story
-def test_any_of_several_processes_answers_for_all(tmp_path: Path) -> None:
-    """Ours: what one that has ended has counted stays, and what was true of it does not."""
+def test_metrics_of_several_processes_are_combined(tmp_path: Path) -> None:
+    """Ours: the counters of a process that has ended stay, and its gauges do not."""
     environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
 
     def run(how: str) -> str:

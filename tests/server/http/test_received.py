@@ -22,45 +22,53 @@ JSON = "application/json"
 STREAM = "text/event-stream"
 
 
-@pytest.mark.parametrize("given", ["", "text/plain", "application/xml", "text/plain; a=application/json"])
-def test_a_body_that_is_not_json_is_refused_by_its_type(serve: Serve, given: str) -> None:
+def statuses(serve: Serve, header: str, *values: str) -> dict[str, int]:
+    """The status of a request for each value of a header."""
+    server = serve(Tools())
+    return {value: server.stateless(DISCOVER, **{header: value}).reply().status for value in values}
+
+
+def test_a_content_type_other_than_json_is_refused(serve: Serve) -> None:
     """Wire §3.3: 415."""
-    assert serve(Tools()).stateless(DISCOVER, content_type=given).reply().status == 415
+    types = ("", "text/plain", "application/xml", "text/plain; a=application/json")
+
+    assert statuses(serve, "content_type", *types) == dict.fromkeys(types, 415)
 
 
-@pytest.mark.parametrize("given", [JSON, "Application/JSON; charset=utf-8", " application/json"])
-def test_a_type_may_have_parameters_and_capitals(serve: Serve, given: str) -> None:
+def test_a_content_type_may_have_parameters_and_capitals(serve: Serve) -> None:
     """RFC 9110, section 8.3."""
-    assert serve(Tools()).stateless(DISCOVER, content_type=given).reply().status == 200
+    types = (JSON, "Application/JSON; charset=utf-8", " application/json")
+
+    assert statuses(serve, "content_type", *types) == dict.fromkeys(types, 200)
 
 
-@pytest.mark.parametrize("given", ["", JSON, STREAM, "text/html", "application/jsonx, text/event-stream"])
-def test_a_client_has_to_read_json_and_streams(serve: Serve, given: str) -> None:
+def test_an_accept_header_without_json_and_event_streams_is_refused(serve: Serve) -> None:
     """Wire §3.3: 406."""
-    assert serve(Tools()).stateless(DISCOVER, accept=given).reply().status == 406
+    ranges = ("", JSON, STREAM, "text/html", "application/jsonx, text/event-stream")
+
+    assert statuses(serve, "accept", *ranges) == dict.fromkeys(ranges, 406)
 
 
-@pytest.mark.parametrize(
-    "given", ["*/*", f"{STREAM};q=0.1,{JSON}", "application/*, text/*", f"TEXT/Event-Stream, {JSON}, a/b"]
-)
-def test_a_range_of_types_is_enough(serve: Serve, given: str) -> None:
+def test_media_ranges_are_accepted(serve: Serve) -> None:
     """RFC 9110, section 12.5.1; wire §6, Q17."""
-    assert serve(Tools()).stateless(DISCOVER, accept=given).reply().status == 200
+    ranges = ("*/*", f"{STREAM};q=0.1,{JSON}", "application/*, text/*", f"TEXT/Event-Stream, {JSON}, a/b")
+
+    assert statuses(serve, "accept", *ranges) == dict.fromkeys(ranges, 200)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"\xff\xfe", b"nonsense", b"[" * 100_000, b'{"a":' * 100_000, b'{"jsonrpc":"2.0"}}', b"1 2", b"\x00"],
-)
-def test_what_is_not_json_is_a_parse_error(serve: Serve, body: bytes) -> None:
+def test_invalid_json_is_a_parse_error(serve: Serve) -> None:
     """JSON-RPC 2.0: -32700, with status 400, and however deeply it is nested."""
-    reply = serve(Tools()).send(body).reply()
+    server = serve(Tools())
+    bodies = (
+        b"", b"{", b"\xff\xfe", b"nonsense", b"[" * 100_000, b'{"a":' * 100_000, b'{"jsonrpc":"2.0"}}', b"1 2", b"\x00"
+    )  # fmt: skip
+    replies = [(body[:20], server.send(body).reply()) for body in bodies]
 
-    assert (reply.status, reply.error) == (400, -32700)
+    assert [(body, reply) for body, reply in replies if (reply.status, reply.error) != (400, -32700)] == []
 
 
 def test_a_body_may_come_in_pieces(serve: Serve) -> None:
-    """Ours."""
+    """ASGI: `more_body` is set for all but the last of them."""
     server = serve(Tools())
     asked = server.ask("POST", content_type=JSON, accept="*/*", mcp_protocol_version="2026-07-28", mcp_method="m")
     for piece in (b'{"jsonrpc":', b"", b'"2.0","method":'):
@@ -70,7 +78,7 @@ def test_a_body_may_come_in_pieces(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("length", ["1001", "9" * 5000])
-def test_a_body_that_is_announced_too_large_is_not_read(serve: Serve, length: str) -> None:
+def test_a_content_length_beyond_the_limit_is_refused(serve: Serve, length: str) -> None:
     """Ours: 413, before a byte of it has come."""
     server = serve(Tools(), Limits(body_bytes=1000))
 
@@ -80,7 +88,7 @@ def test_a_body_that_is_announced_too_large_is_not_read(serve: Serve, length: st
 
 
 @pytest.mark.parametrize("pieces", [[b"x" * 1001], [b"x" * 600, b"x" * 600]])
-def test_a_body_that_grows_too_large_is_not_kept(serve: Serve, pieces: list[bytes]) -> None:
+def test_a_body_beyond_the_limit_is_refused(serve: Serve, pieces: list[bytes]) -> None:
     """Ours: 413 at the limit, also for one that never ends."""
     asked = serve(Tools(), Limits(body_bytes=1000)).ask("POST", content_type=JSON, accept="*/*", content_length="x")
     for piece in pieces:
@@ -89,15 +97,15 @@ def test_a_body_that_grows_too_large_is_not_kept(serve: Serve, pieces: list[byte
     assert asked.reply().status == 413
 
 
-def test_a_body_that_does_not_end_in_time_is_given_up(serve: Serve) -> None:
+def test_a_body_that_does_not_end_in_time_is_refused(serve: Serve) -> None:
     """Ours: 408."""
     asked = serve(Tools(), Limits(body_seconds=0.01)).ask("POST", content_type=JSON, accept="*/*")
 
     assert asked.feed(b"{", more=True).reply().status == 408
 
 
-def test_a_client_that_goes_away_within_its_body_is_sent_nothing(serve: Serve) -> None:
-    """Ours."""
+def test_a_client_that_disconnects_within_its_body_gets_no_response(serve: Serve) -> None:
+    """Ours: there is no connection left to send it on."""
     asked = serve(Tools()).ask("POST", content_type=JSON, accept="*/*")
     asked.feed(b"{", more=True)
     asked.leave()
@@ -106,14 +114,14 @@ def test_a_client_that_goes_away_within_its_body_is_sent_nothing(serve: Serve) -
     assert asked._sent.empty()
 
 
-def test_a_header_that_is_there_twice_is_not_one_of_both(serve: Serve) -> None:
-    """Ours: what lies between may have decided by the other."""
+def test_a_repeated_header_is_a_mismatch(serve: Serve) -> None:
+    """Ours: a proxy in between may have used the other value."""
     doubled = serve(Tools()).stateless(DISCOVER, mcp_method="server/discover, server/discover").reply()
 
     assert doubled.error == -32020
 
 
-def test_values_of_one_name_are_joined(serve: Serve) -> None:
+def test_values_of_a_repeated_header_are_joined(serve: Serve) -> None:
     """RFC 9110, section 5.2."""
     from gaia_mcp.server.http.received import Received
 
@@ -122,7 +130,7 @@ def test_values_of_one_name_are_joined(serve: Serve) -> None:
     assert Received(scope, None).headers == {"a": "1, 2\xff", "b": "x"}  # type: ignore[arg-type]
 
 
-def test_headers_are_bounded(serve: Serve) -> None:
+def test_the_size_of_headers_is_limited(serve: Serve) -> None:
     """Ours: 431."""
     server = serve(Tools(), Limits(header_bytes=1000))
 
@@ -130,15 +138,15 @@ def test_headers_are_bounded(serve: Serve) -> None:
     assert server.stateless(DISCOVER, x="y" * 1000).reply().status == 431
 
 
-def test_a_body_has_one_length(serve: Serve) -> None:
-    """RFC 9112, section 6.3: of two, what lies between may have believed the other."""
+def test_content_length_beside_transfer_encoding_is_refused(serve: Serve) -> None:
+    """RFC 9112, section 6.3: of two lengths, a proxy in between may have used the other."""
     reply = serve(Tools()).stateless(DISCOVER, content_length="5", transfer_encoding="chunked").reply()
 
     assert (reply.status, reply.headers["connection"]) == (400, "close")
 
 
-def test_a_client_that_goes_away_after_its_body(serve: Serve) -> None:
-    """Ours: what it may still send is of no interest."""
+def test_a_client_that_disconnects_after_its_body_gets_no_response(serve: Serve) -> None:
+    """Ours: events that the server sends after the body and before the disconnect are ignored."""
     gate = Gate()
     asked = serve(Tools(gate=gate)).stateless(call(1, "gate"))
     gate.await_entered()
@@ -152,7 +160,7 @@ def test_a_client_that_goes_away_after_its_body(serve: Serve) -> None:
 
 @pytest.mark.parametrize("era", ["stateless", "handshake"])
 def test_the_headers_of_a_trace_reach_the_call(serve: Serve, era: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: where the `_meta` tells nothing; and none but these."""
+    """Ours: where `_meta` has no trace; and no other headers do."""
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     seen: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""What is not served: status and error."""
+"""Refused requests: status and error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gaia_mcp.store import StoreError, StoreFullError
 
 
 def test_a_refusal_has_a_status_and_an_error() -> None:
-    """Ours."""
+    """Ours: for HTTP, and for the JSON-RPC client behind it."""
     refusal = RefusalError(400, "no", -32602, data={"a": 1}, request_id=7)
 
     assert (refusal.status, refusal.text, refusal.code, refusal.data, refusal.request_id) == (
@@ -24,8 +24,8 @@ def test_a_refusal_has_a_status_and_an_error() -> None:
 
 
 @pytest.mark.parametrize("problem", [StoreError("password"), StoreFullError("password")])
-def test_a_store_that_fails_is_a_503_that_is_worth_repeating(problem: StoreError) -> None:
-    """Ours: what is wrong with it is for the server's owner alone."""
+def test_a_failing_store_is_a_503_with_retry_after(problem: StoreError) -> None:
+    """Ours: the reason is only for the owner of the server, for it may contain a URL with a password."""
     refusal = store_failed(problem)
 
     assert refusal.status == 503
@@ -34,7 +34,7 @@ def test_a_store_that_fails_is_a_503_that_is_worth_repeating(problem: StoreError
     assert dict(refusal.headers)[b"retry-after"].isdigit()
 
 
-def test_an_overloaded_server_tells_when_to_come_again() -> None:
+def test_an_overloaded_server_sends_retry_after() -> None:
     """RFC 9110, section 15.6.4."""
     refusal = overloaded("too many", 3)
 

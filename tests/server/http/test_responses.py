@@ -46,7 +46,7 @@ def test_a_large_body_is_sent_in_pieces() -> None:
     assert [piece["more_body"] for piece in pieces] == [True, True, False]
 
 
-def test_a_response_without_a_body_has_no_type() -> None:
+def test_a_response_without_a_body_has_no_content_type() -> None:
     """RFC 9110, section 8.3."""
     sent = Sent()
 
@@ -66,7 +66,7 @@ def test_a_refusal_is_a_json_rpc_error() -> None:
     assert json.loads(body["body"]) == {"jsonrpc": "2.0", "error": {"code": -32600, "message": "no"}}
 
 
-def test_a_stream_is_neither_kept_nor_collected_by_proxies() -> None:
+def test_an_event_stream_disables_buffering_in_proxies() -> None:
     """Spec 2026-07-28, HS-8."""
     sent = Sent()
 

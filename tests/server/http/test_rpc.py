@@ -67,18 +67,17 @@ def ask(server: Server, message: Any, path: str = "/rpc", **headers: str) -> Rep
     return server.send(message, path, **{"accept": "*/*", **headers}).reply()
 
 
-@pytest.mark.parametrize("request_id", [1, "req-123", 0, "", -7])
-def test_a_method_is_a_tool(server: Server, request_id: Any) -> None:
-    """Spec, C4, and the document: ids come back with their type, and nothing of MCP's own."""
-    reply = ask(server, {"jsonrpc": "2.0", "id": request_id, "method": "files.echo", "params": {"path": "a.txt"}})
-
-    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
-    assert reply.json == {
-        "jsonrpc": "2.0",
-        "id": request_id,
-        "result": {"content": [{"type": "text", "text": "a.txt"}], "isError": False},
-    }
-    assert type(reply.json["id"]) is type(request_id)
+def test_the_method_of_a_request_is_the_name_of_a_tool(server: Server) -> None:
+    """Spec, C4, and the document: ids are returned with their type, and the result has no members of MCP alone."""
+    for request_id in (1, "req-123", 0, "", -7):
+        reply = ask(server, {"jsonrpc": "2.0", "id": request_id, "method": "files.echo", "params": {"path": "a.txt"}})
+        assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+        assert reply.json == {
+            "jsonrpc": "2.0",
+            "id": request_id,
+            "result": {"content": [{"type": "text", "text": "a.txt"}], "isError": False},
+        }
+        assert type(reply.json["id"]) is type(request_id)
 
 
 def test_a_failure_of_a_tool_is_a_result(server: Server) -> None:
@@ -91,7 +90,7 @@ def test_a_failure_of_a_tool_is_a_result(server: Server) -> None:
     assert "path" in invalid["content"][0]["text"]
 
 
-def test_what_a_program_has_written_has_a_block_of_its_own(server: Server) -> None:
+def test_the_output_of_a_program_is_a_code_output_block(server: Server) -> None:
     """Spec, C3: `code_output`, which MCP does not know."""
     result = ask(server, plain(1, "code.run")).json["result"]
 
@@ -99,9 +98,9 @@ def test_what_a_program_has_written_has_a_block_of_its_own(server: Server) -> No
     assert result["structuredContent"]["exit_status"] == 0
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "request_id"),
-    [
+def test_an_invalid_message_is_an_error_with_status_200(server: Server) -> None:
+    """Spec, C4."""
+    invalid: list[tuple[Any, int, Any]] = [
         (b"{", -32700, None),
         (b"", -32700, None),
         (b"\xff", -32700, None),
@@ -115,25 +114,21 @@ def test_what_a_program_has_written_has_a_block_of_its_own(server: Server) -> No
         ({"jsonrpc": "2.0", "id": {}, "method": "files.echo"}, -32600, None),
         (plain(1, "files.nothing"), -32601, 1),
         (plain("x", "resources/list"), -32601, "x"),
-    ],
-)
-def test_what_is_wrong_with_a_message_is_an_error_with_status_200(
-    server: Server, body: Any, code: int, request_id: Any
-) -> None:
-    """Spec, C4."""
-    reply = ask(server, body)
+    ]
+    replies = [(body, ask(server, body)) for body, _, _ in invalid]
 
-    assert (reply.status, reply.json["error"]["code"], reply.json["id"]) == (200, code, request_id)
+    assert [(body, reply.error, reply.json["id"]) for body, reply in replies] == invalid
+    assert {reply.status for _, reply in replies} == {200}
 
 
-def test_what_http_refuses_keeps_its_status(serve: Serve, agent: Agent) -> None:
-    """Ours: a body that is too large was not read to its end."""
+def test_a_body_beyond_the_limit_is_refused_with_413(serve: Serve, agent: Agent) -> None:
+    """Ours: an error of HTTP keeps its status, for the body was not read to its end."""
     server = serve(app_for(agent, rpc=True, limits=Limits(body_bytes=10)))
 
     assert ask(server, plain(1, "code.run")).status == 413
 
 
-def test_the_methods_of_mcp_are_understood_too(server: Server) -> None:
+def test_methods_of_mcp_are_answered_too(server: Server) -> None:
     """Spec, C4: with an envelope as in MCP, without one as in the dialect."""
     listed = ask(server, plain(1, "tools/list")).json["result"]
     called = ask(server, plain(2, "tools/call", {"name": "files.echo", "arguments": {"path": "b"}})).json["result"]
@@ -151,22 +146,22 @@ def test_the_methods_of_mcp_are_understood_too(server: Server) -> None:
     assert ask(server, plain(2, "tools/call", {"name": "nothing"})).json["error"]["code"] == -32602
 
 
-def test_a_notification_has_no_answer(server: Server, agent: Agent) -> None:
-    """Spec, C4. Nothing is run that nobody could hear of."""
+def test_a_notification_gets_no_response(server: Server, agent: Agent) -> None:
+    """Spec, C4: 202, and the tool does not run, for its result could not be sent."""
     reply = ask(server, {"jsonrpc": "2.0", "method": "files.wait"})
 
     assert (reply.status, reply.body) == (202, b"")
     assert agent.running == []
 
 
-def test_a_tool_cannot_ask_and_its_reports_go_nowhere(server: Server) -> None:
+def test_a_tool_sends_neither_requests_nor_notifications(server: Server) -> None:
     """Ours: there is one response, and nothing else."""
     assert ask(server, plain(1, "files.ask")).json["error"]["code"] == -32021
     reply = ask(server, plain(1, "files.flood"))
     assert (reply.headers["content-type"], text_of(reply.json)) == ("application/json", "done")
 
 
-def test_a_client_that_goes_away_cancels_its_call(server: Server, agent: Agent) -> None:
+def test_a_disconnect_cancels_the_call(server: Server, agent: Agent) -> None:
     """Ours: as everywhere over HTTP."""
     asked = server.send(plain(1, "files.wait"), "/rpc")
     wait_until(lambda: agent.running)
@@ -177,7 +172,7 @@ def test_a_client_that_goes_away_cancels_its_call(server: Server, agent: Agent) 
     agent.may_end.set()
 
 
-def test_it_is_protected_as_the_other_endpoint_is(serve: Serve, agent: Agent) -> None:
+def test_the_rpc_endpoint_is_protected_as_the_mcp_endpoint_is(serve: Serve, agent: Agent) -> None:
     """Ours: hosts, tokens, methods."""
     server, right = serve(app_for(agent, rpc=True, token="t")), {"authorization": "Bearer t"}
 
@@ -187,7 +182,7 @@ def test_it_is_protected_as_the_other_endpoint_is(serve: Serve, agent: Agent) ->
     assert server.ask("GET", "/rpc", **right).reply().headers["allow"] == "POST"
 
 
-def test_it_is_there_on_demand(serve: Serve, agent: Agent) -> None:
+def test_the_rpc_endpoint_exists_on_demand(serve: Serve, agent: Agent) -> None:
     """Spec, C4."""
     assert ask(serve(app_for({"files": "demo"})), plain(1, "greet"), "/files/rpc").status == 404
     both = serve(app_for({"a": agent, "b": agent}, rpc=True))
@@ -196,7 +191,7 @@ def test_it_is_there_on_demand(serve: Serve, agent: Agent) -> None:
 
 
 @pytest.mark.story  # It looks whether the network can be cut off.
-def test_it_is_there_for_the_agents_of_agentvault(serve: Serve) -> None:
+def test_the_rpc_endpoint_exists_for_agentvault_agents_by_default(serve: Serve) -> None:
     """Spec, C4: by default."""
     (tool,) = ask(serve(app_for("code-runner")), plain(1, "tools/list")).json["result"]["tools"]
     assert tool["name"] == "code.runPython"

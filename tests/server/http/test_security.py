@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_mcp.server.http.security import Hosts, StaticToken, is_loopback
 from tests.server.http.asgi import Tools, app_of
 from tests.server.talk import DISCOVER
@@ -23,52 +21,48 @@ def status(server: Server, **headers: str) -> int:
     return server.stateless(DISCOVER, **headers).reply().status
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]", "LOCALHOST:80"])
-def test_this_machine_is_known_by_these_names(serve: Serve, host: str) -> None:
+def test_the_names_of_the_local_machine_are_allowed(serve: Serve) -> None:
     """Spec 2026-07-28, HS-1."""
-    assert status(serve(Tools()), host=host) == 200
+    server = serve(Tools())
+    hosts = ("localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]", "LOCALHOST:80")
+
+    assert {host: status(server, host=host) for host in hosts} == dict.fromkeys(hosts, 200)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        " ",
-        "a@localhost",
-        "localhost:x",
-        "[::1",
-        "10.0.0.1",
-    ],
-)
-def test_another_name_for_this_machine_is_refused(serve: Serve, host: str) -> None:
+def test_other_host_names_are_refused(serve: Serve) -> None:
     """Spec 2026-07-28, HS-1: a name that a page makes resolve to this machine (DNS rebinding)."""
-    assert status(serve(Tools()), host=host) == 403
+    server = serve(Tools())
+    hosts = (
+        "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", " ", "a@localhost", "localhost:x", "[::1",
+        "10.0.0.1",
+    )  # fmt: skip
+
+    assert {host: status(server, host=host) for host in hosts} == dict.fromkeys(hosts, 403)
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://localhost:3000", "http://127.0.0.1", "https://[::1]:1", "http://localhost", "HTTP://LOCALHOST:5"]
-)
-def test_pages_of_this_machine_may_use_it(serve: Serve, origin: str) -> None:
+def test_local_origins_are_allowed(serve: Serve) -> None:
     """Spec 2025-11-25, LS-5; 2026-07-28, HS-1."""
-    assert status(serve(Tools()), origin=origin) == 200
+    server = serve(Tools())
+    origins = ("http://localhost:3000", "http://127.0.0.1", "https://[::1]:1", "http://localhost", "HTTP://LOCALHOST:5")
+
+    assert {origin: status(server, origin=origin) for origin in origins} == dict.fromkeys(origins, 200)
 
 
-@pytest.mark.parametrize(
-    "origin",
-    ["http://evil.example", "null", " ", "http://localhost.evil.example", "file://", "http://a@localhost", "x:y"],
-)
-def test_pages_of_other_sites_may_not(serve: Serve, origin: str) -> None:
+def test_other_origins_are_refused(serve: Serve) -> None:
     """Spec 2025-11-25, LS-5; 2026-07-28, HS-1: 403, for every method."""
     server = serve(Tools())
+    origins = (
+        "http://evil.example", "null", " ", "http://localhost.evil.example", "file://", "http://a@localhost", "x:y"
+    )  # fmt: skip
 
-    assert status(server, origin=origin) == 403
-    assert server.ask("GET", origin=origin).reply().status == 403
-    assert server.ask("DELETE", origin=origin).reply().status == 403
+    def statuses(origin: str) -> tuple[int, ...]:
+        others = [server.ask(method, origin=origin).reply().status for method in ("GET", "DELETE")]
+        return (status(server, origin=origin), *others)
+
+    assert {origin: statuses(origin) for origin in origins} == dict.fromkeys(origins, (403, 403, 403))
 
 
-def test_hosts_and_sites_can_be_allowed(serve: Serve) -> None:
+def test_hosts_and_origins_can_be_allowed(serve: Serve) -> None:
     """Ours: for a server behind a proxy."""
     hosts = Hosts(["mcp.example", "[2001:db8::1]"], ["https://app.example/"])
     server = serve(app_of(Tools(), hosts=hosts))
@@ -80,14 +74,14 @@ def test_hosts_and_sites_can_be_allowed(serve: Serve) -> None:
     assert status(server, host="other.example") == 403
 
 
-def test_every_host_and_every_site_can_be_allowed(serve: Serve) -> None:
-    """Ours."""
+def test_every_host_and_every_origin_can_be_allowed(serve: Serve) -> None:
+    """Ours: for a server that only a proxy can reach, which checks them itself."""
     server = serve(app_of(Tools(), hosts=Hosts(["*"], ["*"])))
 
     assert status(server, host="any.example", origin="https://other.example") == 200
 
 
-def test_addresses_can_be_allowed(serve: Serve) -> None:
+def test_ip_addresses_can_be_allowed(serve: Serve) -> None:
     """Ours: no name server can redirect them."""
     server = serve(app_of(Tools(), hosts=Hosts(addresses=True)))
 
@@ -95,8 +89,8 @@ def test_addresses_can_be_allowed(serve: Serve) -> None:
     assert status(server, host="name.example") == 403
 
 
-def test_what_was_allowed_is_remembered_within_bounds() -> None:
-    """Ours."""
+def test_the_cache_of_allowed_hosts_is_bounded() -> None:
+    """Ours: any client may send any number of names."""
     from gaia_mcp.server.http.received import Received
 
     hosts = Hosts(["*"])
@@ -108,38 +102,39 @@ def test_what_was_allowed_is_remembered_within_bounds() -> None:
     assert len(hosts._known) == 1000
 
 
-@pytest.mark.parametrize("given", ["Bearer s3cret", "bearer s3cret", "BEARER  s3cret "])
-def test_the_token_opens(serve: Serve, given: str) -> None:
-    """RFC 6750, section 2.1."""
+def test_the_static_token_is_accepted(serve: Serve) -> None:
+    """RFC 6750, section 2.1: the scheme is not case-sensitive."""
     server = serve(app_of(Tools(), authorizer=StaticToken("s3cret")))
+    credentials = ("Bearer s3cret", "bearer s3cret", "BEARER  s3cret ")
 
-    assert status(server, authorization=given) == 200
+    assert {each: status(server, authorization=each) for each in credentials} == dict.fromkeys(credentials, 200)
 
 
-@pytest.mark.parametrize("given", ["Bearer s3cre", "Bearer S3CRET", "Basic s3cret", "s3cret", "", "Bearer", "Bearer é"])
-def test_another_token_does_not(serve: Serve, given: str) -> None:
+def test_other_credentials_are_refused(serve: Serve) -> None:
     """RFC 6750, section 3; spec AS-2. No part of either is in the response."""
     server = serve(app_of(Tools(), authorizer=StaticToken("s3cret")))
+    credentials = ("Bearer s3cre", "Bearer S3CRET", "Basic s3cret", "s3cret", "", "Bearer", "Bearer é")
 
-    reply = server.ask("POST", authorization=given.encode().decode("latin-1")).reply()
+    def refused(given: str) -> tuple[int, str, bool]:
+        reply = server.ask("POST", authorization=given.encode().decode("latin-1")).reply()
+        return reply.status, reply.headers["www-authenticate"], b"s3cret" in reply.body.lower()
 
-    assert reply.status == 401
-    assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
-    assert b"s3cret" not in reply.body.lower()
+    expected = (401, 'Bearer error="invalid_token"', False)
+    assert {each: refused(each) for each in credentials} == dict.fromkeys(credentials, expected)
 
 
-def test_no_token_is_told_that_one_is_needed(serve: Serve) -> None:
+def test_a_request_without_a_token_gets_a_challenge(serve: Serve) -> None:
     """RFC 6750, section 3.1: without an error code, for there were no credentials."""
     reply = serve(app_of(Tools(), authorizer=StaticToken("s3cret"))).ask("POST").reply()
 
     assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
 
 
-@pytest.mark.parametrize(
-    ("host", "is_local"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("Localhost", True), ("0.0.0.0", False), ("::", False),
-     ("10.0.0.1", False), ("example.com", False)],
-)  # fmt: skip
-def test_which_addresses_only_this_machine_reaches(host: str, is_local: bool) -> None:
-    """Ours: any other needs a token."""
-    assert is_loopback(host) is is_local
+def test_loopback_addresses_are_recognized() -> None:
+    """Ours: a server at any other address needs a token."""
+    hosts = {
+        "127.0.0.1": True, "127.9.9.9": True, "::1": True, "Localhost": True, "0.0.0.0": False, "::": False,
+        "10.0.0.1": False, "example.com": False,
+    }  # fmt: skip
+
+    assert {host: is_loopback(host) for host in hosts} == hosts

@@ -1,4 +1,4 @@
-"""What the calls of one endpoint share: description, threads, and the headers of parameters."""
+"""The shared state of the calls of one endpoint: description, threads, and the headers of parameters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def status(server: Server, name: str, region: str | None, **headers: str) -> int
     return server.stateless(call(1, name, arguments), **headers).reply().status
 
 
-def test_the_header_of_a_parameter_has_to_agree_with_it(serve: Serve) -> None:
+def test_a_parameter_header_must_match_its_argument(serve: Serve) -> None:
     """Spec 2026-07-28, HS-5: 400 with -32020."""
     server = serve(Plain(tool("there"), {"name": "plain", "description": "", "inputSchema": {"type": "object"}}))
 
@@ -82,7 +82,7 @@ def test_the_header_of_a_parameter_has_to_agree_with_it(serve: Serve) -> None:
     assert server.stateless(stateless(1, "tools/call", {"name": ["there"]})).reply().status == 200
 
 
-def test_the_tools_of_all_pages_are_known_and_looked_for_once(serve: Serve) -> None:
+def test_the_tools_of_all_pages_are_listed_once(serve: Serve) -> None:
     """Ours: a header costs no list for each call."""
     provider = Pages(tool("one"), tool("broken", 7), tool("two"))
     server = serve(app_of(provider))
@@ -93,8 +93,8 @@ def test_the_tools_of_all_pages_are_known_and_looked_for_once(serve: Serve) -> N
     assert provider.lists == 3
 
 
-def test_another_list_of_tools_has_other_headers(serve: Serve) -> None:
-    """Ours."""
+def test_a_changed_list_of_tools_changes_the_parameter_headers(serve: Serve) -> None:
+    """Ours: a call with the headers of the previous list would be refused."""
     provider = AgentProvider(Plain(tool("there")), list_changes=True)
     server = serve(app_of(provider))
     assert status(server, "there", "us") == 400
@@ -106,7 +106,7 @@ def test_another_list_of_tools_has_other_headers(serve: Serve) -> None:
 
 
 def test_a_list_that_changes_while_it_is_read_is_read_again(serve: Serve) -> None:
-    """Ours."""
+    """Ours: its pages may belong to two different lists."""
     provider = Pages(tool("one"))
     server = serve(app_of(provider))
     provider.while_listing = lambda: provider.listener(Change(("tools",)))
@@ -119,7 +119,7 @@ def test_a_list_that_changes_while_it_is_read_is_read_again(serve: Serve) -> Non
     assert provider.lists == 2
 
 
-def test_a_list_that_fails_keeps_no_call_from_running(serve: Serve) -> None:
+def test_a_failing_list_of_tools_does_not_prevent_a_call(serve: Serve) -> None:
     """Ours: an agent's own code may raise; its client learns of that when it asks for the list."""
     provider = Pages(tool("one"))
     provider.fails = True
@@ -127,7 +127,7 @@ def test_a_list_that_fails_keeps_no_call_from_running(serve: Serve) -> None:
     assert status(serve(app_of(provider)), "one", "us") == 200
 
 
-def test_a_description_follows_the_provider(serve: Serve) -> None:
+def test_the_description_is_updated_after_a_change(serve: Serve) -> None:
     """Ours: it is not asked for it in the event loop."""
     provider = AgentProvider(Tools(), list_changes=True)
     server = serve(app_of(provider))
@@ -161,7 +161,7 @@ def test_a_provider_that_fails_to_describe_itself_keeps_its_description(serve: S
     assert failures == ["describing the server after a change raised OSError: odd"]
 
 
-def test_a_failure_of_a_tool_is_reported_to_the_server_of_it(serve: Serve) -> None:
+def test_an_exception_of_the_provider_is_reported(serve: Serve) -> None:
     """Ours: one line for the log."""
     failures: list[str] = []
 
@@ -175,7 +175,7 @@ def test_a_failure_of_a_tool_is_reported_to_the_server_of_it(serve: Serve) -> No
     assert failures == ["tools/list raised OSError: odd"]
 
 
-def test_calls_have_a_limit(serve: Serve) -> None:
+def test_calls_beyond_the_limit_are_refused(serve: Serve) -> None:
     """Ours: 503."""
     gate = Gate()
     server = serve(Tools(gate=gate), Limits(calls=1, waiting_calls=0))
@@ -187,8 +187,8 @@ def test_calls_have_a_limit(serve: Serve) -> None:
     running.reply()
 
 
-def test_a_change_of_other_lists_leaves_the_headers(serve: Serve) -> None:
-    """Ours."""
+def test_a_change_of_another_list_keeps_the_parameter_headers(serve: Serve) -> None:
+    """Ours: reading the list of tools again would cost a request for each change."""
     provider = Pages(tool("one"))
     server = serve(app_of(provider))
     status(server, "one", "us")
@@ -199,7 +199,7 @@ def test_a_change_of_other_lists_leaves_the_headers(serve: Serve) -> None:
     assert provider.lists == 1
 
 
-def test_a_change_at_one_worker_is_one_at_the_others() -> None:
+def test_a_change_in_one_worker_is_announced_in_the_others() -> None:
     """Ours: with a new description, as here; and until the end of either side."""
     store = FailingStore()
     providers = [AgentProvider(Tools(), list_changes=True) for _ in range(2)]
@@ -241,8 +241,8 @@ class Followed(AgentProvider):
         return counted
 
 
-def test_only_a_subscription_follows_the_changes_of_its_provider(serve: Serve) -> None:
-    """Ours: a request that ends with its response has nobody to tell of them."""
+def test_only_a_subscription_listens_to_changes_of_the_provider(serve: Serve) -> None:
+    """Ours: a request that ends with its response cannot send notifications later."""
     provider = Followed(Tools(hi=lambda _: provider.following), list_changes=True)
     server = serve(app_of(provider))
     by_server = provider.following

@@ -1,4 +1,4 @@
-"""One session in one worker, and what another worker takes over of it."""
+"""One session in one worker, and in another worker that restores it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run(test: Callable[[], Any]) -> Any:
 
 
 def test_a_request_is_answered_in_its_exchange(worker: Callable[..., Worker]) -> None:
-    """Ours."""
+    """Ours: each POST has an exchange, which ends with its response."""
     session = worker(agent=Tools(hi=lambda _: "hello")).begun("2025-06-18")
 
     async def test() -> None:
@@ -108,8 +108,8 @@ def test_a_request_is_answered_in_its_exchange(worker: Callable[..., Worker]) ->
     session.close()
 
 
-def test_a_request_that_is_open_keeps_the_session_busy(worker: Callable[..., Worker]) -> None:
-    """Ours: and its id."""
+def test_an_open_request_keeps_the_session_busy(worker: Callable[..., Worker]) -> None:
+    """Ours: and its id stays in use until the session is closed."""
     gate = Gate()
     session = worker(agent=Tools(gate=gate)).begun()
 
@@ -147,7 +147,7 @@ def test_a_cancellation_ends_the_exchange(worker: Callable[..., Worker]) -> None
     session.close()
 
 
-def test_another_worker_goes_on_where_the_first_was(worker: Callable[..., Worker]) -> None:
+def test_a_session_is_restored_in_another_worker(worker: Callable[..., Worker]) -> None:
     """Ours: with the revision, the level of the log, and the caller."""
     store = MemoryStore()
 
@@ -179,7 +179,7 @@ def test_another_worker_goes_on_where_the_first_was(worker: Callable[..., Worker
     loaded.close()
 
 
-def test_what_is_kept_of_subscriptions_is_limited(worker: Callable[..., Worker]) -> None:
+def test_the_saved_subscriptions_are_limited(worker: Callable[..., Worker]) -> None:
     """Ours: no more than the connection grants, and of each its URI alone."""
     refused = worker().begun()
     refused.receive(plain(5, "resources/subscribe", {"uri": "c:d"}))
@@ -196,7 +196,7 @@ def test_what_is_kept_of_subscriptions_is_limited(worker: Callable[..., Worker])
     granted.close()
 
 
-def test_a_session_learns_what_another_worker_has_saved(worker: Callable[..., Worker]) -> None:
+def test_a_session_catches_up_with_another_worker(worker: Callable[..., Worker]) -> None:
     """Ours: and receives nothing twice."""
     store = MemoryStore()
     first = worker(store).begun()
@@ -230,7 +230,7 @@ def test_a_subscription_that_ended_in_another_worker_ends_here(worker: Callable[
     second.close()
 
 
-def test_an_id_that_is_in_use_is_refused_until_it_is_dropped(worker: Callable[..., Worker]) -> None:
+def test_a_duplicate_request_id_is_refused_until_its_exchange_is_dropped(worker: Callable[..., Worker]) -> None:
     """Spec, B-1: ids are unique."""
     session = worker().begun()
 
@@ -246,7 +246,7 @@ def test_an_id_that_is_in_use_is_refused_until_it_is_dropped(worker: Callable[..
     session.close()
 
 
-def test_the_log_of_one_request_can_get_an_error_for_it(worker: Callable[..., Worker]) -> None:
+def test_the_event_log_of_a_single_request_can_end_with_an_error(worker: Callable[..., Worker]) -> None:
     """Ours: once its worker, which its key names, has ended. A batch has several responses, and its log is removed."""
     session = worker().begun()
 
@@ -280,7 +280,7 @@ def asking(one: Worker) -> Session:
     return session
 
 
-def test_a_response_to_another_worker_concerns_no_question_of_this_one(worker: Callable[..., Worker]) -> None:
+def test_a_response_to_a_request_of_another_worker_is_ignored(worker: Callable[..., Worker]) -> None:
     """Ours: the requests of all workers have different numbers. What none has sent answers no question."""
     answers: list[Any] = []
 
@@ -314,7 +314,7 @@ def test_a_response_to_another_worker_concerns_no_question_of_this_one(worker: C
         each.close()
 
 
-def test_a_store_that_fails_ends_nothing(worker: Callable[..., Worker]) -> None:
+def test_a_failing_store_does_not_end_the_session(worker: Callable[..., Worker]) -> None:
     """Ours: what belongs to no request is lost, as if its client had been disconnected."""
 
     store = FailingStore()
@@ -337,7 +337,7 @@ def test_a_store_that_fails_ends_nothing(worker: Callable[..., Worker]) -> None:
     session.close()
 
 
-def test_a_job_without_a_place_gets_an_error(worker: Callable[..., Worker]) -> None:
+def test_a_job_beyond_the_limit_gets_an_error(worker: Callable[..., Worker]) -> None:
     """Ours: there was one when the POST came."""
     gate = Gate()
     session = worker(agent=Tools(gate=gate), limits=Limits(calls=1, waiting_calls=0)).begun()
@@ -353,19 +353,17 @@ def test_a_job_without_a_place_gets_an_error(worker: Callable[..., Worker]) -> N
     session.close()
 
 
-def test_what_a_call_sends_after_its_exchange_has_gone_goes_nowhere(worker: Callable[..., Worker]) -> None:
-    """Ours: and its questions are answered by nobody, until it ends."""
+def test_a_response_without_an_exchange_is_dropped(worker: Callable[..., Worker]) -> None:
+    """Ours: the call ends, and the session is idle."""
     session = worker(agent=Tools(hi=lambda _: "hello")).begun()
     # There is no exchange for it.
     (job,) = session.receive(plain(1, "tools/call", {"name": "hi"}))
-    done = threading.Event()
     session.start(job)
     wait_until(lambda: session.is_idle)
-    done.set()
     session.close()
 
 
-def test_a_call_that_is_far_ahead_waits_and_goes_on_when_nothing_is_read(worker: Callable[..., Worker]) -> None:
+def test_a_call_whose_messages_are_not_read_continues_after_a_while(worker: Callable[..., Worker]) -> None:
     """Ours: the log keeps the last of it for a client that comes back; nothing is cancelled."""
     done = threading.Event()
 
@@ -389,7 +387,7 @@ def test_a_call_that_is_far_ahead_waits_and_goes_on_when_nothing_is_read(worker:
 
 
 def test_progress_of_a_call_without_an_exchange_is_not_waited_for(worker: Callable[..., Worker]) -> None:
-    """Ours."""
+    """Ours: there is no client that could read it, and the call would wait for ever."""
 
     def report(running: Any) -> str:
         running.progress(1)
@@ -403,7 +401,7 @@ def test_progress_of_a_call_without_an_exchange_is_not_waited_for(worker: Callab
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
-def test_a_call_has_its_exchange_released_where_the_client_can_come_back(
+def test_close_stream_releases_the_exchange_where_the_client_can_resume_it(
     worker: Callable[..., Worker], version: str
 ) -> None:
     """Spec 2025-11-25, resumability: a server may close the connection after an event with an id."""
@@ -429,8 +427,8 @@ def test_a_call_has_its_exchange_released_where_the_client_can_come_back(
     session.close()
 
 
-def test_a_call_without_an_exchange_closes_no_connection(worker: Callable[..., Worker]) -> None:
-    """Ours."""
+def test_close_stream_without_an_exchange_does_nothing(worker: Callable[..., Worker]) -> None:
+    """Ours: the client of the call may have disconnected before."""
     session = worker(agent=Tools(work=lambda running: running.close_stream())).begun()
     (job,) = session.receive(plain(1, "tools/call", {"name": "work"}))
     session.start(job)
@@ -438,7 +436,7 @@ def test_a_call_without_an_exchange_closes_no_connection(worker: Callable[..., W
     session.close()
 
 
-def test_what_belongs_to_no_request_waits_for_a_client_that_has_listened(worker: Callable[..., Worker]) -> None:
+def test_notifications_are_saved_once_a_client_has_listened(worker: Callable[..., Worker]) -> None:
     """Spec, the listening stream: before it was opened, nothing is kept for it."""
     store = MemoryStore()
     provider = AgentProvider(Tools(), list_changes=True)
@@ -461,8 +459,8 @@ def test_what_belongs_to_no_request_waits_for_a_client_that_has_listened(worker:
     session.close()
 
 
-def test_questions_and_their_withdrawal_are_in_the_exchange_of_the_call(worker: Callable[..., Worker]) -> None:
-    """Spec, server requests: and a withdrawal of what no exchange knows goes nowhere."""
+def test_server_requests_and_their_cancellation_are_in_the_exchange_of_the_call(worker: Callable[..., Worker]) -> None:
+    """Spec, server requests: when one of two is refused, the other is cancelled."""
     refused = threading.Event()
 
     def both(running: Any) -> str:
@@ -495,8 +493,8 @@ def test_questions_and_their_withdrawal_are_in_the_exchange_of_the_call(worker: 
     session.close()
 
 
-def test_one_worker_adds_to_the_listening_stream(worker: Callable[..., Worker]) -> None:
-    """Ours: the one where it was opened last, though all learn of a change; the next one tells of what was missed."""
+def test_only_one_worker_writes_to_the_listening_stream(worker: Callable[..., Worker]) -> None:
+    """Ours: the worker where it was opened last, and first the changes that were missed."""
     store = MemoryStore()
     first = worker(store, Watched()).begun()
     first.receive(plain(5, "resources/subscribe", {"uri": "c:d"}))
@@ -527,7 +525,7 @@ def announced(session: Session) -> list[str]:
     return [json.loads(kept.data)["method"].removeprefix("notifications/") for kept in session.listening.read(0)]
 
 
-def test_a_call_knows_its_request(worker: Callable[..., Worker]) -> None:
+def test_a_call_knows_the_scopes_and_the_trace_of_its_request(worker: Callable[..., Worker]) -> None:
     """Ours: the scopes of its token, which may be another one than that of the handshake, and its trace."""
     seen: list[Any] = []
     asked = Received({"method": "POST", "headers": [(b"traceparent", b"00-a")]}, None)  # type: ignore[arg-type]

@@ -12,12 +12,11 @@ import pytest
 
 from gaia_mcp.asking.sealing import Sealer
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http import sessions as module
 from gaia_mcp.server.http.exchange import Exchange
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.http.served import Served
-from gaia_mcp.server.http.sessions import Sessions
+from gaia_mcp.server.http.sessions import IDLE_SECONDS, SWEEP_SECONDS, Sessions
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store.memory import MemoryStore
@@ -38,12 +37,17 @@ def sessions() -> Iterator[Make]:
     made: list[tuple[Sessions, Workers]] = []
 
     def make(
-        store: MemoryStore | None = None, agent: Any = None, limits: Limits | None = None, path: str = "/mcp"
+        store: MemoryStore | None = None,
+        agent: Any = None,
+        limits: Limits | None = None,
+        path: str = "/mcp",
+        clock: Clock | None = None,
     ) -> Sessions:
         limits = limits or Limits()
         workers = Workers(4, 4, 4)
         served = Served(AgentProvider(agent or Tools()), workers, limits, Sealer(), Tasks(MemoryStore()))
-        made.append((Sessions(served, MemoryStore() if store is None else store, path), workers))
+        store = MemoryStore() if store is None else store
+        made.append((Sessions(served, store, path, clock=clock or Clock()), workers))
         return made[-1][0]
 
     yield make
@@ -65,7 +69,7 @@ def status(call: Callable[[], Any]) -> int:
     return refused.value.status
 
 
-def test_a_session_is_found_by_its_caller_alone(sessions: Make) -> None:
+def test_a_session_is_found_by_its_caller_only(sessions: Make) -> None:
     """Ours: an id that was stolen is of no use to another caller."""
     one = sessions()
     session = begun(one, "ada")
@@ -78,8 +82,8 @@ def test_a_session_is_found_by_its_caller_alone(sessions: Make) -> None:
     assert len(one) == 2
 
 
-def test_any_worker_finds_it(sessions: Make) -> None:
-    """Ours: it comes to live there."""
+def test_a_session_is_found_by_every_worker(sessions: Make) -> None:
+    """Ours: it becomes live in the worker that finds it."""
     store = MemoryStore()
     one, two = sessions(store), sessions(store)
     session = begun(one)
@@ -100,10 +104,10 @@ def looked_up(sessions: Sessions, session_id: str, principal: str | None = None)
     return found.get(timeout=PATIENCE_SECONDS)
 
 
-def test_a_session_that_has_not_changed_is_looked_up(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: where anything else is to be done, it has to be found."""
-    store = MemoryStore()
-    one, two = sessions(store), sessions(store)
+def test_look_up_finds_an_unchanged_session(sessions: Make) -> None:
+    """Ours: where a sweep is due or the session is not known here, it has to be found in the store."""
+    store, clock = MemoryStore(), Clock()
+    one, two = sessions(store, clock=clock), sessions(store)
     session = begun(one, "ada")
 
     assert looked_up(one, session.id, "ada") is session
@@ -114,14 +118,14 @@ def test_a_session_that_has_not_changed_is_looked_up(sessions: Make, monkeypatch
     assert looked_up(two, session.id, "ada") is there
     fresh = one.create("ada")
     assert looked_up(one, fresh.id, "ada") is None
-    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.0)
+    clock.now += SWEEP_SECONDS
     assert looked_up(one, session.id, "ada") is None
     one.close()
     assert not one.look_up(session.id, "ada", lambda _: None)
 
 
-def test_a_session_that_another_worker_has_changed_is_not_what_is_looked_up(sessions: Make) -> None:
-    """Ours: what its client has sent there is learned first, though its announcement was lost."""
+def test_look_up_does_not_find_a_session_that_another_worker_has_changed(sessions: Make) -> None:
+    """Ours: the messages that the other worker received are read first, although their publication was lost."""
     store = FailingStore()
     one, two = sessions(store), sessions(store)
     session = begun(one)
@@ -137,15 +141,15 @@ def test_a_session_that_another_worker_has_changed_is_not_what_is_looked_up(sess
     assert looked_up(two, session.id) is None
 
 
-def test_another_endpoint_does_not_find_it(sessions: Make) -> None:
-    """Ours: what its client has agreed to was agreed with another agent."""
+def test_a_session_is_not_found_by_another_endpoint(sessions: Make) -> None:
+    """Ours: its client made the handshake with another agent."""
     store = MemoryStore()
     session = begun(sessions(store, path="/one/mcp"))
 
     assert status(lambda: sessions(store, path="/two/mcp").find(session.id, None)) == 404
 
 
-def test_a_response_reaches_every_worker(sessions: Make) -> None:
+def test_a_message_of_a_client_reaches_every_worker(sessions: Make) -> None:
     """Ours: the call that waits for it, or is to be cancelled by it, may run in any."""
     store = MemoryStore()
     began, cancelled = threading.Event(), threading.Event()
@@ -166,7 +170,7 @@ def test_a_response_reaches_every_worker(sessions: Make) -> None:
     assert cancelled.wait(PATIENCE_SECONDS)
 
 
-def test_a_worker_answers_while_one_of_its_sessions_does(sessions: Make) -> None:
+def test_a_worker_is_answering_while_a_session_has_an_open_request(sessions: Make) -> None:
     """Ours: it needs its lease then."""
     worker = sessions()
     begun(worker)
@@ -196,7 +200,7 @@ class Deaf(MemoryStore):
             listener(None)
 
 
-def test_a_response_whose_announcement_was_lost_is_read_later(sessions: Make) -> None:
+def test_a_message_whose_publication_was_lost_is_read_on_reconnect(sessions: Make) -> None:
     """Ours: and once, also when other messages follow."""
     store = Deaf()
     began, cancelled = threading.Event(), threading.Event()
@@ -227,8 +231,8 @@ def test_a_response_whose_announcement_was_lost_is_read_later(sessions: Make) ->
     assert len(one) == 0
 
 
-def test_two_workers_that_save_at_once_lose_nothing(sessions: Make) -> None:
-    """Ours: each takes over what the other has saved, before it saves again."""
+def test_concurrent_saves_of_two_workers_are_merged(sessions: Make) -> None:
+    """Ours: each reads the state that the other has saved, before it saves again."""
     store = Deaf()
     one, two = sessions(store), sessions(store)
     session = begun(one)
@@ -247,7 +251,7 @@ def test_two_workers_that_save_at_once_lose_nothing(sessions: Make) -> None:
     assert status(lambda: one.save(session)) == 404
 
 
-def test_a_session_that_cannot_be_listened_to_does_not_live_here(sessions: Make) -> None:
+def test_a_session_without_a_subscription_does_not_stay_in_memory(sessions: Make) -> None:
     """Ours: 503, and the next request tries again; one that was discarded is saved all the same."""
     store = FailingStore()
     one = sessions(store)
@@ -265,7 +269,7 @@ def test_a_session_that_cannot_be_listened_to_does_not_live_here(sessions: Make)
     assert one.find(session.id, None).dumped() == session.dumped()
 
 
-def test_a_session_ends_in_every_worker(sessions: Make) -> None:
+def test_a_removed_session_ends_in_every_worker(sessions: Make) -> None:
     """Spec, sessions: DELETE."""
     store = MemoryStore()
     one, two = sessions(store), sessions(store)
@@ -276,7 +280,7 @@ def test_a_session_ends_in_every_worker(sessions: Make) -> None:
     assert status(lambda: one.find(session.id, None)) == 404
 
 
-def test_one_that_has_expired_is_not_found_and_lives_nowhere(sessions: Make) -> None:
+def test_an_expired_session_is_not_found(sessions: Make) -> None:
     """Spec, LS-3."""
     clock = Clock()
     one = sessions(MemoryStore(clock=clock), limits=Limits(session_seconds=10))
@@ -292,7 +296,7 @@ def test_one_that_has_expired_is_not_found_and_lives_nowhere(sessions: Make) -> 
     assert len(one) == 0
 
 
-def test_no_more_of_them_than_allowed(sessions: Make) -> None:
+def test_sessions_beyond_the_limit_are_refused(sessions: Make) -> None:
     """Ours: 503; also where the store has no more room."""
     one = sessions(limits=Limits(sessions=1))
     begun(one)
@@ -301,8 +305,8 @@ def test_no_more_of_them_than_allowed(sessions: Make) -> None:
     assert status(lambda: begun(sessions(MemoryStore(max_bytes=10)))) == 503
 
 
-def test_one_that_was_not_saved_is_discarded(sessions: Make) -> None:
-    """Ours."""
+def test_an_unsaved_session_can_be_discarded(sessions: Make) -> None:
+    """Ours: its client did not get its id, so that it would stay until it expires."""
     one = sessions()
     session = one.create(None)
 
@@ -312,43 +316,50 @@ def test_one_that_was_not_saved_is_discarded(sessions: Make) -> None:
     one.discard(session)
 
 
-def test_what_is_not_used_lives_on_in_the_store_alone(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: and what is used does not expire."""
-    clock = Clock()
-    store = FailingStore(clock=clock)
-    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.0)
-    one = sessions(store, limits=Limits(session_seconds=10))
+def test_idle_sessions_stay_in_the_store_only(sessions: Make) -> None:
+    """Ours: and a session with a listening client does not expire."""
+    clock, clock_of_store = Clock(), Clock()
+    store = FailingStore(clock=clock_of_store)
+    one = sessions(store, limits=Limits(session_seconds=10), clock=clock)
     idle, listened, gone = begun(one), begun(one), begun(one)
     listened.listeners = gone.listeners = 1
-    monkeypatch.setattr(module, "IDLE_SECONDS", 0.0)
     store.remove(f"http:session:/mcp:{gone.id}")
-    clock.now += 9
 
+    def pass_time() -> None:
+        clock.now += IDLE_SECONDS
+        clock_of_store.now += 9
+
+    pass_time()
     one.create(None)
-    clock.now += 9
+    pass_time()
     found = one.find(listened.id, None)
 
     assert found is listened
     assert status(lambda: one.find(idle.id, None)) == 404
     assert len(one) == 1
     store.failing |= EVERYTHING
-    listened.listeners = 1
+    clock.now += IDLE_SECONDS
     assert status(lambda: one.find(listened.id, None)) == 503
     assert len(one) == 1
 
 
-def test_a_sweep_is_not_made_for_every_request(sessions: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours."""
-    monkeypatch.setattr(module, "IDLE_SECONDS", -1.0)
-    one = sessions()
-    session = begun(one)
+def test_a_sweep_is_not_run_for_every_request(sessions: Make) -> None:
+    """Ours: it visits every session, which may be thousands."""
+    clock = Clock()
+    one = sessions(clock=clock)
+    begun(one)
+    clock.now += IDLE_SECONDS - 1
+    one.create(None)  # Sweeps, while the first is not idle yet.
 
+    clock.now += SWEEP_SECONDS - 1
     one.create(None)
+    assert len(one) == 3
+    clock.now += 1
+    one.create(None)
+    assert len(one) == 3
 
-    assert one.find(session.id, None) is session
 
-
-def test_a_store_that_fails_is_503(sessions: Make) -> None:
+def test_a_failing_store_is_a_503(sessions: Make) -> None:
     """Ours: nothing is lost, and the client comes again."""
     store = FailingStore()
     one = sessions(store)

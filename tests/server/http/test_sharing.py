@@ -1,4 +1,4 @@
-"""What workers share."""
+"""The store and the keys that workers share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.server.stores import FailingStore
 
 
 def test_keys_are_separated_by_commas() -> None:
-    """Ours."""
+    """Ours: a key can be replaced by putting the new one before it."""
     assert state_keys({"GAIA_MCP_STATE_KEYS": " a ,b,, "}) == ["a", "b"]
     assert state_keys({}) == []
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Serve = Callable[..., "Server"]
 
 
-def test_who_may_use_the_servers_learns_where_they_are(serve: Serve) -> None:
+def test_an_authorized_client_gets_the_paths_of_the_servers(serve: Serve) -> None:
     """Ours: by any method, for a client looks for older transports by GET."""
     server = serve(app_for({"one": Tools(), "two": Tools()}, token="s3cret", environ={}))
 
@@ -29,6 +29,6 @@ def test_who_may_use_the_servers_learns_where_they_are(serve: Serve) -> None:
         assert reply.json["error"]["message"] == "there are several servers here, at /one/mcp, /two/mcp"
 
 
-def test_one_server_with_a_name_is_not_looked_for_elsewhere(serve: Serve) -> None:
-    """Ours."""
+def test_a_single_named_server_has_no_signpost(serve: Serve) -> None:
+    """Ours: an error that names the only other path would not help a client that has the wrong URL."""
     assert serve(app_for({"one": Tools()}, environ={})).stateless(DISCOVER).reply().status == 404

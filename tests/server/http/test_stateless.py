@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.exchange import MAX_AHEAD
@@ -30,7 +28,7 @@ def report(running: Any) -> str:
     return "done"
 
 
-def test_a_response_alone_is_json(serve: Serve) -> None:
+def test_a_call_without_notifications_is_answered_with_json(serve: Serve) -> None:
     """Spec 2026-07-28, HS-3: JSON or a stream; nothing was sent before."""
     server = serve(Tools(hi=lambda _: "hello"))
 
@@ -42,7 +40,7 @@ def test_a_response_alone_is_json(serve: Serve) -> None:
     assert server.stateless(DISCOVER).reply().json["result"]["supportedVersions"] == ["2026-07-28"]
 
 
-def test_a_dialect_gives_responses_a_form_of_its_own(serve: Serve) -> None:
+def test_the_rpc_dialect_has_its_own_response_format(serve: Serve) -> None:
     """Spec, C4: of responses alone, and their status; see `test_rpc` for the rest."""
     server = serve(app_of(Tools(hi=lambda _: "hello"), rpc=["/mcp"]))
 
@@ -51,7 +49,7 @@ def test_a_dialect_gives_responses_a_form_of_its_own(serve: Serve) -> None:
     assert "resultType" not in server.send(plain(1, "hi"), "/rpc").reply().json["result"]
 
 
-def test_what_a_call_reports_makes_the_response_a_stream(serve: Serve) -> None:
+def test_notifications_of_a_call_make_the_response_an_event_stream(serve: Serve) -> None:
     """Spec 2026-07-28, HS-3, HS-8, MS-14: notifications of this request, then its response, then the end."""
     server = serve(Tools(report=report))
 
@@ -76,9 +74,10 @@ def test_a_notification_is_accepted(serve: Serve) -> None:
     assert (reply.status, reply.body) == (202, b"")
 
 
-@pytest.mark.parametrize(
-    ("message", "headers", "status", "code"),
-    [
+def test_an_invalid_request_has_its_status_and_code(serve: Serve) -> None:
+    """Spec 2026-07-28, MS-2, MS-3, HS-5, HS-6: an invalid request has a status too, and a failure of a tool has not."""
+    server = serve(Tools(hi=lambda _: "hello"))
+    invalid: list[tuple[Any, dict[str, str], int, int]] = [
         (stateless(1, "tools/list", **{"io.modelcontextprotocol/protocolVersion": None}), {}, 400, -32602),
         (stateless(1, "tools/list", **{"io.modelcontextprotocol/clientCapabilities": None}), {}, 400, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, {}, 400, -32602),
@@ -101,27 +100,24 @@ def test_a_notification_is_accepted(serve: Serve) -> None:
         (call(1, "unknown"), {}, 200, -32602),
         ({"jsonrpc": "2.0", "method": "m", "id": None, "params": {"_meta": META}}, {"mcp_method": "m"}, 400, -32600),
         ({"method": "m", "id": 4, "params": {"_meta": META}}, {"mcp_method": "m"}, 400, -32600),
-    ],
-)
-def test_a_wrong_request_has_its_status_and_code(
-    serve: Serve, message: Any, headers: dict[str, str], status: int, code: int
-) -> None:
-    """Spec 2026-07-28, MS-2, MS-3, HS-5, HS-6: what is wrong with the request is a status too, not what a tool says."""
-    reply = serve(Tools(hi=lambda _: "hello")).stateless(message, **headers).reply()
+    ]
 
-    assert (reply.status, reply.error) == (status, code), reply.json
-    assert reply.json.get("id") == message.get("id")
+    for message, headers, status, code in invalid:
+        reply = server.stateless(message, **headers).reply()
+        assert (reply.status, reply.error) == (status, code), (message, headers, reply.json)
+        assert reply.json.get("id") == message.get("id")
 
 
-@pytest.mark.parametrize("body", [[], [DISCOVER], {"jsonrpc": "2.0", "id": 1, "result": {}}, 7, "x", None])
-def test_only_one_request_is_in_a_post(serve: Serve, body: Any) -> None:
+def test_a_post_without_exactly_one_request_is_refused(serve: Serve) -> None:
     """Spec 2026-07-28, HC-2: neither a batch nor a response is accepted from a client."""
-    reply = serve(Tools()).send(body, mcp_protocol_version="2026-07-28").reply()
+    server = serve(Tools())
+    bodies: tuple[Any, ...] = ([], [DISCOVER], {"jsonrpc": "2.0", "id": 1, "result": {}}, 7, "x", None)
+    replies = [(body, server.send(body, mcp_protocol_version="2026-07-28").reply()) for body in bodies]
 
-    assert (reply.status, reply.error) == (400, -32600)
+    assert [(body, reply) for body, reply in replies if (reply.status, reply.error) != (400, -32600)] == []
 
 
-def test_a_capability_that_is_needed_is_demanded(serve: Serve) -> None:
+def test_a_missing_client_capability_is_reported(serve: Serve) -> None:
     """Spec 2026-07-28, MS-4: -32021 with status 400; with it, the question is the result."""
     server = serve(Tools(ask=lambda running: running.sample("hm").text))
 
@@ -133,7 +129,7 @@ def test_a_capability_that_is_needed_is_demanded(serve: Serve) -> None:
     assert asked.json["result"]["resultType"] == "input_required"
 
 
-def test_an_answer_that_was_asked_for_goes_on_with_another_post(serve: Serve) -> None:
+def test_a_retry_with_the_requested_input_completes_the_call(serve: Serve) -> None:
     """Spec 2026-07-28, MS-6, MS-9: nothing is kept between the two, and any worker may take the second."""
     server = serve(Tools(ask=lambda running: running.sample("hm").text))
     first = server.stateless(call(1, "ask", **with_capabilities(sampling={}))).reply().json["result"]
@@ -146,7 +142,7 @@ def test_an_answer_that_was_asked_for_goes_on_with_another_post(serve: Serve) ->
     assert text_of(server.stateless(again).reply().json) == "aha"
 
 
-def test_a_client_that_goes_away_cancels_its_request(serve: Serve) -> None:
+def test_a_disconnect_cancels_the_request(serve: Serve) -> None:
     """Spec 2026-07-28, HS-4, MS-18: before anything was sent, and in the middle of a stream."""
     began, cancelled = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -172,7 +168,7 @@ def test_a_client_that_goes_away_cancels_its_request(serve: Serve) -> None:
     assert silent.start is None
 
 
-def test_a_slow_reader_slows_the_call_down(serve: Serve) -> None:
+def test_a_slow_client_slows_the_call_down(serve: Serve) -> None:
     """Ours: the messages of a call that reports without end are not collected without bound."""
     reported: list[int] = []
 
@@ -192,7 +188,7 @@ def test_a_slow_reader_slows_the_call_down(serve: Serve) -> None:
     assert len(asked.reply().messages) == 10 * MAX_AHEAD + 1
 
 
-def test_a_reader_that_takes_nothing_has_gone(serve: Serve) -> None:
+def test_a_call_whose_client_does_not_read_is_cancelled(serve: Serve) -> None:
     """Ours: its call is cancelled, so that its thread is free."""
     cancelled = threading.Event()
 
@@ -225,8 +221,8 @@ def test_a_subscription_is_a_stream_until_the_server_ends(serve: Serve) -> None:
     asked.end()
 
 
-def test_a_subscriber_that_does_not_read_misses_no_change_and_fills_no_memory(serve: Serve) -> None:
-    """Ours: what it has not taken yet tells of the later changes too."""
+def test_notifications_for_a_subscriber_that_does_not_read_are_merged(serve: Serve) -> None:
+    """Ours: a notification that it has not read yet covers the later changes too."""
     provider = AgentProvider(Tools(), list_changes=True)
     server = serve(app_of(provider))
     asked = server.stateless(LISTEN)
@@ -246,8 +242,8 @@ def test_a_subscriber_that_does_not_read_misses_no_change_and_fills_no_memory(se
     asked.end()
 
 
-def test_no_more_subscriptions_than_allowed(serve: Serve) -> None:
-    """Ours: 503, and when to come again."""
+def test_subscriptions_beyond_the_limit_are_refused(serve: Serve) -> None:
+    """Ours: 503, with Retry-After."""
     server = serve(Tools(), Limits(streams=1))
     first = server.stateless(LISTEN)
     first.message()
@@ -260,8 +256,8 @@ def test_no_more_subscriptions_than_allowed(serve: Serve) -> None:
     assert server.stateless(LISTEN).message()["method"] == "notifications/subscriptions/acknowledged"
 
 
-def test_no_more_calls_than_allowed(serve: Serve) -> None:
-    """Ours: 503, and when to come again; the calls that run are not disturbed."""
+def test_calls_beyond_the_limit_are_refused(serve: Serve) -> None:
+    """Ours: 503, with Retry-After; the running calls continue."""
     gate = Gate()
     server = serve(Tools(gate=gate), Limits(calls=1, waiting_calls=0))
     running = server.stateless(call(1, "gate"))
@@ -274,7 +270,7 @@ def test_no_more_calls_than_allowed(serve: Serve) -> None:
     assert text_of(running.reply().json) == "through"
 
 
-def test_a_task_is_followed_on_a_stream(serve: Serve) -> None:
+def test_a_task_subscription_is_an_event_stream(serve: Serve) -> None:
     """Extension, notifications/tasks."""
     accepts = with_capabilities(extensions={"io.modelcontextprotocol/tasks": {}})
     gate = Gate()
@@ -293,7 +289,7 @@ def test_a_task_is_followed_on_a_stream(serve: Serve) -> None:
 
 
 def test_open_subscriptions_are_counted(serve: Serve) -> None:
-    """Ours."""
+    """Ours: the metrics and the limit of streams depend on it."""
     server = serve(Tools())
     counted = server.app.endpoints["/mcp"]._stateless
 

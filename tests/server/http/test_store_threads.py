@@ -14,7 +14,7 @@ from tests.server.stores import FailingStore
 from tests.waiting import PATIENCE_SECONDS
 
 
-def test_a_store_in_memory_is_asked_in_the_event_loop() -> None:
+def test_a_store_in_memory_is_used_in_the_event_loop() -> None:
     """Ours: a thread would take longer than the store."""
     threads = StoreThreads(MemoryStore())
 
@@ -22,7 +22,7 @@ def test_a_store_in_memory_is_asked_in_the_event_loop() -> None:
     threads.close()
 
 
-def test_a_store_that_is_shared_is_asked_in_a_thread() -> None:
+def test_a_shared_store_is_used_in_a_thread() -> None:
     """Ours: other clients do not wait for it. What it raises is raised."""
     store = FailingStore()
     store.failing.add("get")
@@ -47,7 +47,7 @@ def test_a_store_that_is_shared_is_asked_in_a_thread() -> None:
     threads.close()
 
 
-def test_what_is_started_is_not_waited_for() -> None:
+def test_start_does_not_wait_for_the_function() -> None:
     """Ours: it runs in a thread, unless they have ended."""
     threads = StoreThreads(FailingStore())
     has_run = threading.Event()

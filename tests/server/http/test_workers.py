@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +23,7 @@ NO_CALL: Any = None
 
 
 def run_all(workers: Workers, count: int) -> None:
-    """Run so many things, and wait for their end."""
+    """Run so many jobs, and wait for their end."""
     done = threading.Semaphore(0)
     for _ in range(count):
         assert workers.submit(done.release)
@@ -32,7 +31,7 @@ def run_all(workers: Workers, count: int) -> None:
         assert done.acquire(timeout=PATIENCE_SECONDS)
 
 
-def test_a_thread_that_is_idle_runs_the_next_thing() -> None:
+def test_an_idle_thread_runs_the_next_job() -> None:
     """Ours: a thread costs more than most calls."""
     workers = Workers(4, 0, 0)
     seen: list[str] = []
@@ -46,7 +45,7 @@ def test_a_thread_that_is_idle_runs_the_next_thing() -> None:
     workers.close()
 
 
-def test_what_exceeds_the_limit_waits_and_more_than_that_is_refused() -> None:
+def test_jobs_beyond_the_limit_wait_and_jobs_beyond_the_queue_are_refused() -> None:
     """Ours: a client that asks without end must not take the machine."""
     workers, gate, done = Workers(2, 1, 0), Gate(), threading.Event()
     assert workers.submit(gate)
@@ -87,8 +86,8 @@ def test_a_call_that_waits_for_its_client_gives_its_place_to_another() -> None:
     workers.close()
 
 
-def test_something_that_waits_takes_the_place_of_a_call_that_begins_to_ask() -> None:
-    """Ours."""
+def test_a_waiting_job_takes_the_place_of_a_call_that_waits_for_its_client() -> None:
+    """Ours: otherwise it would wait for a person who answers another call."""
     workers, gate, asking, done = Workers(1, 5, 1), Gate(), Gate(), threading.Event()
 
     def asks() -> None:
@@ -108,7 +107,7 @@ def test_something_that_waits_takes_the_place_of_a_call_that_begins_to_ask() -> 
     workers.close()
 
 
-def test_no_more_calls_than_allowed_wait_for_their_clients() -> None:
+def test_the_number_of_calls_that_wait_for_their_clients_is_limited() -> None:
     """Ours: each keeps a thread while it waits. One more keeps no place either, which would stop all others."""
     workers, gate, refused = Workers(1, 5, 1), Gate(), threading.Event()
 
@@ -153,14 +152,9 @@ def test_closing_ends_the_threads() -> None:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """The threads that were started, none of which has got a processor so far."""
+    """The threads that were started, none of which runs: only the operating system could hold them back otherwise."""
     started: list[Callable[[], None]] = []
-
-    class Thread:
-        def __init__(self, target: Callable[[], None], **_: Any) -> None:
-            self.start = lambda: started.append(target)
-
-    monkeypatch.setattr(module, "threading", SimpleNamespace(Lock=threading.Lock, Thread=Thread))
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread.run))
     return started
 
 
@@ -185,8 +179,8 @@ def test_one_thread_at_a_time_is_started_and_takes_the_jobs_that_wait(started: l
     assert len(ran) == 20
 
 
-def test_a_job_that_was_accepted_before_the_end_runs(started: list[Callable[[], None]]) -> None:
-    """Ours: it tells its client."""
+def test_a_job_accepted_before_closing_runs(started: list[Callable[[], None]]) -> None:
+    """Ours: it answers its client."""
     workers, ran = Workers(1, 0, 0), []
     assert workers.submit(lambda: ran.append(1))
     workers.close()
@@ -196,11 +190,12 @@ def test_a_job_that_was_accepted_before_the_end_runs(started: list[Callable[[], 
     assert workers.unfinished == 0
 
 
-def test_where_no_thread_can_be_started_a_job_waits_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_waits_for_another_thread_when_none_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the limit of a system is no reason to lose a call, or a place for one."""
     workers, gate, done = Workers(3, 0, 0), Gate(), threading.Event()
 
     def start(_: threading.Thread) -> None:
+        # What Python raises at a limit of the system, which a test cannot reach safely.
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:
@@ -219,7 +214,7 @@ def test_where_no_thread_can_be_started_a_job_waits_for_another_one(monkeypatch:
     workers.close()
 
 
-def test_in_every_order_jobs_run_at_the_same_time_and_the_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_every_order_jobs_run_concurrently_and_the_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a job that waits for another one does not keep it from its thread."""
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:

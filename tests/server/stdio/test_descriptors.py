@@ -71,7 +71,7 @@ def test_the_pipes_can_be_read_and_written() -> None:
         assert client.recv(100) == b"answer\n"
 
 
-def test_everything_else_that_is_written_to_stdout_goes_to_stderr() -> None:
+def test_other_output_to_stdout_goes_to_stderr() -> None:
     """Spec, IO-2: only messages on stdout. A print is out after each line, for the process may be killed."""
     with guarded() as one:
         print("printed")
@@ -83,7 +83,7 @@ def test_everything_else_that_is_written_to_stdout_goes_to_stderr() -> None:
     assert received == b"message\n"
 
 
-def test_everything_else_that_reads_stdin_gets_nothing() -> None:
+def test_other_readers_of_stdin_get_end_of_file() -> None:
     """Ours: what the client sends is not for the agent."""
     with guarded() as (pipes, client, _):
         client.sendall(b"question\n")
@@ -93,7 +93,7 @@ def test_everything_else_that_reads_stdin_gets_nothing() -> None:
     assert ours == b"question\n"
 
 
-def test_children_inherit_none_of_the_private_descriptors() -> None:
+def test_the_private_descriptors_are_not_inheritable() -> None:
     """Ours: a child that outlives the server must not hold the client's pipes open."""
     with guarded() as (pipes, _, _):
         inherited = [os.get_inheritable(number) for number in (pipes._input, pipes._output)]
@@ -113,14 +113,14 @@ def test_a_stdout_that_is_not_a_text_stream_is_left_alone(monkeypatch: pytest.Mo
         monkeypatch.undo()
 
 
-def test_the_end_of_the_input_is_empty() -> None:
+def test_the_end_of_input_is_read_as_empty_bytes() -> None:
     """Ours: as of a file."""
     with guarded() as (pipes, client, _):
         client.shutdown(socket.SHUT_WR)
         assert pipes.read() == b""
 
 
-def test_a_socket_that_does_not_block_is_waited_for() -> None:
+def test_a_non_blocking_socket_is_waited_for() -> None:
     """Ours: node hands sockets to its children, and other parents leave them without blocking."""
     received = bytearray()
     with guarded(blocking=False) as (pipes, client, _):
@@ -141,7 +141,7 @@ def test_a_socket_that_does_not_block_is_waited_for() -> None:
     assert len(received) == MUCH
 
 
-def test_a_reset_is_an_end_like_any_other() -> None:
+def test_a_connection_reset_is_the_end_of_input() -> None:
     """Ours: a socket that is closed with something unread on the way is reset."""
     with guarded() as (pipes, client, _):
         pipes.write(b"unread\n")
@@ -171,7 +171,7 @@ def piped() -> Iterator[tuple[GuardedPipes, int, int]]:
     os.close(pipes._output)
 
 
-def test_a_client_that_has_closed_our_input_and_takes_nothing_is_noticed() -> None:
+def test_a_client_that_closes_stdin_and_does_not_read_is_noticed() -> None:
     """Ours: of a pipe, and of a socket, of which one half is closed. Until then it is waited for."""
     with piped() as (pipes, to_server, from_server):
         found: list[bool] = []
@@ -194,7 +194,7 @@ def test_a_client_that_has_closed_our_input_and_takes_nothing_is_noticed() -> No
         assert not writing.is_alive()
 
 
-def test_a_client_that_is_not_written_to_is_not_given_up() -> None:
+def test_a_client_without_pending_output_is_not_abandoned() -> None:
     """Ours: a call may last. It has closed half of a socket."""
     with guarded() as (pipes, client, _):
         client.shutdown(socket.SHUT_WR)
@@ -213,7 +213,7 @@ def test_a_client_that_is_not_written_to_is_not_given_up() -> None:
         writing.join(PATIENCE_SECONDS)
 
 
-def test_a_device_cannot_be_asked_whether_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_abandonment_is_not_detected_without_poll_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: nor anything on a system that cannot poll."""
     import select
 
@@ -223,7 +223,7 @@ def test_a_device_cannot_be_asked_whether_it_was_closed(monkeypatch: pytest.Monk
         assert not pipes.await_abandonment(0.01)
 
 
-def test_what_has_not_been_read_yet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_has_input_reports_unread_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: also the end; not where the system has no way to tell."""
     with guarded() as (pipes, client, _):
         found = [pipes.has_input()]

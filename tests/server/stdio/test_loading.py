@@ -38,7 +38,7 @@ def _waits(thread: str) -> bool:
     return sys._current_frames()[ident or 0].f_code.co_name == "wait"
 
 
-def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
+def test_a_loaded_provider_describes_and_answers_itself() -> None:
     """Ours: from then on everything is passed on."""
     loading = LoadingProvider("early")
     assert not loading.has_loaded_within(0)
@@ -63,7 +63,7 @@ EARLY = {
 }
 
 
-def test_a_provider_that_still_loads_may_have_everything() -> None:
+def test_a_loading_provider_declares_every_capability() -> None:
     """Ours: a capability that is not declared now could not be used later."""
     described = LoadingProvider("early").describe()
 
@@ -71,7 +71,7 @@ def test_a_provider_that_still_loads_may_have_everything() -> None:
     assert described.capabilities == EARLY
 
 
-def test_a_capability_that_was_declared_early_is_kept() -> None:
+def test_a_capability_declared_while_loading_stays_declared() -> None:
     """Ours: the client may already rely on it; the list is then empty."""
     loading = LoadingProvider("early", loading_seconds=0.0)
     loading.await_description(DISCOVER)
@@ -84,7 +84,7 @@ def test_a_capability_that_was_declared_early_is_kept() -> None:
 
 
 @pytest.mark.parametrize("record", [DISCOVER, b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'])
-def test_a_client_that_asks_for_the_description_waits_a_moment_for_it(record: bytes) -> None:
+def test_a_request_for_the_description_waits_for_loading(record: bytes) -> None:
     """Ours: most agents have loaded by then, and are described as they are."""
     loading = LoadingProvider("early", PATIENCE_SECONDS)
     with ThreadPoolExecutor() as threads:
@@ -95,7 +95,7 @@ def test_a_client_that_asks_for_the_description_waits_a_moment_for_it(record: by
     assert set(loading.describe().capabilities) == {"tools", "logging", "extensions"}
 
 
-def test_a_client_that_has_sent_more_does_not_wait_for_long() -> None:
+def test_further_input_shortens_the_wait_for_the_description() -> None:
     """Ours: it may have given up on its probe, and have little time left."""
     loading = LoadingProvider("early", 3600.0, impatient_seconds=0.0)
 
@@ -105,13 +105,13 @@ def test_a_client_that_has_sent_more_does_not_wait_for_long() -> None:
     assert loading.describe().info["name"] == "early"
 
 
-def test_a_client_has_time_for_an_agent_that_loads_slowly() -> None:
+def test_the_loading_timeout_is_shorter_than_that_of_the_official_clients() -> None:
     """Ours: the official clients wait ten seconds for the response to a probe."""
     assert 3.0 < LOADING_SECONDS < 10.0
     assert IMPATIENT_SECONDS < LOADING_SECONDS
 
 
-def test_a_client_that_has_sent_nothing_more_is_asked_about_again() -> None:
+def test_further_input_is_polled_until_the_provider_has_loaded() -> None:
     """Ours: until the provider is there."""
     loading = LoadingProvider("early", 3600.0, impatient_seconds=0.0)
     asked: list[bool] = []
@@ -128,7 +128,7 @@ def test_a_client_that_has_sent_nothing_more_is_asked_about_again() -> None:
     assert loading.describe().info["name"] == "Agent"
 
 
-def test_every_other_request_does_not_wait_for_the_description() -> None:
+def test_other_requests_do_not_wait_for_the_description() -> None:
     """Ours: a ping is answered at once."""
     loading = LoadingProvider("early", loading_seconds=3600.0)
 
@@ -148,7 +148,7 @@ def test_the_description_is_waited_for_once() -> None:
     assert "prompts" in loading.describe().capabilities
 
 
-def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
+def test_a_request_waits_until_the_provider_has_loaded() -> None:
     """Ours: its deadline is the client's."""
     loading = LoadingProvider("early")
     with ThreadPoolExecutor() as threads:
@@ -158,7 +158,7 @@ def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
         assert waiting.result(PATIENCE_SECONDS) == ["greet"]
 
 
-def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> None:
+def test_a_request_cancelled_while_loading_never_reaches_the_provider() -> None:
     """Spec, cancellation."""
     loading, call = LoadingProvider("early"), Call()
     with ThreadPoolExecutor(thread_name_prefix="asking") as threads:
@@ -170,7 +170,7 @@ def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> N
             waiting.result(PATIENCE_SECONDS)
 
 
-def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are() -> None:
+def test_loading_is_announced_as_a_new_description() -> None:
     """Ours: before it has loaded, no client can have seen a list."""
     loading, announced = LoadingProvider("early"), list[Change]()
     stop = loading.on_change(announced.append)
@@ -185,7 +185,7 @@ def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are
     assert len(announced) == 2
 
 
-def test_what_was_subscribed_to_before_it_has_loaded_is_announced_by_the_provider() -> None:
+def test_a_subscription_made_while_loading_gets_updates_of_the_provider() -> None:
     """Ours: a client subscribes as soon as it is connected."""
 
     class Changing(MCPAgent):
@@ -203,7 +203,7 @@ def test_what_was_subscribed_to_before_it_has_loaded_is_announced_by_the_provide
     wait_until(lambda: announced == [Change(description=True), Change(uris=("a://a",))])
 
 
-def test_closing_closes_the_provider_if_there_is_one() -> None:
+def test_closing_closes_a_loaded_provider() -> None:
     """Ours: the process may end while its agent is still being imported."""
 
     class Closing(AgentProvider):

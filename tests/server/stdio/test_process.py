@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +85,15 @@ class Threaded:
 """
 
 
+# What takes a moment may take seconds on a busy machine.
+LONG = 60
+
+
+def serving(target: str, **options: float) -> list[str]:
+    """The command that serves an agent, with options of `StdioServer`."""
+    return [sys.executable, str(SERVE), target, *(f"{name}={value}" for name, value in options.items())]
+
+
 @pytest.fixture
 def loud(start_process: Start, tmp_path: Path) -> Process:
     """An agent that writes to stdout in every way, served."""
@@ -102,8 +111,8 @@ def test_an_agent_is_served_and_ends_with_its_input(start_process: Start) -> Non
     assert talk.stderr == ""
 
 
-def test_over_stdio_no_token_is_asked_for(start_process: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """AS-5: who starts the server may use it, also where a token for HTTP is in the environment."""
+def test_stdio_needs_no_token(start_process: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AS-5: the client has started the server; a token for HTTP in the environment is ignored."""
     monkeypatch.setenv("GAIA_MCP_TOKEN", "s3cret")
     talk = start_process("demo")
 
@@ -111,7 +120,7 @@ def test_over_stdio_no_token_is_asked_for(start_process: Start, monkeypatch: pyt
     assert talk.close() == 0
 
 
-def test_nothing_that_an_agent_writes_gets_into_the_protocol(loud: Process) -> None:
+def test_output_of_an_agent_does_not_reach_the_protocol(loud: Process) -> None:
     """Spec, IO-2: only messages on stdout. Prints, raw writes and child processes, at import, when made, in calls."""
     loud.result(DISCOVER)
     loud.result(stateless(1, "tools/list"))
@@ -126,7 +135,7 @@ def test_nothing_that_an_agent_writes_gets_into_the_protocol(loud: Process) -> N
     assert [message["id"] for message in loud.seen] == ["discover", 1, 2]
 
 
-def test_an_agent_that_reads_stdin_gets_nothing_of_the_protocol(loud: Process) -> None:
+def test_an_agent_that_reads_stdin_gets_end_of_file(loud: Process) -> None:
     """Ours: what the client sends is not for the agent."""
     loud.send(call(1, "read"), plain(2, "ping"))
 
@@ -134,7 +143,7 @@ def test_an_agent_that_reads_stdin_gets_nothing_of_the_protocol(loud: Process) -
     assert loud.answer(2)["result"] == {}
 
 
-def test_progress_and_log_leave_while_the_call_runs(loud: Process) -> None:
+def test_progress_and_log_messages_are_sent_while_the_call_runs(loud: Process) -> None:
     """Spec: both before the answer."""
     loud.send(call(1, "work", progressToken=1, **{"io.modelcontextprotocol/logLevel": "info"}))
 
@@ -151,8 +160,8 @@ def test_a_tool_that_exits_leaves_the_server_running(loud: Process) -> None:
 
 
 @pytest.mark.parametrize("tool", ["hang", "spin"])
-def test_a_tool_that_never_ends_does_not_keep_the_process(loud: Process, tool: str) -> None:
-    """Spec, IO-6: after the end of input the calls get their second, then the process ends, with status 0."""
+def test_a_tool_that_never_returns_does_not_keep_the_process_alive(loud: Process, tool: str) -> None:
+    """Spec, IO-6: after the end of input the calls get a second, then the process ends, with status 0."""
     loud.send(call(1, tool))
     loud.wait_for_stderr("ing\n")
 
@@ -162,7 +171,7 @@ def test_a_tool_that_never_ends_does_not_keep_the_process(loud: Process, tool: s
 
 def test_a_call_that_runs_at_the_end_of_input_is_still_answered(start_process: Start) -> None:
     """Ours: a script may write its requests, close, and read the answers."""
-    talk = start_process("demo")
+    talk = start_process("demo", command=serving("demo", finish_seconds=LONG))
     talk.result(DISCOVER)
     talk.send(call(1, "countdown", {"steps": 1, "seconds": 0.1}))
 
@@ -181,9 +190,9 @@ def test_a_cancelled_call_is_not_answered(start_process: Start) -> None:
     assert [message["id"] for message in talk.seen] == [2]
 
 
-def test_no_more_calls_run_than_are_allowed(start_process: Start) -> None:
-    """Ours: the next one waits, and a note says so."""
-    talk = start_process("demo", command=[sys.executable, str(SERVE), "demo", "1"])
+def test_the_number_of_running_calls_is_limited(start_process: Start) -> None:
+    """Ours: the next one waits, and a note is printed."""
+    talk = start_process("demo", command=serving("demo", max_calls=1))
     talk.send(call(1, "countdown", {"steps": 1, "seconds": 0.3}), call(2, "greet", {"name": "Ada"}))
     talk.answer(2)
 
@@ -192,8 +201,8 @@ def test_no_more_calls_run_than_are_allowed(start_process: Start) -> None:
     assert talk.stderr == "note: the limit of 1 running calls is reached; further calls wait\n"
 
 
-def test_a_system_that_cannot_poll_serves_all_the_same(start_process: Start) -> None:
-    """Ours: there, a client that takes nothing is not noticed."""
+def test_a_system_without_poll_events_can_serve(start_process: Start) -> None:
+    """Ours: there, a client that stops reading is not noticed."""
     lacking = "import select, sys; del select.POLLHUP, select.POLLRDHUP\n"
     served = f"import runpy; sys.argv = [{str(SERVE)!r}, 'demo']; runpy.run_path({str(SERVE)!r})"
     talk = start_process("demo", command=[sys.executable, "-c", lacking + served])
@@ -204,7 +213,7 @@ def test_a_system_that_cannot_poll_serves_all_the_same(start_process: Start) -> 
     assert talk.stderr == ""
 
 
-def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_path: Path) -> None:
+def test_a_probe_is_answered_during_a_slow_import(start_process: Start, tmp_path: Path) -> None:
     """Ours: discover is answered without the agent, and calls once it has loaded."""
     (tmp_path / "slow.py").write_text(
         "import pathlib, threading\n"
@@ -223,7 +232,7 @@ def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_p
     assert talk.answer(1)["result"]["isError"] is False
 
 
-def test_a_thread_of_a_tool_that_asks_has_not_failed(start_process: Start, tmp_path: Path) -> None:
+def test_an_input_request_in_a_thread_of_a_tool_is_not_a_failure(start_process: Start, tmp_path: Path) -> None:
     """Ours: the question ends the thread and the run. Python's report is for other ends of threads."""
     (tmp_path / "threaded.py").write_text(THREADED)
     talk = start_process("threaded.py", cwd=tmp_path)
@@ -237,16 +246,20 @@ def test_a_thread_of_a_tool_that_asks_has_not_failed(start_process: Start, tmp_p
     assert "ZeroDivisionError" in talk.stderr
 
 
-@pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()"])
-def test_the_end_of_input_ends_a_process_that_still_imports(start_process: Start, tmp_path: Path, at_exit: str) -> None:
-    """Spec, IO-6: an import cannot be cancelled, but its client has gone. Exit functions run, for a second at most."""
+@pytest.mark.parametrize(
+    ("at_exit", "seconds"), [("pathlib.Path('done').touch()", LONG), ("threading.Event().wait()", 1)]
+)
+def test_the_end_of_input_ends_a_process_that_still_imports(
+    start_process: Start, tmp_path: Path, at_exit: str, seconds: float
+) -> None:
+    """Spec, IO-6: an import cannot be cancelled, but its client has gone. Exit functions run, for a limited time."""
     (tmp_path / "endless.py").write_text(
         "import atexit, pathlib, sys, threading\n"
         f"atexit.register(lambda: {at_exit})\n"
         "print('begun', file=sys.stderr, flush=True)\n"
         "threading.Event().wait()\n"
     )
-    talk = start_process("endless.py", cwd=tmp_path)
+    talk = start_process("", cwd=tmp_path, command=serving("endless.py", exit_seconds=seconds))
     talk.wait_for_stderr("begun")
 
     assert talk.close() == 0
@@ -263,7 +276,7 @@ def test_an_agent_that_cannot_be_imported_ends_the_process(start_process: Start,
     assert "no luck" in talk.stderr
 
 
-def test_a_client_that_closes_the_end_it_reads_from_ends_the_process(start_process: Start) -> None:
+def test_a_client_that_closes_stdout_ends_the_process(start_process: Start) -> None:
     """Ours: with status 0 and without a traceback, also while its input is still open."""
     process = subprocess.Popen(
         [sys.executable, str(SERVE), "demo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -275,14 +288,14 @@ def test_a_client_that_closes_the_end_it_reads_from_ends_the_process(start_proce
     process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     process.stdin.flush()
 
-    assert process.wait(5) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
     process.stdin.close()
 
 
 @pytest.mark.story
-def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
+def test_a_non_blocking_socket_can_be_stdin_and_stdout() -> None:
     """Ours: node hands sockets to its children, and other parents leave them without blocking."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -290,7 +303,7 @@ def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
         [sys.executable, str(SERVE), "demo"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
     )
     theirs.close()
-    ours.settimeout(5)
+    ours.settimeout(PATIENCE_SECONDS)
     assert process.stderr is not None
     stream = ours.makefile("rb")
 
@@ -305,22 +318,26 @@ def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
     stream.close()
     ours.close()
 
-    assert process.wait(5) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
 
 
-@pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()", "1 / 0"])
-def test_the_exit_functions_of_an_agent_run_and_never_keep_the_process(
-    start_process: Start, tmp_path: Path, at_exit: str
+@pytest.mark.parametrize(
+    ("at_exit", "seconds"),
+    [("pathlib.Path('done').touch()", LONG), ("threading.Event().wait()", 1), ("1 / 0", LONG)],
+)
+def test_exit_functions_run_and_do_not_keep_the_process_alive(
+    start_process: Start, tmp_path: Path, at_exit: str, seconds: float
 ) -> None:
-    """Ours: exit functions run before the program can end at once, and one that hangs gets a second."""
+    """Ours: exit functions run before the program can end at once, and one that hangs gets a limited time."""
     (tmp_path / "leaving.py").write_text(
         f"import atexit, pathlib, threading\natexit.register(lambda: {at_exit})\n{LOUD}"
     )
     program = tmp_path / "ending.py"
     program.write_text(
-        f"import os, runpy, sys\nsys.argv = ['serve', 'leaving.py']\nrunpy.run_path({str(SERVE)!r})\nos._exit(7)\n"
+        f"import os, runpy, sys\nsys.argv = {serving('leaving.py', exit_seconds=seconds)[1:]!r}\n"
+        f"runpy.run_path({str(SERVE)!r})\nos._exit(7)\n"
     )
     talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
     talk.result(DISCOVER)
@@ -331,11 +348,11 @@ def test_the_exit_functions_of_an_agent_run_and_never_keep_the_process(
     assert ("ZeroDivisionError" in talk.stderr) == (at_exit == "1 / 0")
 
 
-def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tmp_path: Path) -> None:
+def test_a_signal_does_not_interrupt_the_exit_functions(start_process: Start, tmp_path: Path) -> None:
     """Ours: a client sends SIGTERM when a server takes long to end, and what ends its children needs that time."""
     (tmp_path / "leaving.py").write_text(
         "import atexit, pathlib, threading\nhas_come = threading.Event()\n"
-        f"def leave():\n    print('leaving', file=sys.stderr, flush=True)\n    has_come.wait(5)\n"
+        f"def leave():\n    print('leaving', file=sys.stderr, flush=True)\n    has_come.wait(20)\n"
         f"    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\natexit.register(leave)\n{LOUD}"
     )
     program = tmp_path / "ending.py"
@@ -343,9 +360,7 @@ def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tm
         "import os, runpy, signal, sys\n"
         "def end(number, frame):\n    sys.modules['leaving'].has_come.set()\n    raise SystemExit(9)\n"
         "signal.signal(signal.SIGTERM, end)\n"
-        # Not its length is meant here, and the machine may be busy.
-        "import gaia_mcp.server.stdio.process as ours\nours.EXIT_SECONDS = 20\n"
-        f"sys.argv = ['serve', 'leaving.py']\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
+        f"sys.argv = {serving('leaving.py', exit_seconds=LONG)[1:]!r}\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
         "except SystemExit as left:\n    os._exit(left.code)\n"
     )
     talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
@@ -358,24 +373,23 @@ def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tm
     assert (tmp_path / "done").exists()
 
 
-def test_a_signal_during_the_start_of_the_exit_functions_does_not_cut_them_short(
+def test_a_signal_during_the_start_of_the_exit_functions_does_not_interrupt_them(
     start_process: Start, tmp_path: Path
 ) -> None:
     """Ours: they may have begun before `Thread.start` returns, and a signal's exception is raised there then."""
     (tmp_path / "leaving.py").write_text(
         "import atexit, pathlib, threading\nhas_come = threading.Event()\n"
-        "def leave():\n    has_come.wait(5)\n    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\n"
+        "def leave():\n    has_come.wait(20)\n    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\n"
         f"atexit.register(leave)\n{LOUD}"
     )
     program = tmp_path / "ending.py"
     program.write_text(
         "import os, runpy, sys, threading\n"
-        "import gaia_mcp.server.stdio.process as ours\nours.EXIT_SECONDS = 20\n"
         "start = threading.Thread.start\n"
         "def interrupted(thread):\n    start(thread)\n    if thread.name == 'exit':\n"
         "        sys.modules['leaving'].has_come.set()\n        raise SystemExit(9)\n"
         "threading.Thread.start = interrupted\n"
-        f"sys.argv = ['serve', 'leaving.py']\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
+        f"sys.argv = {serving('leaving.py', exit_seconds=LONG)[1:]!r}\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
         "except SystemExit as left:\n    os._exit(left.code)\n"
     )
     talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
@@ -385,8 +399,8 @@ def test_a_signal_during_the_start_of_the_exit_functions_does_not_cut_them_short
     assert (tmp_path / "done").exists()
 
 
-def test_what_an_agent_prints_is_out_at_once(start_process: Start, tmp_path: Path) -> None:
-    """Ours: also when it is killed the moment after, and in order with what it writes to stderr."""
+def test_output_of_an_agent_is_flushed_at_once(start_process: Start, tmp_path: Path) -> None:
+    """Ours: it is not lost when the process is killed just after, and in order with the output to stderr."""
     (tmp_path / "steps.py").write_text(
         "import os, sys\n"
         "class Steps:\n"
@@ -403,7 +417,7 @@ def test_what_an_agent_prints_is_out_at_once(start_process: Start, tmp_path: Pat
     assert talk.stderr.splitlines() == ["step 1", "step 2"]
 
 
-def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) -> None:
+def test_the_agent_of_a_running_server_can_be_replaced(start_process: Start, tmp_path: Path) -> None:
     """Ours: for an agent whose files have changed."""
     program = tmp_path / "replacing.py"
     program.write_text(
@@ -430,7 +444,7 @@ def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) 
     assert "greet" in [tool["name"] for tool in talk.result(plain(3, "tools/list"))["tools"]]
 
 
-def test_children_of_an_agent_inherit_none_of_the_protocols_descriptors(start_process: Start, tmp_path: Path) -> None:
+def test_children_of_an_agent_do_not_inherit_the_protocol_descriptors(start_process: Start, tmp_path: Path) -> None:
     """Ours: a child that outlives the server must not hold the client's pipes open."""
     (tmp_path / "parent.py").write_text(
         "import subprocess\n"
@@ -451,11 +465,11 @@ def test_children_of_an_agent_inherit_none_of_the_protocols_descriptors(start_pr
 
 
 @pytest.mark.story
-def test_a_client_that_closes_our_input_and_reads_no_more_ends_the_process() -> None:
-    """Ours: whether a call or an answer of ours is stuck, and however much it had sent before."""
+def test_a_client_that_closes_stdin_and_stops_reading_ends_the_process() -> None:
+    """Ours: whether a call or the write of a response is blocked, and however much it had sent before."""
     for messages in ([call(number, "greet", {"name": "x" * 4000}) for number in range(100)],
                      [plain(number, "ping") for number in range(5000)]):  # fmt: skip
-        server = subprocess.Popen([sys.executable, str(SERVE), "demo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        server = subprocess.Popen(serving("demo", taking_seconds=1), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert server.stdin is not None
         assert server.stdout is not None
         sent = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
@@ -468,7 +482,7 @@ def test_a_client_that_closes_our_input_and_reads_no_more_ends_the_process() -> 
                 end = min(end, time.monotonic() + 1)
         server.stdin.close()
         try:
-            assert server.wait(30) == 0
+            assert server.wait(60) == 0
         finally:
             server.kill()
             server.stdout.close()
@@ -508,7 +522,7 @@ class Changing(MCPAgent):
 @pytest.mark.story
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory where Linux reports it")
 def test_1000_subscriptions_take_little_memory_and_end_with_their_client(start_process: Start, tmp_path: Path) -> None:
-    """Ours: at most 50 MB, while an agent announces changes as fast as it can; each is heard by its own subscribers."""
+    """Ours: at most 50 MB, while an agent announces changes as fast as it can, each to its own subscribers."""
     (tmp_path / "changing.py").write_text(CHANGING)
     talk = start_process(f"{tmp_path / 'changing.py'}:Changing")
     talk.result(stateless("list", "tools/list"))
@@ -535,7 +549,7 @@ def test_1000_subscriptions_take_little_memory_and_end_with_their_client(start_p
 
 
 @pytest.mark.story
-def test_an_output_that_cannot_be_written_is_an_error() -> None:
+def test_a_write_error_on_stdout_is_an_error() -> None:
     """Ours: a full disk is not a client that has gone."""
     with Path("/dev/full").open("wb") as full:
         server = subprocess.Popen(

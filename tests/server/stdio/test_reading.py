@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Tools that wait for the test, and note what happens to them."""
+    """Tools that wait for the test, and record what happens to them."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -122,14 +122,14 @@ def _text(answer: dict[str, Any]) -> str:
 # Order and concurrency.
 
 
-def test_a_call_is_answered(talk: Session) -> None:
+def test_a_call_is_answered_with_its_request_id(talk: Session) -> None:
     """Spec: by its own id, whatever the type of that."""
     talk.send(call("7", "quick"))
 
     assert _text(talk.answer("7")) == "quick"
 
 
-def test_a_slow_tool_does_not_hold_up_other_calls_in_the_same_piece(talk: Session, agent: Agent) -> None:
+def test_a_slow_tool_does_not_delay_other_calls_of_the_same_read(talk: Session, agent: Agent) -> None:
     """Ours: reading goes on while tools run, also when both calls arrived at once."""
     for number in range(0, 40, 2):
         talk.send(call(number, "slow"), call(number + 1, "quick"))
@@ -139,7 +139,7 @@ def test_a_slow_tool_does_not_hold_up_other_calls_in_the_same_piece(talk: Sessio
         agent.go.clear()
 
 
-def test_a_slow_tool_that_came_alone_does_not_hold_up_what_comes_later(talk: Session, agent: Agent) -> None:
+def test_a_slow_tool_does_not_delay_later_requests(talk: Session, agent: Agent) -> None:
     """Ours: a leader goes on leading while it runs a single call, but not for long. Again and again, for both threads
     have to find their way back.
     """
@@ -154,7 +154,7 @@ def test_a_slow_tool_that_came_alone_does_not_hold_up_what_comes_later(talk: Ses
         agent.running.clear()
 
 
-def test_a_slow_tool_does_not_hold_up_pings_and_lists(talk: Session, agent: Agent) -> None:
+def test_a_slow_tool_does_not_delay_pings_and_lists(talk: Session, agent: Agent) -> None:
     """Spec, ping: answered promptly."""
     talk.send(call(1, "slow"), plain(2, "ping"), stateless(3, "tools/list"))
 
@@ -164,7 +164,7 @@ def test_a_slow_tool_does_not_hold_up_pings_and_lists(talk: Session, agent: Agen
     talk.answer(1)
 
 
-def test_forty_calls_at_once_are_all_answered_each_with_its_own(talk: Session, agent: Agent) -> None:
+def test_forty_concurrent_calls_are_each_answered(talk: Session, agent: Agent) -> None:
     """Ours: more than there are threads for; the others wait, reading goes on, nothing is lost or mixed up."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(40)))
     wait_until(lambda: len(agent.running) == MAX_CALLS)
@@ -178,8 +178,8 @@ def test_forty_calls_at_once_are_all_answered_each_with_its_own(talk: Session, a
     assert _text(talk.answer(39)) == "slow 39"
 
 
-def test_a_call_that_has_to_wait_is_reported_once_until_none_runs(open_session: Open, agent: Agent) -> None:
-    """Ours: a client whose calls all block would hang without a word."""
+def test_a_full_server_is_reported_once_until_it_is_idle(open_session: Open, agent: Agent) -> None:
+    """Ours: a client whose calls all block would hang without an explanation."""
     full: list[int] = []
     talk = open_session(agent, max_calls=2, on_full=full.append)
 
@@ -199,7 +199,7 @@ def test_a_call_that_has_to_wait_is_reported_once_until_none_runs(open_session: 
         agent.running.clear()
 
 
-def test_more_calls_may_be_allowed_while_serving(
+def test_the_limit_of_running_calls_can_be_raised_while_serving(
     open_session: Open, agent: Agent, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ours: an agent knows how many it can run, and is loaded after the first request has come."""
@@ -218,7 +218,7 @@ def test_more_calls_may_be_allowed_while_serving(
     talk.answer(2)
 
 
-def test_calls_beyond_those_that_may_wait_are_refused_and_the_others_run(open_session: Open, agent: Agent) -> None:
+def test_calls_beyond_the_queue_are_refused(open_session: Open, agent: Agent) -> None:
     """Spec, B-11: the queue does not grow without end. Other requests are answered meanwhile."""
     talk = open_session(agent, max_calls=1, max_waiting=3)
     talk.send(call(0, "slow"))
@@ -238,7 +238,7 @@ def test_calls_beyond_those_that_may_wait_are_refused_and_the_others_run(open_se
     assert talk.result(call("again", "quick"))
 
 
-def test_calls_that_were_cancelled_leave_their_places_to_others(open_session: Open, agent: Agent) -> None:
+def test_a_cancelled_call_leaves_its_place_in_the_queue(open_session: Open, agent: Agent) -> None:
     """Spec, B-11: also while none of those that run comes to an end."""
     talk = open_session(agent, max_calls=1, max_waiting=2)
     talk.send(call(0, "slow"))
@@ -251,8 +251,8 @@ def test_calls_that_were_cancelled_leave_their_places_to_others(open_session: Op
     assert [_text(talk.answer(number)) for number in (0, 2, 3)] == ["slow "] * 3
 
 
-def test_calls_that_wait_for_a_thread_can_be_cancelled(talk: Session, agent: Agent) -> None:
-    """Spec, cancellation: nothing is answered, and the agent never hears of it."""
+def test_a_queued_call_can_be_cancelled(talk: Session, agent: Agent) -> None:
+    """Spec, cancellation: there is no response, and the tool does not run."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
     wait_until(lambda: len(agent.running) == MAX_CALLS)
     talk.result(plain("read that far", "ping"))
@@ -269,7 +269,7 @@ def test_calls_that_wait_for_a_thread_can_be_cancelled(talk: Session, agent: Age
 # Cancellation.
 
 
-def test_a_cancelled_tool_is_told_and_nothing_is_answered(talk: Session, agent: Agent) -> None:
+def test_a_cancelled_tool_stops_and_gets_no_response(talk: Session, agent: Agent) -> None:
     """Spec, MS-18: stop the work, send nothing more for it."""
     talk.send(call(1, "patient"))
     wait_until(lambda: agent.running == ["patient"])
@@ -281,7 +281,7 @@ def test_a_cancelled_tool_is_told_and_nothing_is_answered(talk: Session, agent: 
     assert [message["id"] for message in talk.seen] == [2]
 
 
-def test_an_id_that_is_used_again_after_a_cancellation_gets_its_own_answer(talk: Session, agent: Agent) -> None:
+def test_a_request_id_reused_after_a_cancellation_gets_its_own_response(talk: Session, agent: Agent) -> None:
     """Spec, B-1: ids are unique among the open requests only. The old call still runs and must not answer the new."""
     talk.send(call(1, "stubborn", **{"io.modelcontextprotocol/logLevel": "debug"}))
     wait_until(lambda: agent.running == ["stubborn"])
@@ -295,7 +295,7 @@ def test_an_id_that_is_used_again_after_a_cancellation_gets_its_own_answer(talk:
     assert [message["id"] for message in talk.seen] == [1, 2]
 
 
-def test_a_cancelled_tool_logs_nothing_under_an_id_that_is_used_again(talk: Session, agent: Agent) -> None:
+def test_a_cancelled_tool_logs_nothing_under_a_reused_request_id(talk: Session, agent: Agent) -> None:
     """Spec, B-1: a log message of the old call is not the new one's, at whose level it would be sent."""
     talk.send(call(1, "stubborn"))
     wait_until(lambda: agent.running == ["stubborn"])
@@ -317,7 +317,7 @@ def test_an_unknown_cancellation_is_ignored(talk: Session) -> None:
     assert talk.result(call(1, "quick"))
 
 
-def test_a_tool_that_stops_without_a_cancellation_is_answered_with_an_error(talk: Session) -> None:
+def test_a_cancellation_error_without_a_cancellation_is_an_internal_error(talk: Session) -> None:
     """Ours: its client waits."""
     assert talk.error(call(1, "cancels_itself"))["code"] == -32603
 
@@ -325,7 +325,7 @@ def test_a_tool_that_stops_without_a_cancellation_is_answered_with_an_error(talk
 # Progress and log.
 
 
-def test_a_tool_reports_progress_and_logs_before_its_answer(talk: Session) -> None:
+def test_progress_and_log_messages_are_sent_before_the_response(talk: Session) -> None:
     """Spec, B-7: only ever growing, nothing after the answer. MS-14: logs from the level that was asked for."""
     talk.send(call(1, "working", **{"progressToken": "t", "io.modelcontextprotocol/logLevel": "info"}))
     talk.answer(1)
@@ -341,7 +341,7 @@ def test_a_tool_reports_progress_and_logs_before_its_answer(talk: Session) -> No
     ]
 
 
-def test_nothing_is_reported_unless_the_client_asked_for_it(talk: Session) -> None:
+def test_progress_and_log_messages_are_sent_only_on_request(talk: Session) -> None:
     """Spec: no progress without a token, no log without a level."""
     talk.result(call(1, "working"))
 
@@ -351,7 +351,7 @@ def test_nothing_is_reported_unless_the_client_asked_for_it(talk: Session) -> No
 # Whatever an agent does.
 
 
-def test_a_tool_that_exits_or_interrupts_ends_neither_the_server_nor_the_wait(
+def test_a_tool_that_exits_or_interrupts_does_not_end_the_server(
     talk: Session, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Ours: an agent's own code may do anything."""
@@ -366,8 +366,8 @@ def test_an_unknown_tool_is_refused(talk: Session) -> None:
     assert talk.error(call(1, "nope"))["code"] == -32602
 
 
-def test_a_block_that_is_not_json_is_a_failure_of_the_tool(talk: Session) -> None:
-    """Ours: the caller must not be left waiting, and is told which member it is."""
+def test_a_content_block_that_is_not_json_is_a_tool_error(talk: Session) -> None:
+    """Ours: the caller must not be left waiting, and the error names the member."""
     result = talk.result(call(1, "bad_block"))
 
     assert result["isError"] is True
@@ -381,7 +381,7 @@ def test_an_invalid_result_is_answered_with_an_error(talk: Session) -> None:
     assert talk.result(call(3, "quick"))
 
 
-def test_a_list_that_raises_is_an_internal_error(
+def test_an_exception_in_a_list_is_an_internal_error(
     talk: Session, agent: Agent, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Spec, MS-15: internal faults are -32603. One line goes to stderr."""
@@ -411,7 +411,7 @@ def test_both_eras_are_served_on_one_pipe(talk: Session) -> None:
 
 
 def everything(talk: Session) -> list[Wire]:
-    """What a client that declares no capability is answered: every method in both eras, without `initialized`."""
+    """The responses to a client without capabilities: every method in both eras, without `initialized`."""
     lists = ("tools/list", "prompts/list")
     params = {"name": "working", "arguments": {}, "_meta": {"progressToken": "t"}}
     talk.send(initialize(), *(plain(method, method) for method in lists), plain("call", "tools/call", params))
@@ -422,7 +422,7 @@ def everything(talk: Session) -> list[Wire]:
     return [talk.answer(request_id) for request_id in ids]
 
 
-def test_a_client_is_asked_for_nothing_and_need_not_declare_anything(talk: Session) -> None:
+def test_a_client_without_capabilities_gets_no_requests(talk: Session) -> None:
     """Spec 2026-07-28, MS-7 and IO-4: a server sends no requests. MS-4: nothing depends on a capability. LS-2: also not
     before `initialized`.
     """
@@ -445,22 +445,24 @@ def test_a_list_is_the_same_on_every_connection(open_session: Open, agent: Agent
     assert [tool["name"] for tool in fresh.result(stateless(2, "tools/list"))["tools"]] == names
 
 
-@pytest.mark.parametrize("tool", ["fail_in_list", "exits", "bad_block", "bad_shape"])
-def test_what_goes_wrong_is_not_logged_to_the_client(talk: Session, tool: str) -> None:
-    """Spec, B-12: a traceback may hold secrets; only what a tool itself logs is sent."""
+def test_failures_are_not_logged_to_the_client(talk: Session) -> None:
+    """Spec, B-12: a traceback may hold secrets; only the log messages of the tool itself are sent."""
+    tools = ("fail_in_list", "exits", "bad_block", "bad_shape")
     talk.result(initialize())
     talk.result(plain("level", "logging/setLevel", {"level": "debug"}))
-    talk.send(plain(1, "tools/call", {"name": tool, "arguments": {}}))
-    talk.send(call(2, tool, **{"io.modelcontextprotocol/logLevel": "debug"}))
-    for request_id in (1, 2):
-        talk.answer(request_id)
+    for tool in tools:
+        talk.send(plain(f"{tool} 1", "tools/call", {"name": tool, "arguments": {}}))
+        talk.send(call(f"{tool} 2", tool, **{"io.modelcontextprotocol/logLevel": "debug"}))
+    for tool in tools:
+        talk.answer(f"{tool} 1")
+        talk.answer(f"{tool} 2")
     talk.end()
 
     sent = [*talk.seen, *map(json.loads, talk.rest())]
     assert [message for message in sent if "method" in message] == []
 
 
-def test_a_batch_is_answered_as_one(talk: Session) -> None:
+def test_a_batch_is_answered_with_one_array(talk: Session) -> None:
     """Spec 2025-03-26: the answers to a batch come in one array."""
     talk.result(initialize("2025-03-26"))
     params = {"name": "quick", "arguments": {}}
@@ -471,7 +473,7 @@ def test_a_batch_is_answered_as_one(talk: Session) -> None:
     assert {answer["id"] for answer in answers} == {1, 2, 3}
 
 
-def test_a_batch_with_a_result_that_is_not_json_is_answered_all_the_same(talk: Session) -> None:
+def test_a_batch_with_a_result_that_is_not_json_is_answered(talk: Session) -> None:
     """Ours: the one is a failure, the others are what they are."""
     talk.result(initialize("2025-03-26"))
     talk.send(
@@ -486,7 +488,9 @@ def test_a_batch_with_a_result_that_is_not_json_is_answered_all_the_same(talk: S
     assert [answers[number]["result"]["isError"] for number in (1, 2)] == [False, True]
 
 
-def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_session: Open, agent: Agent) -> None:
+def test_a_subscription_is_notified_of_a_replaced_agent_and_ends_with_the_server(
+    open_session: Open, agent: Agent
+) -> None:
     """Spec, MS-13: acknowledged first, then the notifications with its id, at the end its result."""
     talk = open_session()
     provider = AgentProvider(agent, list_changes=True)
@@ -505,7 +509,7 @@ def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_ses
     assert talk.answer("s")["result"]["resultType"] == "complete"
 
 
-def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Agent) -> None:
+def test_a_handshake_client_is_notified_of_a_replaced_agent(open_session: Open, agent: Agent) -> None:
     """Spec: list_changed for each kind that is offered."""
     talk = open_session()
     provider = AgentProvider(agent, list_changes=True)
@@ -524,7 +528,7 @@ def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Ag
 # Loading.
 
 
-def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, agent: Agent) -> None:
+def test_a_probe_is_answered_before_a_slow_agent_has_loaded(open_session: Open, agent: Agent) -> None:
     """Ours: a probe is answered before its client gives up; the calls that follow wait for the agent."""
     talk = open_session(loading_seconds=0.0)
 
@@ -546,8 +550,8 @@ def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, 
 
 
 @pytest.mark.parametrize("sends_at_once", [True, False])
-def test_a_client_that_gives_up_on_its_probe_is_not_kept_waiting(open_session: Open, sends_at_once: bool) -> None:
-    """Ours: what it sends next is noticed, read already or not."""
+def test_further_input_ends_the_wait_for_a_loading_agent(open_session: Open, sends_at_once: bool) -> None:
+    """Ours: the client may have given up on its probe; whether its next message was read already or not."""
     talk = open_session(loading_seconds=3600.0, impatient_seconds=0.0, has_input=lambda: not sends_at_once)
 
     if sends_at_once:
@@ -559,8 +563,8 @@ def test_a_client_that_gives_up_on_its_probe_is_not_kept_waiting(open_session: O
     assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
 
 
-def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, agent: Agent) -> None:
-    """Ours: who asks at once waits a little and gets the truth."""
+def test_an_agent_that_loads_in_time_is_described(open_session: Open, agent: Agent) -> None:
+    """Ours: a request that comes first waits a little for the real description."""
     talk = open_session()
     talk.send(DISCOVER)
 
@@ -572,7 +576,7 @@ def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, a
 # The end.
 
 
-def test_calls_that_run_at_the_end_are_still_answered(talk: Session, agent: Agent) -> None:
+def test_calls_that_run_at_the_end_of_input_are_answered(talk: Session, agent: Agent) -> None:
     """Ours: a script writes its requests, closes, and reads the answers."""
     talk.send(call(1, "slow"))
     wait_until(lambda: agent.running == [""])
@@ -589,7 +593,7 @@ def test_calls_that_run_at_the_end_are_still_answered(talk: Session, agent: Agen
     assert _text(talk.answer(1)) == "slow "
 
 
-def test_an_unfinished_line_at_the_end_is_still_read(talk: Session) -> None:
+def test_a_last_line_without_a_newline_is_read(talk: Session) -> None:
     """Ours: `printf` without a newline."""
     talk.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
     talk.end()
@@ -597,8 +601,8 @@ def test_an_unfinished_line_at_the_end_is_still_read(talk: Session) -> None:
     assert talk.answer(1)["result"] == {}
 
 
-def test_calls_that_outlast_the_end_are_cancelled(talk: Session, agent: Agent) -> None:
-    """Ours: after their second; nothing is sent about them, and they may clean up."""
+def test_calls_that_outlast_the_grace_period_are_cancelled(talk: Session, agent: Agent) -> None:
+    """Ours: nothing is sent about them, and they may clean up."""
     talk.send(call(1, "patient"))
     wait_until(lambda: agent.running == ["patient"])
     talk.end()
@@ -609,8 +613,8 @@ def test_calls_that_outlast_the_end_are_cancelled(talk: Session, agent: Agent) -
     assert talk.seen == []
 
 
-def test_a_call_that_outlasts_the_end_answers_nothing_and_leaves_no_thread(open_session: Open, agent: Agent) -> None:
-    """Ours: also when it does not listen; every thread that stood in line finds the end for itself."""
+def test_a_call_that_outlasts_the_session_sends_nothing_and_leaves_no_thread(open_session: Open, agent: Agent) -> None:
+    """Ours: also when it ignores its cancellation; the threads of the other calls end too."""
     before = set(threading.enumerate())
     talk = open_session(agent)
     talk.send(*(call(number, "stubborn") for number in range(3)))
@@ -651,7 +655,7 @@ def test_one_line_is_written_at_a_time(agent: Agent) -> None:
     server.wait()
 
 
-def test_nothing_is_written_to_a_client_that_has_gone(agent: Agent) -> None:
+def test_nothing_is_written_after_a_broken_pipe(agent: Agent) -> None:
     """Ours: each write might block for ever."""
     incoming: SimpleQueue[bytes] = SimpleQueue()
     written: list[bytes] = []
@@ -674,8 +678,8 @@ def test_nothing_is_written_to_a_client_that_has_gone(agent: Agent) -> None:
     incoming.put(b"")
 
 
-def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: pytest.CaptureFixture[str]) -> None:
-    """Ours: the client has gone; no traceback about it."""
+def test_a_broken_pipe_ends_the_session(talk: Session, capfd: pytest.CaptureFixture[str]) -> None:
+    """Ours: the client has disconnected, which is not worth a traceback."""
     talk.broken = True
     talk.send(call(1, "quick"), call(2, "quick"))
 
@@ -685,7 +689,9 @@ def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: p
     assert capfd.readouterr().err == ""
 
 
-def test_a_line_without_end_is_the_end(open_session: Open, agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_beyond_the_limit_ends_the_session(
+    open_session: Open, agent: Agent, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Ours: a client that never ends its line does not take the machine with it."""
     talk = open_session(agent, max_line_bytes=1000)
 
@@ -695,8 +701,8 @@ def test_a_line_without_end_is_the_end(open_session: Open, agent: Agent, capfd: 
     assert "a line of more than 1000 bytes" in capfd.readouterr().err
 
 
-def test_an_input_that_cannot_be_read_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: better ended than never answering again; the reason is not kept quiet."""
+def test_a_read_error_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a server that cannot read would never answer again. The exception is reported."""
     reasons: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", lambda arguments: reasons.append(arguments.exc_value))
 
@@ -711,7 +717,7 @@ def test_an_input_that_cannot_be_read_is_the_end(monkeypatch: pytest.MonkeyPatch
     assert isinstance(reasons[0], OSError)
 
 
-def test_rubbish_is_answered_and_passed_over(talk: Session) -> None:
+def test_an_invalid_line_is_answered_with_an_error(talk: Session) -> None:
     """Spec: a parse error is -32700; reading goes on."""
     talk.write(b"{nonsense\n\n[1]\n")
 
@@ -753,7 +759,7 @@ ORDERS: dict[str, tuple[list[list[Wire]], set[int]]] = {
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_in_every_order_each_request_is_answered_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: whichever thread leads, is deposed or follows; and the end is noticed. No wait has to end by itself."""
+    """Ours: whichever thread leads, is deposed or follows; and the end of input ends all of them. No wait times out."""
     sent, expected = ORDERS[name]
 
     def scenario(run: Run, threads: Threads) -> Callable[[], None]:
@@ -761,11 +767,10 @@ def test_in_every_order_each_request_is_answered_once(name: str, monkeypatch: py
             monkeypatch.setattr(module, "threading", threads)
         monkeypatch.setattr(toolcall, "_creating", threads.Lock())
         monkeypatch.setattr(leader_follower, "time", threads)
-        monkeypatch.setattr(reading, "MAX_CALLS", 3)
         answers: list[Wire] = []
         incoming = threads.SimpleQueue()
         provider = LoadingProvider("name", 60)
-        server = StdioSession(incoming.get, lambda line: answers.append(json.loads(line)), provider)
+        server = StdioSession(incoming.get, lambda line: answers.append(json.loads(line)), provider, max_calls=3)
         provider.load(AgentProvider(Waiting(threads)))
 
         def ask() -> None:
@@ -800,9 +805,7 @@ def session_of(agent: Agent, write: Callable[[bytes], None]) -> StdioSession:
 
 
 @pytest.mark.parametrize(("error", "is_problem"), [(BrokenPipeError(), False), (OSError(28, "full"), True)])
-def test_an_output_that_cannot_be_written_is_told_from_a_client_that_has_gone(
-    agent: Agent, error: OSError, is_problem: bool
-) -> None:
+def test_a_write_error_is_a_problem_and_a_broken_pipe_is_not(agent: Agent, error: OSError, is_problem: bool) -> None:
     """Ours: both end the session."""
 
     def write(_: bytes) -> None:
@@ -816,7 +819,7 @@ def test_an_output_that_cannot_be_written_is_told_from_a_client_that_has_gone(
     assert session.problem is (error if is_problem else None)
 
 
-def test_a_session_that_is_given_up_ends_while_a_message_is_written(agent: Agent) -> None:
+def test_giving_up_ends_a_session_with_a_blocked_write(agent: Agent) -> None:
     """Ours: the client does not read it."""
     writing, taken = threading.Event(), threading.Event()
 
@@ -890,7 +893,7 @@ def test_calls_that_wait_for_their_client_take_no_place(open_session: Open) -> N
     wait_until(lambda: threading.active_count() <= before + 4)
 
 
-def test_a_call_that_waits_for_its_client_goes_on_with_the_response(open_session: Open) -> None:
+def test_a_call_that_waits_for_its_client_continues_with_the_response(open_session: Open) -> None:
     """Ours: while no other call is there."""
     talk = asking_session(open_session)
 
@@ -901,7 +904,7 @@ def test_a_call_that_waits_for_its_client_goes_on_with_the_response(open_session
     assert text_of(talk.answer("ask")) == "file:///a"
 
 
-def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(open_session: Open) -> None:
+def test_a_call_that_waits_for_its_client_makes_room_for_a_queued_call(open_session: Open) -> None:
     """Ours: at the limit, the next call runs as soon as another one asks."""
     gate = threading.Event()
 
@@ -924,7 +927,7 @@ def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(o
     assert text_of(talk.answer("ask")) == "file:///a"
 
 
-def test_a_thread_that_took_the_place_of_one_that_waited_may_stay(open_session: Open) -> None:
+def test_a_substitute_thread_stays_when_the_limit_was_raised(open_session: Open) -> None:
     """Ours: where more calls are allowed by then, it serves others."""
     is_full, is_running, may_end = threading.Event(), threading.Event(), threading.Event()
 
@@ -950,7 +953,7 @@ def test_a_thread_that_took_the_place_of_one_that_waited_may_stay(open_session: 
     assert text_of(talk.answer("ask")) == "file:///a"
 
 
-def test_a_thread_that_took_the_place_of_one_that_waited_ends_when_both_run(open_session: Open) -> None:
+def test_a_substitute_thread_ends_when_both_calls_run(open_session: Open) -> None:
     """Ours: with the call that it was made for, if it is the first to end."""
     before = threading.active_count()
     is_full, has_answer, may_end = threading.Event(), threading.Event(), threading.Event()
