@@ -67,7 +67,7 @@ class Backend:
     """The server of `entry`; for an invalid entry, `entry` is the error. `declared` has the capabilities that are
     declared to the server. `environment` is added to the environment of its process, `headers` to those of requests to
     its URL. `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with
-    `debug` every message is logged.
+    `debug` every message is logged. The first backoff after an error takes `first_pause_seconds`.
 
     Safe to use from several threads.
     """
@@ -84,6 +84,7 @@ class Backend:
         command: str = "serve",
         show: Callable[[str, bytes], None] | None = None,
         debug: bool = False,
+        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
         self.name = name
         self.requests = ServerRequests(declared)
@@ -100,6 +101,7 @@ class Backend:
         self._command = command
         self._show = show
         self._debug = debug
+        self._first_pause_seconds = first_pause_seconds
         self._stderr_log: StderrLog | None = None
         # Held to create the client, and to connect it.
         self._connecting = threading.Lock()
@@ -302,7 +304,7 @@ class Backend:
             return error
         told = self.explained(error)
         earlier = self._pauses.get(kind)
-        seconds = FIRST_PAUSE_SECONDS if earlier is None else min(earlier.seconds * 2, LONGEST_PAUSE_SECONDS)
+        seconds = self._first_pause_seconds if earlier is None else min(earlier.seconds * 2, LONGEST_PAUSE_SECONDS)
         self._pauses[kind] = _Pause(seconds, time.monotonic() + seconds)
         return told
 

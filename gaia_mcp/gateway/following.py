@@ -20,9 +20,15 @@ class Following:
     to use from several threads.
     """
 
-    def __init__(self, wanted: Callable[[], set[str]], owners: Callable[[str], list[Backend]]) -> None:
+    def __init__(
+        self,
+        wanted: Callable[[], set[str]],
+        owners: Callable[[str], list[Backend]],
+        settle_seconds: float = SETTLE_SECONDS,
+    ) -> None:
         self._wanted = wanted
         self._owners = owners
+        self._settle_seconds = settle_seconds
         # Guards the fields below.
         self._condition = threading.Condition()
         # The background thread, while it runs.
@@ -54,10 +60,10 @@ class Following:
         self.look()
 
     def settle(self) -> None:
-        """Wait until the subscriptions are up to date, for up to a second."""
+        """Wait until the subscriptions are up to date, for up to `settle_seconds`."""
         if self._thread is not None:
             with self._condition:
-                self._condition.wait_for(lambda: self._thread is None, SETTLE_SECONDS)
+                self._condition.wait_for(lambda: self._thread is None, self._settle_seconds)
 
     def close(self) -> None:
         """Make no more subscriptions."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.config.command import NOTHING
-from gaia_mcp.gateway.backend import KINDS, Backend, Heard
-from gaia_mcp.gateway.following import Following
+from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
+from gaia_mcp.gateway.following import SETTLE_SECONDS, Following
 from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
@@ -51,7 +51,8 @@ class GatewayProvider:
     with every problem of a server, `show` with the output of servers on stderr; `command` names the front in the stderr
     logs. `environment` is added to the environment of each server that is started. Requests to URLs carry `mark`, by
     which a gateway detects that it is a server of itself. With `declares_all` all client capabilities are declared to
-    servers; otherwise those of the clients so far, when the server is connected.
+    servers; otherwise those of the clients so far, when the server is connected. A list waits `patience_seconds` for
+    slow servers, a call `settle_seconds` for subscriptions; a failed server is not tried for `first_pause_seconds`.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class GatewayProvider:
         debug: bool = False,
         declares_all: bool = False,
         patience_seconds: float = PATIENCE_SECONDS,
+        settle_seconds: float = SETTLE_SECONDS,
+        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
         self._declared = Declared(is_all=declares_all)
         self._prefix = prefix
@@ -90,12 +93,13 @@ class GatewayProvider:
                 command=command,
                 show=show,
                 debug=debug,
+                first_pause_seconds=first_pause_seconds,
             )
             for name, entry in entries.items()
         }
         self._listing = Listing(tuple(self._backends.values()), heard.list_changed, patience_seconds)
         self._passing = Passing(self._report_once)
-        self._following = Following(self._listeners.uris, lambda uri: self._owners(uri, Call()))
+        self._following = Following(self._listeners.uris, lambda uri: self._owners(uri, Call()), settle_seconds)
         self._listeners.on_change = self._following.look
         # Guards `_names`: by kind, the lists that the names were made from, and the names.
         self._lock = threading.Lock()

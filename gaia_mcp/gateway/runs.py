@@ -40,7 +40,7 @@ class Run:
     is cancelled together with the call that follows the request.
     """
 
-    def __init__(self, work: Callable[[Run], Wire], deadline: Deadline) -> None:
+    def __init__(self, work: Callable[[Run], Wire], deadline: Deadline, clock: Callable[[], float]) -> None:
         self.id = secrets.token_urlsafe(16)
         # When the last call that followed it ended; None while a call follows it.
         self.left_at: float | None = None
@@ -48,6 +48,7 @@ class Run:
         self.following = threading.Lock()
         self._work = work
         self._deadline = deadline
+        self._clock = clock
         self._call: Call | None = None
         self._reported: Progressed | None = None
         # Questions in order, and finally the result or an exception.
@@ -93,7 +94,7 @@ class Run:
                 self._asked = None
         finally:
             forget()
-            self.left_at = time.monotonic()
+            self.left_at = self._clock()
 
     def end(self) -> None:
         """Cancel the request."""
@@ -126,8 +127,9 @@ def _tell(call: Call, report: Progressed) -> None:
 class Runs:
     """The requests that are open, by their ids. Safe to use from several threads."""
 
-    def __init__(self, max_runs: int = MAX_RUNS) -> None:
+    def __init__(self, max_runs: int = MAX_RUNS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_runs = max_runs
+        self._clock = clock
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
 
@@ -136,7 +138,7 @@ class Runs:
 
     def start(self, work: Callable[[Run], Wire], deadline: Deadline) -> str:
         """Start a request. Returns its id. Raises `RequestError` if too many are open."""
-        run = Run(work, deadline)
+        run = Run(work, deadline, self._clock)
         self._drop_left()
         with self._lock:
             if len(self._runs) >= self._max_runs:
@@ -174,7 +176,7 @@ class Runs:
 
     def _drop_left(self) -> None:
         """Cancel the requests whose clients have not retried in time."""
-        long_ago = time.monotonic() - ANSWER_SECONDS
+        long_ago = self._clock() - ANSWER_SECONDS
         with self._lock:
             left = [run for run in self._runs.values() if run.left_at is not None and run.left_at < long_ago]
             for run in left:

@@ -62,7 +62,7 @@ class ToolList(NamedTuple):
         return list(missing) if isinstance(missing, dict) else []
 
 
-def all_tools(provider: Provider, call: Call) -> ToolList:
+def all_tools(provider: Provider, call: Call, *, max_pages: int = MAX_PAGES) -> ToolList:
     """The tools of all pages. Raises as `provider`, and `RequestError` for a list that does not end."""
     if isinstance(provider, WrappingProvider):
         # Without pages: for each page, the provider may have to list all tools.
@@ -70,19 +70,19 @@ def all_tools(provider: Provider, call: Call) -> ToolList:
     first = provider.answer("tools/list", {}, call)
     for _ in range(MAX_READINGS - 1):
         try:
-            return _whole(provider, first, call)
+            return _whole(provider, first, call, max_pages)
         except RequestError:
             first = provider.answer("tools/list", {}, call)
-    return _whole(provider, first, call)
+    return _whole(provider, first, call, max_pages)
 
 
-def _whole(provider: Provider, first: Wire, call: Call) -> ToolList:
+def _whole(provider: Provider, first: Wire, call: Call, max_pages: int) -> ToolList:
     """The list that begins with this page. Raises `RequestError` if a cursor has become invalid."""
     tools, page = list(first["tools"]), first
-    for _ in range(MAX_PAGES):
+    for _ in range(max_pages):
         if (cursor := page.get("nextCursor")) is None:
             about = {key: value for key, value in first.items() if key not in ("tools", "nextCursor")}
             return ToolList(tools, about)
         page = provider.answer("tools/list", {"cursor": cursor}, call)
         tools += page["tools"]
-    raise RequestError(f"the list of tools has more than {MAX_PAGES} pages")
+    raise RequestError(f"the list of tools has more than {max_pages} pages")

@@ -35,8 +35,8 @@ class ManagedHandler:
     """Uses `handler`. May be used from several threads.
 
     `show` gets warnings for the user; `on_change` is called when the known tools may have changed, with "tools" when
-    they must be listed to know; `clock` returns the time in seconds for the circuit breaker. With `qualified`, its
-    tools are named `HANDLER.TOOL`.
+    they must be listed to know; `clock` returns the time in seconds, for the circuit breaker and for timeouts. With
+    `qualified`, its tools are named `HANDLER.TOOL`.
     """
 
     def __init__(
@@ -232,7 +232,8 @@ class ManagedHandler:
         if seconds is None:
             timeout = self.handler.config.timeout
             seconds = timeout if isinstance(timeout, (int, float)) and timeout > 0 else DEFAULT_TIMEOUT_SECONDS
-        return self._threads.run(function, Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS), caller)
+        deadline = Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS, clock=self._clock)
+        return self._threads.run(function, deadline, caller)
 
     def _new_breaker(self) -> CircuitBreaker:
         return CircuitBreaker(COOL_DOWN_SECONDS if self._is_client else None)

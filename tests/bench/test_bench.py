@@ -28,7 +28,7 @@ def test_the_benchmark_runs_and_prints_every_figure() -> None:
         assert name in done.stdout
 
 
-def test_a_figure_is_held_or_over() -> None:
+def test_a_figure_is_compared_with_its_limit() -> None:
     """Ours: at most, unless at least."""
     assert Figure("a", 1.0, 1.0).is_held
     assert not Figure("a", 1.1, 1.0).is_held
@@ -36,8 +36,8 @@ def test_a_figure_is_held_or_over() -> None:
     assert not Figure("a", 7.0, 8.0, at_least=True).is_held
 
 
-def test_the_table_says_measured_limit_and_verdict() -> None:
-    """Ours."""
+def test_the_table_prints_the_measured_value_the_limit_and_the_result() -> None:
+    """Ours: a person reads from one line whether a figure is over its limit, and why."""
     head, held, over = table(
         [Figure("short", 1.0, 1.25), Figure("a longer name", 3.0, 8.0, at_least=True, remark="why")]
     )

@@ -39,7 +39,7 @@ def elicited(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled(_params: dict[str, Any]) -> dict[str, Any]:
-    """What the model says."""
+    """The message of the model."""
     return {"role": "assistant", "content": TEXT, "model": "m", "stopReason": "endTurn"}
 
 

@@ -215,7 +215,7 @@ def _other_questions() -> list[Step]:
         asking("a question of the model", "sampling", "Paris", [SAMPLING]),
         asking("the folders", "list_roots", '[\n  "file:///work"\n]', [ROOTS]),
         asking("a name", "elicitation", "Hello, Ada!", [who], ADA),
-        call("a name that is not told", "test_input_required_result_elicitation", declined).answered(DECLINED),
+        call("a name that is declined", "test_input_required_result_elicitation", declined).answered(DECLINED),
         asking("a state", "request_state", "state-ok: accept", [confirm], accepted(ok=True)),
         asking("several at once", "multiple_inputs", "accept, Paris, 1 roots", (who, SAMPLING, ROOTS), ADA),
         asking("one after the other", "multi_round", "Ada likes red", steps, ADA, accepted(color="red")),

@@ -73,7 +73,7 @@ def _problems(scenario: str, folder: Path) -> list[str]:
     problems = [check["id"] for check in checks if check["status"] in ("FAILURE", "WARNING")]
     if not any(check["status"] == "SUCCESS" for check in checks):
         problems.append("no check has passed")
-    told = (folder / "stderr.txt").read_text("utf-8")
-    if ("AuthorizationError: " in told) != (scenario in REFUSED) or ("Traceback" in told) != (scenario in REFUSED):
-        problems.append(told)
+    stderr = (folder / "stderr.txt").read_text("utf-8")
+    if ("AuthorizationError: " in stderr) != (scenario in REFUSED) or ("Traceback" in stderr) != (scenario in REFUSED):
+        problems.append(stderr)
     return problems

@@ -88,7 +88,7 @@ def differences(observed: Any, expected: Any, where: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize(("client", "era"), CLIENTS)
 @pytest.mark.parametrize("capable", [True, False], ids=["capable", "incapable"])
-def test_a_client_of_another_author_observes_what_the_agent_does(
+def test_a_foreign_client_gets_the_expected_results(
     client: str, era: str, *, capable: bool, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Spec, both eras: tools, what they send and ask, prompts, resources, completion, input required."""
@@ -101,10 +101,10 @@ def test_a_client_of_another_author_observes_what_the_agent_does(
 
 
 @pytest.mark.parametrize(("client", "era"), CLIENTS)
-def test_a_client_of_another_author_observes_the_same_over_http(
+def test_a_foreign_client_gets_the_same_results_over_http(
     client: str, era: str, prepared: Prepared, mark: dict[str, str], http_url: str, tmp_path: Path
 ) -> None:
-    """Spec, Streamable HTTP, both eras: the same agent, and nothing that a client sees tells the transport."""
+    """Spec, Streamable HTTP, both eras: the same agent, and no result depends on the transport."""
     steps = steps_of(era)
 
     observed = play(command_of(client, prepared, tmp_path), mark, era, steps, capable=True, url=http_url)
@@ -118,9 +118,9 @@ def assert_expected(observed: Wire, steps: list[Step]) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    ("observed", "expected"),
-    [
+def test_a_difference_is_found() -> None:
+    """Ours: what is expected is a part of what is observed."""
+    rows: list[tuple[Wire, Wire]] = [
         ({}, {"a": 1}),
         ({}, {"a": ...}),
         ({"a": 2}, {"a": 1}),
@@ -128,9 +128,7 @@ def assert_expected(observed: Wire, steps: list[Step]) -> None:
         ({"a": [{"b": 1}]}, {"a": ({"b": 1}, {"b": 2})}),
         ({"a": 3}, {"a": {1, 2}}),
         ({"a": "x"}, {"a": {"b": ...}}),
-    ],
-)
-def test_what_differs_is_found(observed: Wire, expected: Wire) -> None:
-    """Ours: what is expected is a part of what is observed."""
-    assert len([*differences(observed, expected, "a step")]) == 1
+    ]
+
+    assert not [row for row in rows if len([*differences(*row, "a step")]) != 1]
     assert not any(differences({"a": 1, "b": [1, {"c": 2, "d": 3}]}, {"a": {1, 2}, "b": [..., {"c": 2}]}))

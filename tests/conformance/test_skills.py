@@ -48,7 +48,7 @@ def test_the_agent_passes_a_scenario_about_skills(
     assert outcomes == ["SUCCESS"] * CHECKS[scenario], done.stdout
 
 
-# What our client says of the skill that it refuses; nothing where it has only to list it.
+# The error of our client about a skill that it refuses; empty where it only lists the skills.
 REFUSED = {
     "sep-2640-client-no-prefetch": "",
     "sep-2640-client-verify-digest": "with another digest than it has listed",
@@ -77,12 +77,12 @@ def test_our_client_passes_a_scenario_about_skills(
     (ran,) = tmp_path.glob("checks/*/checks.json")
     outcomes = {check["status"] for check in json.loads(ran.read_text("utf-8"))} - {"INFO"}
     assert outcomes == {"SUCCESS"}, done.stdout + done.stderr
-    told = (ran.parent / "stderr.txt").read_text("utf-8")
-    assert ("RemoteProtocolError" in told) == bool(REFUSED[scenario]), told
-    assert REFUSED[scenario] in told
+    stderr = (ran.parent / "stderr.txt").read_text("utf-8")
+    assert ("RemoteProtocolError" in stderr) == bool(REFUSED[scenario]), stderr
+    assert REFUSED[scenario] in stderr
 
 
-def test_the_inspector_finds_that_the_files_of_a_skill_are_what_was_listed(
+def test_the_inspector_verifies_the_files_of_a_skill(
     http_url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Extension: sizes, digests and the frontmatter, computed by another implementation."""

@@ -91,7 +91,7 @@ class Mutator:
     # The tree.
 
     def _changed_message(self, message: Any) -> Any:
-        """Mostly within its body: a peer that has the frame wrong is soon told so."""
+        """Mostly within its body: a message with an invalid frame is refused before its body is read."""
         if isinstance(message, dict) and self.random.random() < 0.6:
             for key in ("params", "result", "error"):
                 if key in message:

@@ -104,8 +104,8 @@ class ChildSession(EngineSession):
 
     def run(self, count: int) -> None:
         super().run(count)
-        if FOUND in (told := self._transport.stderr_tail()):
-            raise Fault(told)
+        if FOUND in (stderr := self._transport.stderr_tail()):
+            raise Fault(stderr)
 
     def new_transport(self) -> ChannelTransport:
         command = [str(ODD_SERVER), str(self.random.randrange(1 << 30))]

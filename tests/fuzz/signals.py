@@ -138,20 +138,20 @@ def interrupted(row: Row, number: signal.Signals, after: float) -> Ended:
             for pipe in (child.stdin, child.stdout):
                 if pipe is not None:
                     pipe.close()
-        told = said.read_text("utf-8", "replace")
+        stderr = said.read_text("utf-8", "replace")
     if seconds is not None:
-        check_end(number, code, told)
+        check_end(number, code, stderr)
     return Ended(code, seconds)
 
 
-def check_end(number: signal.Signals, code: int, told: str) -> None:
+def check_end(number: signal.Signals, code: int, stderr: str) -> None:
     """How a command ends that gets this signal. Raises `Fault`."""
     if code not in (CODES[number], -number, *OWN_CODES):
-        raise Fault(f"it ended with {code}: {told[-1500:]}")
+        raise Fault(f"it ended with {code}: {stderr[-1500:]}")
     # Until `main` begins, Ctrl-C is Python's, which prints one of its own.
-    too_early = LOADING in told and told.endswith("KeyboardInterrupt\n")
-    if "Traceback" in told and "gaia_mcp" in told and not too_early:
-        raise Fault(f"it printed a traceback: {told[-1500:]}")
+    too_early = LOADING in stderr and stderr.endswith("KeyboardInterrupt\n")
+    if "Traceback" in stderr and "gaia_mcp" in stderr and not too_early:
+        raise Fault(f"it printed a traceback: {stderr[-1500:]}")
 
 
 def tried(count: int, seed: int, chosen: list[Row]) -> Iterator[tuple[Row, Ended | Fault]]:

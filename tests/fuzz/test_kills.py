@@ -18,7 +18,7 @@ KILLS = ["--count", "50", "--cold", "2", "--seed", "3"]
 
 
 @pytest.mark.story
-def test_a_kill_leaves_whole_files_and_all_that_was_acknowledged() -> None:
+def test_a_kill_leaves_complete_files_and_every_acknowledged_change() -> None:
     """Ours: at any moment of a command that writes. In a process of its own, which forks and takes in orphans."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz", "kills", *KILLS], cwd=ROOT, capture_output=True, text=True, timeout=300
@@ -53,13 +53,13 @@ def test_an_acknowledged_entry_that_is_gone_is_found(world: World) -> None:
         world.check(world.next(Random(1), only="remove"), is_acknowledged=False)
 
 
-def test_work_that_is_reported_and_not_done_is_found(world: World) -> None:
+def test_acknowledged_work_that_was_not_done_is_found(world: World) -> None:
     """Ours: the check can fail."""
     with pytest.raises(Fault, match="has not done it"):
         world.check(world.next(Random(1), only="add"), is_acknowledged=True)
 
 
-def test_a_file_that_is_left_is_found(world: World) -> None:
+def test_a_leftover_file_is_found(world: World) -> None:
     """Ours: the check can fail."""
     (world.home / ".gaia" / "mcp_servers.json.bak").touch()
 

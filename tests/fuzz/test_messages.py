@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ RECORDS = {"serve": 1000, "child": 300}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.story if name in ("serve", "child") else ()) for name in TARGETS]
 )
-def test_mutated_messages_do_no_harm(name: str) -> None:
+def test_mutated_messages_cause_no_fault(name: str) -> None:
     """Ours: no exception, no hang, no wrong or second outcome, and nothing invalid is sent."""
     assert list(faults(TARGETS[name], RECORDS.get(name, 4000), seed=1)) == []
 
@@ -38,33 +39,40 @@ def test_the_same_seed_makes_the_same_records() -> None:
     assert len(set(records())) > 150
 
 
-@pytest.mark.parametrize(
-    "message",
-    [rpc_result(1, {"a": float("nan")}), rpc_result(1, {"a": object()}), {1: {2}}],
-)
-def test_a_message_that_a_peer_cannot_read_is_found(message: dict[str, object]) -> None:
+def test_a_message_that_a_peer_cannot_read_is_found() -> None:
     """Ours: the oracle can fail."""
-    with pytest.raises(Fault):
-        on_wire(message)
+    messages: list[Any] = [rpc_result(1, {"a": float("nan")}), rpc_result(1, {"a": object()}), {1: {2}}]
+
+    for message in messages:
+        with pytest.raises(Fault):
+            on_wire(message)
 
 
-@pytest.mark.parametrize(
-    "line", [b"{}", b"{}\n{}\n", b"\xff\n", b'{"a":"\xed\xa0\x80"}\n', b'{"a":"\\ud800"}\n', b'{"a":NaN}\n', b"{\n"]
-)
-def test_a_line_that_a_peer_cannot_read_is_found(line: bytes) -> None:
+def test_a_line_that_a_peer_cannot_read_is_found() -> None:
     """Ours: the oracle can fail."""
-    with pytest.raises(Fault):
+    lines = [
+        b"{}", b"{}\n{}\n", b"\xff\n", b'{"a":"\xed\xa0\x80"}\n', b'{"a":"\\ud800"}\n', b'{"a":NaN}\n', b"{\n",
+    ]  # fmt: skip
+
+    assert not [line for line in lines if not is_refused(line)]
+
+
+def is_refused(line: bytes) -> bool:
+    try:
         read_strictly(line)
+    except Fault:
+        return True
+    return False
 
 
-def test_a_result_that_the_types_refuse_is_found() -> None:
+def test_a_result_that_does_not_match_its_type_is_found() -> None:
     """Ours: the oracle can fail."""
     with pytest.raises(Fault):
         check_from_server(rpc_result(1, {"tools": {}}), "2025-11-25", "tools/list")
 
 
-def test_what_a_server_owes_is_counted() -> None:
-    """Ours: one response for each request, with its very id, and none that was not asked for."""
+def test_the_ledger_expects_one_response_for_each_request() -> None:
+    """Ours: with the very id of the request, and no response without a request."""
     ledger = Ledger()
     ledger.received(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, takes_batches=False)
     assert ledger.unpaid() == []
@@ -83,7 +91,7 @@ def test_what_a_server_owes_is_counted() -> None:
         ledger.sent(rpc_result(1, {}), None)
 
 
-def test_an_outcome_of_the_wrong_request_is_found() -> None:
+def test_a_response_to_the_wrong_request_is_found() -> None:
     """Ours: the oracle can fail."""
     session = ClientSession(Random(1))
     for outcome in (Result(7, {}), Result("1", {})):

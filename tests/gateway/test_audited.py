@@ -61,7 +61,7 @@ def audit(tmp_path: Path) -> Audit:
     return Audit(tmp_path)
 
 
-def test_a_line_has_who_called_what_and_what_came_of_it(audit: Audit) -> None:
+def test_a_line_names_the_caller_the_tool_and_the_outcome(audit: Audit) -> None:
     """Ours: of the tool by its own name, at its server, without secrets."""
 
     class Known(Call):
@@ -110,7 +110,7 @@ def test_a_failure_is_recorded_and_raised(audit: Audit) -> None:
     assert len(refused["error"]) == MAX_CHARS
 
 
-def test_a_request_that_is_invalid_is_recorded(tmp_path: Path) -> None:
+def test_an_invalid_request_is_recorded(tmp_path: Path) -> None:
     """Ours: nothing that a client sends gets past the file, and nothing makes a line of its own."""
     audit = Audit(tmp_path)
     for params in ({"name": 7}, {"name": "add", "arguments": []}, {}, {"name": "a\n\x1b\ud800" + "b" * 1000}):
@@ -126,7 +126,7 @@ def test_a_request_that_is_invalid_is_recorded(tmp_path: Path) -> None:
 
 
 def test_only_calls_of_tools_are_recorded(audit: Audit) -> None:
-    """Ours: a list is asked for by every client, and changes nothing."""
+    """Ours: every client requests lists, and they change nothing."""
     answer(audit.provider, "tools/list")
     answer(audit.provider, "resources/read", uri="shelf://all")
 
@@ -134,7 +134,7 @@ def test_only_calls_of_tools_are_recorded(audit: Audit) -> None:
 
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
-def test_a_client_is_recorded_and_what_it_cancels(audit: Audit, revision: str) -> None:
+def test_the_client_and_its_cancelled_calls_are_recorded(audit: Audit, revision: str) -> None:
     """Ours: also a call that ends by itself although it was cancelled."""
     deadline, late = Deadline(PATIENCE_SECONDS), Deadline(PATIENCE_SECONDS)
 
@@ -182,7 +182,7 @@ def test_calls_that_run_when_the_server_ends_are_recorded_once(audit: Audit) -> 
     assert audit.outcomes == ["cancelled"]
 
 
-def test_a_question_that_ends_a_run_is_recorded(tmp_path: Path) -> None:
+def test_each_run_of_a_call_that_requires_input_is_recorded(tmp_path: Path) -> None:
     """Ours: the tool runs once more with the answer, which is another line. In the handshake era it waits."""
     audit = Audit(tmp_path)
     audit.shelf.run = lambda _: current_call().elicit("Sure?", {"type": "object", "properties": {}}).value
@@ -194,7 +194,7 @@ def test_a_question_that_ends_a_run_is_recorded(tmp_path: Path) -> None:
         assert audit.outcomes == outcomes
 
 
-def test_a_result_that_requires_input_is_recorded_as_that(audit: Audit) -> None:
+def test_an_input_required_result_of_a_server_is_recorded(audit: Audit) -> None:
     """Spec 2026-07-28: such a result may come as it is from a server behind a gateway."""
 
     class Asking(AgentProvider):
@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_written_is_reported_once(audit: Audit) -> None:
     assert len(audit.problems) == 2
 
 
-def test_a_result_is_withheld_that_could_not_be_recorded(audit: Audit) -> None:
+def test_a_result_that_could_not_be_recorded_is_withheld(audit: Audit) -> None:
     """Ours: and the line is written before the next call is made."""
 
     def block(_: Wire) -> str:
@@ -255,7 +255,7 @@ def test_a_result_is_withheld_that_could_not_be_recorded(audit: Audit) -> None:
     assert len(audit.shelf.ran) == 2
 
 
-def test_a_failure_is_raised_also_if_it_could_not_be_recorded(audit: Audit) -> None:
+def test_an_error_is_raised_even_if_it_could_not_be_recorded(audit: Audit) -> None:
     """Ours: it is what the client has to know."""
 
     def block(_: Wire) -> None:
@@ -271,7 +271,7 @@ def test_a_failure_is_raised_also_if_it_could_not_be_recorded(audit: Audit) -> N
 
 
 def test_tools_with_any_name_are_recorded(tmp_path: Path) -> None:
-    """Ours."""
+    """Ours: servers choose the names of their tools, and none may keep a call out of the record."""
     audit = Audit(tmp_path, tool("ä/b.c"))
 
     audit.call("ä/b.c")

@@ -95,9 +95,9 @@ def test_the_named_server_is_called() -> None:
     assert servers.called == [{"name": "files__read", "arguments": {"path": "a"}, "_meta": {"mcp_context": 5}}]
 
 
-@pytest.mark.parametrize(
-    ("server", "tool", "listed", "called"),
-    [
+def test_a_server_is_also_found_by_the_prefix_of_its_tool() -> None:
+    """Seed systems, C7: an unknown name falls back to the tool's; and a server of MCP may list the rest of it."""
+    rows: list[tuple[str | None, str, list[str], str]] = [
         ("files", "files.read", ["files.read"], "files__files.read"),
         ("files", "files.read", ["read"], "files__read"),
         ("files", "files.read", ["read", "files.read"], "files__files.read"),
@@ -107,19 +107,15 @@ def test_the_named_server_is_called() -> None:
         (None, "files.read", [], "files__files.read"),
         ("", "files", [], "files__files"),
         ("files", "other.read", ["read"], "files__other.read"),
-    ],
-)
-def test_a_server_is_also_found_by_the_prefix_of_its_tool(
-    server: str | None, tool: str, listed: list[str], called: str
-) -> None:
-    """Seed systems, C7: an unknown name falls back to the tool's; and a server of MCP may list the rest of it."""
-    servers = Servers({"content": []}, files=listed, other=[])
+    ]
 
-    assert execute(servers, wanted(server, tool))["success"]
-    assert servers.called == [{"name": called, "arguments": {}}]
+    for server, tool, listed, called in rows:
+        servers = Servers({"content": []}, files=listed, other=[])
+        success = execute(servers, wanted(server, tool))["success"]
+        assert (success, servers.called) == (True, [{"name": called, "arguments": {}}]), (server, tool, listed)
 
 
-def test_a_server_that_nobody_knows_is_named_with_those_that_are() -> None:
+def test_an_unknown_server_is_reported_with_the_known_ones() -> None:
     """Seed systems, C8."""
     outcome = execute(Servers({}, files=[], code=[]), wanted("tip", "ip.report"))
 
@@ -131,9 +127,10 @@ def test_a_server_that_nobody_knows_is_named_with_those_that_are() -> None:
     assert len(execute(Servers({}, **many), wanted("tip", "x"))["error"]["message"]) < 100
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_an_invalid_message_reaches_no_server() -> None:
+    """Seed systems, C8."""
+    servers = Servers({"content": []}, files=[])
+    contents: list[Any] = [
         None,
         [],
         {},
@@ -143,17 +140,14 @@ def test_a_server_that_nobody_knows_is_named_with_those_that_are() -> None:
         wanted(5, "read"),
         wanted("files", "read", []),
         wanted("files", "read", "path"),
-    ],
-)
-def test_an_invalid_message_reaches_no_server(content: Any) -> None:
-    """Seed systems, C8."""
-    servers = Servers({"content": []}, files=[])
+    ]
+    errors = [(content, error(execute(servers, content))) for content in contents]
 
-    assert error(execute(servers, content)) == ("A2A_PROXY", "-32602")
+    assert errors == [(content, ("A2A_PROXY", "-32602")) for content in contents]
     assert servers.called == []
 
 
-def test_a_tool_that_cannot_be_told_from_others_is_not_called() -> None:
+def test_a_tool_with_an_ambiguous_name_is_not_called() -> None:
     """Ours: no call reaches a server by chance."""
     servers = Servers({"content": []}, files=[])
 
@@ -161,7 +155,7 @@ def test_a_tool_that_cannot_be_told_from_others_is_not_called() -> None:
     assert servers.called == []
 
 
-def test_a_tool_that_has_failed_is_told_by_its_content() -> None:
+def test_a_tool_error_has_the_content_as_its_details() -> None:
     """Seed systems, C7."""
     content = [{"type": "text", "text": "no such file"}]
     outcome = execute(Servers({"content": content, "isError": True}, files=[]), wanted("files", "read"))
@@ -170,7 +164,7 @@ def test_a_tool_that_has_failed_is_told_by_its_content() -> None:
     assert outcome["error"]["details"] == {"mcp_tool_error_content": content}
 
 
-def test_a_json_rpc_error_has_its_number_and_data() -> None:
+def test_a_json_rpc_error_keeps_its_code_and_data() -> None:
     """Seed systems, C7."""
     outcome = execute(Servers(RequestError("no", -32601, {"why": 1}), files=[]), wanted("files", "read"))
 
@@ -179,29 +173,33 @@ def test_a_json_rpc_error_has_its_number_and_data() -> None:
     assert outcome["error"]["details"] == {"mcp_protocol_error_data": {"why": 1}}
 
 
-@pytest.mark.parametrize(
-    ("failure", "code"),
-    [
-        ("connection", "MCP_CONNECTION_ERROR"),
-        ("timeout", "MCP_TIMEOUT"),
-        ("protocol", "MCP_INVALID_RESPONSE"),
-        ("result", "MCP_INVALID_RESULT"),
-        ("arguments", "-32602"),
-        ("weather", "PROXY_INTERNAL_ERROR"),
-    ],
-)
-def test_what_became_of_a_server_is_told(failure: str, code: str) -> None:
+def test_each_failure_of_a_server_has_its_own_code() -> None:
     """Seed systems, C7."""
+    codes = {
+        "connection": "MCP_CONNECTION_ERROR",
+        "timeout": "MCP_TIMEOUT",
+        "protocol": "MCP_INVALID_RESPONSE",
+        "result": "MCP_INVALID_RESULT",
+        "arguments": "-32602",
+        "weather": "PROXY_INTERNAL_ERROR",
+    }
     content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    result = {"content": content, "isError": True, "_meta": {"gaia-mcp/failure": failure}}
-    outcome = execute(Servers(result, files=[]), wanted("files", "read"))
+    outcomes = {
+        failure: execute(
+            Servers({"content": content, "isError": True, "_meta": {"gaia-mcp/failure": failure}}, files=[]),
+            wanted("files", "read"),
+        )
+        for failure in codes
+    }
 
-    assert error(outcome) == ("A2A_PROXY", code)
-    assert outcome["error"]["message"] == "one\ntwo"
+    assert {failure: error(outcome) for failure, outcome in outcomes.items()} == {
+        failure: ("A2A_PROXY", code) for failure, code in codes.items()
+    }
+    assert {outcome["error"]["message"] for outcome in outcomes.values()} == {"one\ntwo"}
 
 
-def test_a_server_cannot_be_taken_for_the_gateway_by_what_it_sends() -> None:
-    """Ours: whatever it puts there, there is an outcome."""
+def test_a_failure_mark_that_is_not_a_string_is_ignored() -> None:
+    """Ours: a server may put any value there, and the client gets an outcome all the same."""
     result = {"content": [{"type": "image"}, 5], "isError": True, "_meta": {"gaia-mcp/failure": ["timeout"]}}
 
     assert error(execute(Servers(result, files=[]), wanted("files", "read"))) == ("MCP_TOOL", "TOOL_EXECUTION_FAILED")
@@ -209,20 +207,20 @@ def test_a_server_cannot_be_taken_for_the_gateway_by_what_it_sends() -> None:
     assert error(execute(Servers(result, files=[]), wanted("files", "read"))) == ("A2A_PROXY", "MCP_TIMEOUT")
 
 
-def test_a_tool_that_asks_cannot() -> None:
+def test_a_tool_that_requires_input_is_an_internal_error() -> None:
     """Ours: AgentVault's clients have nothing to answer with."""
     outcome = execute(Servers(QuestionError("the client cannot be asked"), files=[]), wanted("files", "read"))
 
     assert error(outcome) == ("A2A_PROXY", "PROXY_INTERNAL_ERROR")
 
 
-def test_a_call_that_is_cancelled_has_no_outcome() -> None:
-    """Ours: the state of the task tells."""
+def test_a_cancelled_call_has_no_outcome() -> None:
+    """Ours: the client reads the state of the task, which is cancelled."""
     with pytest.raises(CallCancelledError):
         execute(Servers(CallCancelledError(), files=[]), wanted("files", "read"))
 
 
-def test_there_is_one_tool_alone() -> None:
+def test_only_tool_calls_are_answered() -> None:
     """Ours: the front calls it, and lists nothing."""
     servers = Servers({}, files=[])
     provider = ExecutingProvider(servers, servers.tools, servers.has_tool, servers.name_of)  # type: ignore[arg-type]
@@ -235,7 +233,7 @@ def test_there_is_one_tool_alone() -> None:
 
 
 @pytest.mark.story
-def test_the_failures_of_real_servers(gateway: MakeGateway) -> None:
+def test_failures_of_real_servers_have_their_codes(gateway: MakeGateway) -> None:
     """Seed systems, C7: through a gateway."""
     gate: GatewayProvider = gateway(
         odd=script("strange_results.py"), dead={"command": "no-such-program"}, away={"url": "http://127.0.0.1:9/mcp"}
@@ -257,12 +255,14 @@ def dialect(name: str, lists: list[str] | None) -> Callable[[Asked], Answer]:
 
     def answer(asked: Asked) -> Answer:
         method, params = asked.message["method"], asked.message["params"]
-        told: Wire = {"result": {"ran": f"{name} {params['name'] if method == 'tools/call' else method}"}}
+        answered: Wire = {"result": {"ran": f"{name} {params['name'] if method == 'tools/call' else method}"}}
         if method == "tools/list" and lists is None:
-            told = {"error": {"code": -32601, "message": "Method not found"}}
+            answered = {"error": {"code": -32601, "message": "Method not found"}}
         elif method == "tools/list":
-            told = {"result": {"tools": [{"name": each, "inputSchema": {"type": "object"}} for each in lists or ()]}}
-        return as_json({"jsonrpc": "2.0", "id": asked.message["id"], **told})
+            answered = {
+                "result": {"tools": [{"name": each, "inputSchema": {"type": "object"}} for each in lists or ()]}
+            }
+        return as_json({"jsonrpc": "2.0", "id": asked.message["id"], **answered})
 
     return answer
 
@@ -283,7 +283,7 @@ def dialect(name: str, lists: list[str] | None) -> Callable[[Asked], Answer]:
 def test_no_call_reaches_another_server(
     gateway: MakeGateway, servers: dict[str, list[str] | None], expected: dict[tuple[str, str], str]
 ) -> None:
-    """Ours: whatever servers and tools are called; one that cannot be told from another is not called."""
+    """Ours: whichever names servers and tools have; an ambiguous one is not called."""
     with ExitStack() as webs:
         urls = {name: webs.enter_context(serving(dialect(name, lists))) for name, lists in servers.items()}
         gate = gateway(**{name: {"type": "rpc", "url": f"{web.origin}/rpc"} for name, web in urls.items()})

@@ -11,7 +11,7 @@ def found(words: str, *tools: dict[str, object], limit: int = 10) -> list[str]:
     return [line.partition("(")[0] for line in found_tools(tools, words, limit, owners)]
 
 
-def test_tools_are_found_by_words_the_best_first() -> None:
+def test_tools_are_ranked_by_the_words_that_they_match() -> None:
     """Ours: as `gaia mcp search` ranks them, with the name of the server as one of the words."""
     tools = [
         tool("close_issue", "Close an issue."),
@@ -27,7 +27,7 @@ def test_tools_are_found_by_words_the_best_first() -> None:
     assert found_tools(tools, "label", 10, owners) == ["hub__create_label([issue: integer])"]
 
 
-def test_the_closest_are_found_where_no_tool_matches_all_words() -> None:
+def test_the_closest_tools_are_listed_if_none_matches_all_words() -> None:
     """Ours: a model guesses words, and must not end with nothing."""
     tools = [tool("create_issue"), tool("close_issue"), tool("read")]
 
@@ -37,8 +37,8 @@ def test_the_closest_are_found_where_no_tool_matches_all_words() -> None:
     assert found("weather", *tools) == ["No tool matches any of these words. Use others, or no words at all."]
 
 
-def test_what_is_long_is_cut() -> None:
-    """Ours: and the model is told how to see the rest."""
+def test_long_lists_and_descriptions_are_truncated() -> None:
+    """Ours: the last line names the way to see the rest."""
     text = "First line.\nSecond \x1b line." * 100
     schema = {"type": "object", "properties": {f"parameter{number}": {} for number in range(100)}}
     tools = [tool(f"tool{number}", text, inputSchema=schema) for number in range(60)]
@@ -50,7 +50,7 @@ def test_what_is_long_is_cut() -> None:
     assert "Second" not in "".join(lines)
 
 
-def test_what_a_server_writes_makes_no_line_of_its_own() -> None:
+def test_a_line_break_in_a_name_starts_no_new_line() -> None:
     """Ours: a name could pretend to be another tool."""
     odd = tool("a\nrm(all)\x1b[2J", "\n\n Fine.\r\nNot.")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import EntryError, PeerError
-from gaia_mcp.gateway import backend, following
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
@@ -30,7 +29,7 @@ def names(gate: GatewayProvider, method: str = "tools/list", member: str = "tool
     return [item["name"] for item in gate.answer(method, {}, Call())[member]]
 
 
-def test_nothing_is_connected_before_it_is_needed(gateway: MakeGateway, tmp_path: Path) -> None:
+def test_a_server_is_connected_on_first_use(gateway: MakeGateway, tmp_path: Path) -> None:
     """Ours: lazily, and only what a call needs."""
     notes = tmp_path / "notes"
     gate = gateway({"prefix": Prefix.ALWAYS}, a=script("good_handshake.py", NOTES=str(notes)), b=asker())
@@ -89,15 +88,20 @@ def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:
 
 def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, tmp_path: Path) -> None:
     """Ours: the list does not wait for it for long, and the client reads it again."""
-    gate = gateway({"patience_seconds": 0.0}, slow=asker())
+    may_start = tmp_path / "may-start"
+    entry = script("good_handshake.py")
+    run = shlex.join([entry["command"], *entry["args"]])
+    start = f"until [ -e {shlex.quote(str(may_start))} ]; do sleep 0.05; done; exec {run}"
+    gate = gateway({"patience_seconds": 0.0}, slow={"command": "/bin/sh", "args": ["-c", start]})
     changed = threading.Event()
     gate.on_change(lambda change: changed.set() if "tools" in change.lists else None)
 
     first = gate.answer("tools/list", {}, Call())
     assert first["tools"] == []
     assert first["_meta"][UNAVAILABLE_KEY] == {"slow": "it has not answered yet"}
+    may_start.touch()
     wait_until(changed.is_set)
-    wait_until(lambda: "order" in names(gate))
+    wait_until(lambda: "echo" in names(gate))
 
 
 def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: MakeGateway, tmp_path: Path) -> None:
@@ -105,7 +109,7 @@ def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: Mak
     entry = script("offers.py")
     started = tmp_path / "started"
     start = f"touch {started}; sleep 0.5; exec {shlex.join([entry['command'], *entry['args'], HANDSHAKE])}"
-    gate = gateway(offers={"command": "/bin/sh", "args": ["-c", start]})
+    gate = gateway({"patience_seconds": 60.0}, offers={"command": "/bin/sh", "args": ["-c", start]})
 
     first = threading.Thread(target=names, args=(gate, "resources/list", "resources"))
     first.start()
@@ -115,7 +119,7 @@ def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: Mak
 
 
 @pytest.mark.parametrize("front", ERAS)
-def test_tools_of_the_same_name_are_told_apart_and_called(gateway: MakeGateway, front: str) -> None:
+def test_tools_with_the_same_name_are_prefixed_and_called(gateway: MakeGateway, front: str) -> None:
     """Ours: by default, what two servers have is shown with the server."""
     gate = gateway(one=asker(HANDSHAKE), two=asker(STATELESS), three=script("good_handshake.py"))
     with client_for(gate, revision=front, answers=[{"size": "s"}, {"size": "s"}]) as client:
@@ -153,7 +157,7 @@ def test_the_instructions_of_servers_are_known_before_they_are_connected(gateway
     assert gateway(demo={"agent": "demo", "env": {"OTHER": "1"}}).describe().instructions == ""
 
 
-def test_excluded_tools_are_neither_shown_nor_called(gateway: MakeGateway) -> None:
+def test_excluded_tools_are_neither_listed_nor_called(gateway: MakeGateway) -> None:
     """Ours: the filter of an entry holds behind a gateway too."""
     gate = gateway(shop={**asker(), "excludeTools": ["count*"]})
 
@@ -162,7 +166,7 @@ def test_excluded_tools_are_neither_shown_nor_called(gateway: MakeGateway) -> No
         client.call("counts", {})
 
 
-def test_prompts_resources_and_completions_of_all_are_offered(gateway: MakeGateway) -> None:
+def test_prompts_resources_and_completions_reach_their_servers(gateway: MakeGateway) -> None:
     """Spec, server features: each goes to its owner, whatever era that is of."""
     offers = [script("offers.py") for _ in ERAS]
     for entry, revision in zip(offers, ERAS, strict=True):
@@ -204,14 +208,13 @@ def test_a_resource_that_no_server_has_is_unknown(gateway: MakeGateway, front: s
 @pytest.mark.parametrize("behind", ERAS)
 @pytest.mark.parametrize("front", ERAS)
 def test_a_subscription_reaches_the_server_and_its_updates_the_client(
-    gateway: MakeGateway, front: str, behind: str, monkeypatch: pytest.MonkeyPatch
+    gateway: MakeGateway, front: str, behind: str
 ) -> None:
     """Spec, resources: subscribed to in either era, and ended where the client ends it."""
-    # On a busy machine the server takes longer to start than a call waits for it.
-    monkeypatch.setattr(following, "SETTLE_SECONDS", 60.0)
     entry = script("offers.py")
     entry["args"].append(behind)
-    gate = gateway(offers=entry)
+    # On a busy machine the server takes longer to start than a call usually waits for it.
+    gate = gateway({"settle_seconds": 60.0}, offers=entry)
     updated: list[str] = []
     with client_for(gate, revision=front) as client:
         client.on_resource_updated = updated.append
@@ -224,16 +227,15 @@ def test_a_subscription_reaches_the_server_and_its_updates_the_client(
 
 
 def test_a_subscription_that_no_server_accepted_is_made_once_a_server_has_connected(
-    gateway: MakeGateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gateway: MakeGateway, tmp_path: Path
 ) -> None:
-    """Ours: the client was told that it is subscribed, and cannot know that the server did not start then."""
-    monkeypatch.setattr(following, "SETTLE_SECONDS", 60.0)
-    monkeypatch.setattr(backend, "FIRST_PAUSE_SECONDS", 0.0)
+    """Ours: the client was answered that it is subscribed, and cannot know that the server did not start then."""
     may_start = tmp_path / "may-start"
     entry = script("offers.py")
     entry["args"].append(STATELESS)
     started = shlex.join([entry["command"], *entry["args"]])
-    gate = gateway(offers={"command": "sh", "args": ["-c", f"[ -e {shlex.quote(str(may_start))} ] && exec {started}"]})
+    offers = {"command": "sh", "args": ["-c", f"[ -e {shlex.quote(str(may_start))} ] && exec {started}"]}
+    gate = gateway({"settle_seconds": 60.0, "first_pause_seconds": 0.0}, offers=offers)
     updated: list[str] = []
     with client_for(gate) as client:
         client.on_resource_updated = updated.append

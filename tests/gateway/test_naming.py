@@ -17,7 +17,7 @@ OFFERED = {"files": ["read", "write"], "web.site": ["read", "search"]}
         (Prefix.NEVER, ["read", "write", None, "search"]),
     ],
 )
-def test_names_begin_with_their_server_when_they_are_to(prefix: Prefix, shown: list[str | None]) -> None:
+def test_names_are_prefixed_with_their_server_as_configured(prefix: Prefix, shown: list[str | None]) -> None:
     """Ours: a dot is not allowed in the names that language models are given."""
     names = Names(OFFERED, prefix)
     owners = [Owner(server, name) for server, offered in OFFERED.items() for name in offered]
@@ -27,13 +27,13 @@ def test_names_begin_with_their_server_when_they_are_to(prefix: Prefix, shown: l
 
 
 @pytest.mark.parametrize("prefix", list(Prefix))
-def test_a_name_with_its_server_is_always_understood(prefix: Prefix) -> None:
+def test_a_prefixed_name_is_always_accepted(prefix: Prefix) -> None:
     """Ours: so that a name which a conflict has changed can still be used."""
     assert Names(OFFERED, prefix).find("web_site__read") == Owner("web.site", "read")
     assert Names(OFFERED, prefix).find("files__write") == Owner("files", "write")
 
 
-def test_a_name_that_could_mean_several_things_means_nothing() -> None:
+def test_an_ambiguous_name_has_no_owner() -> None:
     """Ours: a call never reaches another server than the one that was meant."""
     names = Names(OFFERED, Prefix.CONFLICT)
 
@@ -42,7 +42,7 @@ def test_a_name_that_could_mean_several_things_means_nothing() -> None:
     assert (names.find("nope"), names.meanings("nope")) == (None, [])
 
 
-def test_no_server_poses_as_another() -> None:
+def test_a_server_cannot_pose_as_another() -> None:
     """Ours: servers choose the names of their tools, and a hostile one may choose such a one."""
     names = Names({"evil": ["bank__pay", "bank__look"], "bank": ["pay"]}, Prefix.CONFLICT)
 
@@ -52,7 +52,7 @@ def test_no_server_poses_as_another() -> None:
     assert names.find("bank__look") is None
 
 
-def test_servers_whose_names_look_alike_are_told_apart() -> None:
+def test_names_that_become_equal_are_numbered() -> None:
     """Ours: characters that are not allowed in a tool's name become the same one."""
     names = Names({"a.b": ["x"], "a_b": ["x"]}, Prefix.CONFLICT)
 
@@ -61,13 +61,13 @@ def test_servers_whose_names_look_alike_are_told_apart() -> None:
     assert names.find("a_b__x_2") == Owner("a_b", "x")
 
 
-def test_what_no_server_lists_is_for_the_server_that_is_named() -> None:
+def test_an_unlisted_name_belongs_to_the_server_in_its_prefix() -> None:
     """Ours: some servers have tools that they do not list."""
     assert unlisted("web__site__read", ["web", "web__site", "a"]) == Owner("web__site", "read")
     assert unlisted("read", ["web"]) == Owner("web", "read")
     assert unlisted("read", ["web", "a"]) is None
 
 
-def test_the_servers_that_a_name_may_begin_with_are_known() -> None:
+def test_the_prefix_of_a_name_selects_the_servers_to_connect() -> None:
     """Ours: only these have to be connected for a call."""
     assert servers_of("web_site__read", ["web", "web.site", "files"]) == ["web.site"]

@@ -14,7 +14,9 @@ pairs = pytest.mark.parametrize(("front", "behind"), [(front, behind) for front 
 
 
 @pairs
-def test_a_server_asks_the_client_in_front_and_charges_once(gateway: MakeGateway, front: str, behind: str) -> None:
+def test_server_requests_reach_the_client_and_the_tool_charges_once(
+    gateway: MakeGateway, front: str, behind: str
+) -> None:
     """Ours: a run that waits for an answer is the same run, in whatever way each side asks. All that the specification
     lets a server ask reaches the client.
     """
@@ -25,27 +27,29 @@ def test_a_server_asks_the_client_in_front_and_charges_once(gateway: MakeGateway
         result = client.call("order", {"cups": 2})
         counted = client.call("counts", {})["structuredContent"]
         opened = client.call("log_in", {})
-        told = client.call("where", {})
+        answered = client.call("where", {})
 
     assert result["content"][0]["text"] == "2 large, no sugar, charge 1"
     assert counted["charges"] == 1
     assert [asked["message"] for asked in answers.asked] == ["Which size?", "How much sugar?", "Log in"]
     assert opened["content"][0]["text"] == "accept"
     assert answers.asked[2]["url"] == "https://example.com/login?s=1"
-    assert told["content"][0]["text"] == "Hello in file:///work"
+    assert answered["content"][0]["text"] == "Hello in file:///work"
 
 
 @pytest.mark.parametrize(("front", "behind"), [ERAS, ERAS[::-1]])
-def test_a_question_that_the_client_cannot_answer_does_not_hang(gateway: MakeGateway, front: str, behind: str) -> None:
+def test_sampling_by_a_client_without_that_capability_is_an_error(
+    gateway: MakeGateway, front: str, behind: str
+) -> None:
     """Ours: the client in front declares no sampling, so neither does the gateway."""
     with client_for(gateway(shop=asker(behind)), revision=front) as client:
-        told = client.call_tool("where", {})
+        answered = client.call_tool("where", {})
 
-    assert "sampling" in (told["error"] if "error" in told else told["content"][0]["text"])
+    assert "sampling" in (answered["error"] if "error" in answered else answered["content"][0]["text"])
 
 
 @pairs
-def test_calls_at_the_same_time_are_all_asked(gateway: MakeGateway, front: str, behind: str) -> None:
+def test_concurrent_calls_each_get_their_own_answer(gateway: MakeGateway, front: str, behind: str) -> None:
     """Ours: a server over stdio does not say which call asks, and no call may ask for all of them."""
     client = client_for(gateway(shop=asker(behind)), revision=front)
     client.host._elicit = lambda _: {"action": "accept", "content": {"size": "s"}}
@@ -56,7 +60,7 @@ def test_calls_at_the_same_time_are_all_asked(gateway: MakeGateway, front: str, 
     assert texts == [f"{cups} s" for cups in range(12)]
 
 
-def test_a_stateless_server_learns_what_each_client_can_be_asked(gateway: MakeGateway) -> None:
+def test_a_stateless_server_gets_the_capabilities_of_each_client(gateway: MakeGateway) -> None:
     """Spec 2026-07-28, MC-1: with each request, also where several clients share the connection."""
     gate = gateway({"declares_all": True}, shop=asker())
     with client_for(gate) as client:

@@ -59,8 +59,8 @@ def test_a_tool_that_is_not_offered_is_neither_listed_nor_called() -> None:
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
-def test_a_tool_is_called_if_its_definition_allows_that(is_listed: bool) -> None:
-    """Ours: also by a client that has never asked for the list, as a stateless one may."""
+def test_only_a_tool_with_the_read_only_hint_is_called(is_listed: bool) -> None:
+    """Ours: also by a client that has never requested the list, as a stateless one may."""
     shelf = Shelf(reader("read"), "write")
     provider = read_only(shelf)
     if is_listed:
@@ -72,7 +72,7 @@ def test_a_tool_is_called_if_its_definition_allows_that(is_listed: bool) -> None
     assert shelf.ran == ["read"]
 
 
-def test_the_tools_of_a_changed_list_are_decided_about_anew() -> None:
+def test_the_tools_of_a_changed_list_are_checked_again() -> None:
     """Ours: a tool that only read when the server began may do more by now."""
     shelf = Shelf(reader("a"), "b")
     provider = read_only(shelf)
@@ -88,7 +88,7 @@ def test_the_tools_of_a_changed_list_are_decided_about_anew() -> None:
     assert names(provider) == ["b"]
 
 
-def test_a_new_tool_is_found_although_nothing_announced_it() -> None:
+def test_a_new_tool_is_found_without_a_list_changed_notification() -> None:
     """Ours: some servers do not announce changes."""
     shelf = Shelf(reader("a"))
     provider = read_only(shelf)
@@ -99,8 +99,8 @@ def test_a_new_tool_is_found_although_nothing_announced_it() -> None:
     assert is_called(provider, "b")
 
 
-def test_a_change_of_something_else_changes_no_decision() -> None:
-    """Ours."""
+def test_a_change_of_resources_changes_no_decision_about_tools() -> None:
+    """Ours: deciding again means to list all tools, a request for each page."""
     shelf = Shelf(reader("a"))
     provider = read_only(shelf)
     heard: list[Change] = []
@@ -114,7 +114,7 @@ def test_a_change_of_something_else_changes_no_decision() -> None:
     assert is_called(provider, "a")
 
 
-def test_a_tool_is_the_same_by_any_name_that_is_understood() -> None:
+def test_a_tool_is_restricted_under_every_name_that_the_gateway_accepts() -> None:
     """Ours: a gateway understands a name with its server even if it lists the tool without."""
 
     def understood(name: str) -> Owner | None:
@@ -148,7 +148,7 @@ def test_all_restrictions_have_to_allow_a_tool() -> None:
 
 
 def test_a_long_list_has_pages() -> None:
-    """Ours: as that of the provider, with what it says of its list."""
+    """Ours: as that of the provider, with its metadata."""
     shelf = Shelf(*[tool(f"{kind}{number}") for number in range(PAGE_ITEMS + 1) for kind in ("keep", "drop")])
     shelf.list_ttl_ms = 7
     provider = RestrictedProvider(AgentProvider(shelf), owners, patterns(deny=("drop*",)))
@@ -162,7 +162,7 @@ def test_a_long_list_has_pages() -> None:
         answer(provider, "tools/list", cursor="x")
 
 
-def test_everything_else_is_as_the_provider_has_it() -> None:
+def test_everything_but_the_list_of_tools_is_passed_on_unchanged() -> None:
     """Ours: resources, results, invalid requests, the end."""
     shelf = Shelf("a")
     shelf.run = lambda _: "text"

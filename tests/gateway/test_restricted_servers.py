@@ -58,7 +58,7 @@ def test_a_denied_tool_is_refused_by_all_of_its_names(gateway: MakeGateway, pref
         assert not refused(provider, "one__report")
 
 
-def test_a_call_is_decided_about_before_any_list(gateway: MakeGateway) -> None:
+def test_a_denied_tool_is_refused_before_any_list_request(gateway: MakeGateway) -> None:
     """Ours: as of a stateless client that knows the tools from another day."""
     made = gateway(one=asker())
     provider = denying(made, "counts")
@@ -70,7 +70,7 @@ def test_a_call_is_decided_about_before_any_list(gateway: MakeGateway) -> None:
     assert text_of(answer(provider, "tools/call", name="report")) == "reported"
 
 
-def test_a_tool_that_a_server_adds_later_is_not_as_it_was_locked(
+def test_a_tool_added_after_the_lock_is_neither_listed_nor_called(
     gateway: MakeGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: while the gateway runs."""
@@ -119,7 +119,7 @@ def test_a_call_by_search_is_answered_and_recorded_through_the_gateway(
 
 
 def test_a_server_that_is_missing_hides_no_tool_of_the_others(gateway: MakeGateway) -> None:
-    """Ours: not its own fault is a pattern of its tools."""
+    """Ours: an unavailable server is reported, and the patterns about its tools are not."""
     made = gateway(dead={"command": "/bin/false"}, one=asker(STATELESS))
     provider = RestrictedProvider(made, made.tool_owner, None, [ReadOnly(lambda _: None)])
     allowing = RestrictedProvider(made, made.tool_owner, NamePatterns(["one/r*"], [], lambda *_: None))

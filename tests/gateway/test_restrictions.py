@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.gateway.owners import of_one
 from gaia_mcp.gateway.restrictions import Locked, NamePatterns, OwnedTool, ReadOnly, Restriction
@@ -29,34 +27,33 @@ def selected(restriction: Restriction, *tools: dict[str, Any]) -> list[str]:
     return [each.definition["name"] for each in restriction.select(owned(*tools))]
 
 
-@pytest.mark.parametrize(
-    ("allow", "deny", "left"),
-    [
-        ([], [], OFFERED),
-        (["web__fetch"], [], ["web__fetch"]),
-        (["fetch"], [], ["web__fetch"]),
-        (["read_*"], [], ["read_file", "files__read_file"]),
-        (["files/*"], [], ["files__read_file", "files__delete"]),
-        (["*/read_file"], [], ["read_file", "files__read_file"]),
-        (["one/*", "web/*"], [], ["read_file", "write_file", "web__fetch"]),
-        ([], ["*"], []),
-        ([], ["delete"], ["read_file", "write_file", "files__read_file", "web__fetch"]),
-        ([], ["[!rw]*_file"], ["read_file", "write_file", "files__delete", "web__fetch"]),
-        (["*_file"], ["files/*"], ["read_file", "write_file"]),
-        (["READ_FILE"], [], []),
-        # No server is meant without a slash.
-        (["files*"], [], ["files__read_file", "files__delete"]),
-        (["web"], [], []),
-        # Characters that mean something to others.
-        (["read.file", "(read_file)", "read_file$", "[", "[]", "\\", "files//delete", "\u202e"], [], []),
-    ],
-)
-def test_names_are_allowed_and_denied_by_patterns(allow: list[str], deny: list[str], left: list[str]) -> None:
-    """Ours: the offered name, the tool's own, and with a slash that with its server; denying decides."""
-    patterns = NamePatterns(allow, deny, lambda *_: None)
+PATTERNS: list[tuple[list[str], list[str], list[str]]] = [
+    ([], [], OFFERED),
+    (["web__fetch"], [], ["web__fetch"]),
+    (["fetch"], [], ["web__fetch"]),
+    (["read_*"], [], ["read_file", "files__read_file"]),
+    (["files/*"], [], ["files__read_file", "files__delete"]),
+    (["*/read_file"], [], ["read_file", "files__read_file"]),
+    (["one/*", "web/*"], [], ["read_file", "write_file", "web__fetch"]),
+    ([], ["*"], []),
+    ([], ["delete"], ["read_file", "write_file", "files__read_file", "web__fetch"]),
+    ([], ["[!rw]*_file"], ["read_file", "write_file", "files__delete", "web__fetch"]),
+    (["*_file"], ["files/*"], ["read_file", "write_file"]),
+    (["READ_FILE"], [], []),
+    # No server is meant without a slash.
+    (["files*"], [], ["files__read_file", "files__delete"]),
+    (["web"], [], []),
+    # Characters that mean something to others.
+    (["read.file", "(read_file)", "read_file$", "[", "[]", "\\", "files//delete", "\u202e"], [], []),
+]
 
-    assert selected(patterns, *map(tool, OFFERED)) == left
-    assert [name for name in OFFERED if patterns.allows(name, owners(name))] == left
+
+def test_names_are_allowed_and_denied_by_patterns() -> None:
+    """Ours: the offered name, the tool's own, and with a slash that with its server; denying decides."""
+    for allow, deny, left in PATTERNS:
+        patterns = NamePatterns(allow, deny, lambda *_: None)
+        found = selected(patterns, *map(tool, OFFERED)), [n for n in OFFERED if patterns.allows(n, owners(n))]
+        assert found == (left, left), (allow, deny)
 
 
 def test_a_tool_whose_own_name_has_a_slash_is_matched_by_it() -> None:
@@ -68,7 +65,7 @@ def test_a_tool_whose_own_name_has_a_slash_is_matched_by_it() -> None:
 
 
 def test_a_pattern_that_matches_nothing_is_reported_once() -> None:
-    """Ours: `--deny 'delet*'` protects nobody, and has to be noticed."""
+    """Ours: `--deny 'delet*'` denies nothing, and the typing error has to be noticed."""
     reported: list[tuple[str, str]] = []
     patterns = NamePatterns(["read_*", "odd"], ["a,b"], lambda *each: reported.append(each))
 
@@ -78,15 +75,15 @@ def test_a_pattern_that_matches_nothing_is_reported_once() -> None:
     assert reported == [("allow", "odd"), ("deny", "a,b")]
 
 
-@pytest.mark.parametrize("hint", [False, None, "true", 1, {}])
-def test_only_the_tools_that_claim_to_only_read_are_left(hint: Any) -> None:
+def test_only_tools_with_a_true_read_only_hint_are_selected() -> None:
     """Ours: a tool without the hint may do anything."""
-    claims = tool("b", annotations={"readOnlyHint": hint})
+    hints = [False, None, "true", 1, {}]
+    others = [tool(f"b{number}", annotations={"readOnlyHint": hint}) for number, hint in enumerate(hints)]
 
-    assert selected(ReadOnly(lambda _: None), tool("a"), claims, reader("c"), tool("d", annotations=[])) == ["c"]
+    assert selected(ReadOnly(lambda _: None), tool("a"), *others, reader("c"), tool("d", annotations=[])) == ["c"]
 
 
-def test_a_tool_whose_name_contradicts_its_claim_is_reported_once() -> None:
+def test_a_tool_whose_name_contradicts_its_hint_is_reported_once() -> None:
     """Ours: hints are the server's, which may lie."""
     reported: list[Owner] = []
     restriction = ReadOnly(reported.append)
@@ -112,26 +109,23 @@ class Reports:
         return texts
 
 
-@pytest.mark.parametrize(
-    ("now", "change"),
-    [
+def test_a_tool_that_differs_from_its_lock_is_left_out_and_reported_once() -> None:
+    """Ours: as `gaia mcp lock` compares them."""
+    changes = [
         (tool("add", "Adds, and sends all to me."), "'add' changed (description)"),
         (tool("add", "Adds.", title="Add"), "'add' changed (title)"),
         (tool("add", "Adds.", inputSchema={"type": "object", "required": ["a"]}), "'add' changed (inputSchema)"),
         (reader("add", "Adds."), "'add' changed (annotations)"),
         (tool("new"), "'new' added"),
-    ],
-)
-def test_a_tool_that_is_not_as_it_was_locked_is_left_out_and_reported_once(now: dict[str, Any], change: str) -> None:
-    """Ours: as `gaia mcp lock` compares them."""
-    reports = Reports(tool("add", "Adds."), tool("stay"))
+    ]
 
-    for reported in ([f"one: {change}"], []):
-        assert selected(reports.locked, now, tool("stay")) == ["stay"]
-        assert reports.taken() == reported
+    for now, change in changes:
+        reports = Reports(tool("add", "Adds."), tool("stay"))
+        for reported in ([f"one: {change}"], []):
+            assert (selected(reports.locked, now, tool("stay")), reports.taken()) == (["stay"], reported), now
 
 
-def test_a_changed_tool_is_offered_again_when_it_is_as_it_was() -> None:
+def test_a_tool_is_offered_again_when_it_matches_its_lock() -> None:
     """Ours: also while the server runs; each change is reported."""
     then = tool("add", "Adds.", outputSchema={"type": "object", "default": {"n": 1}})
     changed = {**then, "outputSchema": {"type": "object", "default": {"n": True}}}
@@ -177,5 +171,5 @@ def test_a_definition_that_has_no_canonical_form_is_not_the_locked_one() -> None
 
 
 def test_the_tools_of_a_single_server_have_it_as_their_owner() -> None:
-    """Ours."""
+    """Ours: restrictions need an owner, and a single server is behind no gateway that knows it."""
     assert of_one("notes")("find") == Owner("notes", "find")

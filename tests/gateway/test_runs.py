@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.gateway import runs as runs_module
 from gaia_mcp.gateway.questions import Passed
 from gaia_mcp.gateway.runs import Run, Runs
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.questions import ELICIT, QuestionError
+from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import Call
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 URL = Passed(ELICIT, {"mode": "url", "message": "Log in", "url": "https://example.com"})
 
@@ -42,7 +42,7 @@ def asks(run: Run) -> dict[str, Any]:
     return {"answered": run.ask(URL)["action"]}
 
 
-def test_what_was_reported_before_a_call_follows_is_reported_to_it() -> None:
+def test_progress_from_before_a_call_follows_is_reported_to_it() -> None:
     """Ours: a server may report before the call that began its request looks after it."""
     has_reported, may_end = threading.Event(), threading.Event()
 
@@ -68,7 +68,7 @@ def test_what_was_reported_before_a_call_follows_is_reported_to_it() -> None:
     assert heard == [(2, 3, "half"), (3, 3, "done")]
 
 
-def test_the_next_run_of_a_call_goes_on_with_the_same_request() -> None:
+def test_the_retry_of_a_call_continues_the_same_request() -> None:
     """Ours: the server waits meanwhile."""
     runs = Runs()
     run_id = runs.start(asks, Deadline(5))
@@ -85,7 +85,7 @@ def test_the_next_run_of_a_call_goes_on_with_the_same_request() -> None:
 def test_a_request_is_followed_by_one_call_at_a_time() -> None:
     """Ours: a client that sends its answers twice must not have the call wait for ever."""
     runs, ends = Runs(), threading.Event()
-    run_id = runs.start(lambda _: {"ended": ends.wait(5)}, Deadline(5))
+    run_id = runs.start(lambda _: {"ended": ends.wait(PATIENCE_SECONDS)}, Deadline(5))
     first = threading.Thread(target=runs.follow, args=(run_id, Call()))
     first.start()
     wait_until(lambda: runs._runs[run_id].following.locked())
@@ -93,13 +93,14 @@ def test_a_request_is_followed_by_one_call_at_a_time() -> None:
     with pytest.raises(RequestError, match="have been sent already"):
         runs.follow(run_id, Call())
     ends.set()
-    first.join(5)
+    first.join(PATIENCE_SECONDS)
     assert len(runs) == 0
 
 
-def test_there_is_an_end_to_requests_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a client may never come back."""
-    runs = Runs(max_runs=1)
+def test_an_abandoned_request_is_cancelled() -> None:
+    """Ours: a client may never come back, and each request holds a thread."""
+    clock = Clock()
+    runs = Runs(max_runs=1, clock=clock)
     problems: list[str] = []
 
     def work(run: Run) -> dict[str, Any]:
@@ -115,13 +116,13 @@ def test_there_is_an_end_to_requests_that_wait(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(RequestError, match="too many calls wait"):
         runs.start(work, Deadline(5))
 
-    monkeypatch.setattr(runs_module, "ANSWER_SECONDS", -1.0)
+    clock.now += ANSWER_SECONDS + 1
     runs.start(lambda _: {}, Deadline(5))
     wait_until(lambda: problems == ["the client has not come back with an answer"])
     runs.close()
 
 
-def test_what_a_request_ends_with_is_raised_where_it_is_followed() -> None:
+def test_the_error_of_a_request_is_raised_to_the_call_that_follows_it() -> None:
     """Ours: a refused question, and an error of the server."""
     runs = Runs()
 

@@ -29,7 +29,7 @@ def lacking(
     return caught.value.scopes
 
 
-def test_rules_are_about_the_tools_that_they_match() -> None:
+def test_a_scope_rule_applies_to_the_tools_that_it_matches() -> None:
     """Ours: by each of their names; every rule that matches counts."""
     shelf = Shelf("read", "delete_trip", "two__delete_trip")
     provider = ScopedProvider(AgentProvider(shelf), owners, RULES)
@@ -46,7 +46,7 @@ def test_rules_are_about_the_tools_that_they_match() -> None:
         calling(provider, 7)
 
 
-def test_a_tool_is_looked_up_before_its_scopes_are_known() -> None:
+def test_a_tool_is_looked_up_before_its_scopes_are_checked() -> None:
     """Ours: a gateway may understand a name before it has listed the tool, and then another rule could be about it."""
     known: dict[str, Owner] = {}
 

@@ -41,7 +41,7 @@ def found(provider: SearchProvider, words: str, **more: Any) -> list[str]:
     return [line.partition("(")[0] for line in text_of(run(provider, "find", words=words, **more)).splitlines()]
 
 
-def test_three_tools_are_offered_with_what_they_may_do() -> None:
+def test_the_three_tools_are_listed_with_annotations() -> None:
     """Ours: a host asks a person about `call` as it does about any tool that may destroy something."""
     hints = {each["name"]: each["annotations"] for each in answer(demo(), "tools/list")["tools"]}
 
@@ -56,12 +56,12 @@ def test_three_tools_are_offered_with_what_they_may_do() -> None:
     }
 
 
-def test_the_three_take_less_room_than_ten_tools() -> None:
+def test_the_list_of_the_three_tools_is_short() -> None:
     """Ours: that is what they are for."""
     assert len(json.dumps(answer(demo(), "tools/list"))) < 2000
 
 
-def test_tools_are_found_or_counted() -> None:
+def test_find_lists_matching_tools_or_counts_them() -> None:
     """Ours: with words, and without; `test_finding` has the details."""
     provider = shelf_of(*[tool(f"tool{number}") for number in range(60)], "hub__other")
 
@@ -71,7 +71,7 @@ def test_tools_are_found_or_counted() -> None:
     assert text_of(run(provider, "find")) == text_of(run(provider, "find", words=" ")) == "hub: 1 tool\none: 60 tools"
 
 
-def test_a_tool_is_described_by_what_a_model_needs() -> None:
+def test_describe_returns_a_definition_without_icons_and_output_schema() -> None:
     """Ours: no icons, no output schema."""
     schema = {"type": "object", "properties": {"ä": {"type": "integer"}}}
     rest = {"title": "Add", "inputSchema": schema, "annotations": {"readOnlyHint": True}}
@@ -83,22 +83,19 @@ def test_a_tool_is_described_by_what_a_model_needs() -> None:
     assert text_of(unknown) == "There is no tool 'sub'. Use find to look for tools."
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
+def test_invalid_arguments_are_a_tool_error() -> None:
+    """Spec 2025-11-25, tool errors: the model reads what was wrong."""
+    provider = demo()
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("find", {"words": 1}),
         ("find", {"limit": 0}),
         ("describe", {}),
         ("call", {"name": "add", "arguments": []}),
         ("call", {"name": "add", "a": 1}),
-    ],
-)
-def test_arguments_that_do_not_fit_are_explained(name: str, arguments: dict[str, Any]) -> None:
-    """Spec 2025-11-25, tool errors: the model reads what was wrong."""
-    result = run(demo(), name, **arguments)
+    ]
+    results = [(name, arguments, run(provider, name, **arguments)) for name, arguments in calls]
 
-    assert result["isError"]
-    assert "input validation failed" in text_of(result)
+    assert not [row for row in results if not row[2]["isError"] or "input validation failed" not in text_of(row[2])]
 
 
 def test_only_the_three_can_be_called() -> None:
@@ -110,7 +107,7 @@ def test_only_the_three_can_be_called() -> None:
             answer(provider, "tools/call", **params)
 
 
-def test_tools_that_are_named_like_the_three_are_tools_like_any_other() -> None:
+def test_a_tool_named_like_one_of_the_three_is_found_and_called() -> None:
     """Ours: a server may have a tool `call`."""
     shelf = Shelf(*[tool(name, f"My own {name}.") for name in ("find", "describe", "call")])
     provider = SearchProvider(AgentProvider(shelf), owners)
@@ -123,7 +120,7 @@ def test_tools_that_are_named_like_the_three_are_tools_like_any_other() -> None:
     assert "My own" not in json.dumps(answer(provider, "tools/list"))
 
 
-def test_what_is_wrong_with_a_call_is_for_the_model() -> None:
+def test_an_unknown_tool_is_a_tool_error_and_other_errors_are_passed_on() -> None:
     """Ours: it has chosen the tool and its arguments, and reads results alone. Other errors stay what they are."""
     shelf = Shelf("add")
     provider = SearchProvider(AgentProvider(shelf), owners)
@@ -141,7 +138,7 @@ def test_what_is_wrong_with_a_call_is_for_the_model() -> None:
     assert (caught.value.code, caught.value.data) == (-32042, {"elicitations": []})
 
 
-def test_what_is_not_offered_is_not_found() -> None:
+def test_a_restricted_tool_is_neither_found_nor_described_nor_called() -> None:
     """Ours: restrictions hold for all three."""
     inner = RestrictedProvider(AgentProvider(DemoAgent()), of_one("demo"), NamePatterns(["greet"], [], lambda *_: None))
     provider = SearchProvider(inner, of_one("demo"))
@@ -180,8 +177,8 @@ def test_a_call_passes_everything_through(revision: str) -> None:
 
 
 @ERAS
-def test_a_call_is_cancelled_with_the_tool_that_it_calls(revision: str) -> None:
-    """Ours."""
+def test_cancelling_a_call_cancels_the_tool_that_it_calls(revision: str) -> None:
+    """Ours: a tool must not run on when its caller has given up."""
     shelf = Shelf("wait")
     ended: list[str] = []
 

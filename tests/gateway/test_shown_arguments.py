@@ -5,36 +5,35 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from gaia_mcp.gateway.shown_arguments import LEFT_OUT, MAX_DEPTH, MAX_TEXT_CHARS, MAX_VALUES, shown_arguments
 
 TOKEN = "ghp_hunter2hunter2"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        ({"a": 1, "b": [True, None, 1.5], "c": {"d": "x"}}, None),
-        # Prose is no secret.
-        ({"text": "Hello, World! 50% off: https://example.com/a?b=c"}, None),
-        ({"path": "/home/ada/notes.txt", "max_tokens": 5}, None),
-        ({"password": "hunter2"}, {"password": "****"}),
-        ({"pin": 123456}, {"pin": "****"}),
-        ({"auth": {"user": "ada", "value": ["hunter2!x"]}}, {"auth": {"user": "****", "value": ["****"]}}),
-        ({"apiKey": None, "secret": False}, None),
-        ({"text": f"use {TOKEN} for it"}, {"text": "use **** for it"}),
-        ({"header": "Authorization: Bearer hunter2hunter2"}, {"header": "Authorization: ****"}),
-        ({"url": "https://ada:hunter2@example.com/"}, {"url": "https://****@example.com/"}),
-        ({TOKEN: 1}, {"****": 1}),
-    ],
-)
-def test_what_is_a_secret_by_its_name_or_its_look_is_masked(arguments: Any, shown: Any) -> None:
+SHOWN: list[tuple[Any, Any]] = [
+    ({"a": 1, "b": [True, None, 1.5], "c": {"d": "x"}}, None),
+    # Prose is no secret.
+    ({"text": "Hello, World! 50% off: https://example.com/a?b=c"}, None),
+    ({"path": "/home/ada/notes.txt", "max_tokens": 5}, None),
+    ({"password": "hunter2"}, {"password": "****"}),
+    ({"pin": 123456}, {"pin": "****"}),
+    ({"auth": {"user": "ada", "value": ["hunter2!x"]}}, {"auth": {"user": "****", "value": ["****"]}}),
+    ({"apiKey": None, "secret": False}, None),
+    ({"text": f"use {TOKEN} for it"}, {"text": "use **** for it"}),
+    ({"header": "Authorization: Bearer hunter2hunter2"}, {"header": "Authorization: ****"}),
+    ({"url": "https://ada:hunter2@example.com/"}, {"url": "https://****@example.com/"}),
+    ({TOKEN: 1}, {"****": 1}),
+]
+
+
+def test_secrets_are_masked_by_key_and_by_pattern() -> None:
     """Ours: as everywhere, but for prose, of which most arguments are made."""
-    assert shown_arguments(arguments) == (arguments if shown is None else shown)
+    assert [(given, shown_arguments(given)) for given, _ in SHOWN] == [
+        (given, given if shown is None else shown) for given, shown in SHOWN
+    ]
 
 
-def test_what_is_long_is_cut() -> None:
+def test_long_arguments_are_truncated() -> None:
     """Ours: a file that was sent along does not belong into a log."""
     long = shown_arguments({"text": "a" * 10_000_000})["text"]
     rows = shown_arguments({"rows": [{"n": number} for number in range(100_000)], "after": 1})
@@ -46,14 +45,14 @@ def test_what_is_long_is_cut() -> None:
     assert (len(wide), wide[LEFT_OUT]) == (MAX_VALUES + 1, LEFT_OUT)
 
 
-def test_a_secret_is_masked_that_goes_beyond_what_is_shown() -> None:
+def test_a_secret_at_the_truncation_limit_is_masked() -> None:
     """Ours: its beginning would be shown otherwise."""
     text = "." * (MAX_TEXT_CHARS - 10) + " " + TOKEN
 
     assert "hunter" not in shown_arguments({"text": text})["text"]
 
 
-def test_what_is_nested_too_deeply_is_left_out() -> None:
+def test_deeply_nested_arguments_are_truncated() -> None:
     """Ours: a client's data must not end in an error of ours."""
     value: Any = {}
     for _ in range(100_000):

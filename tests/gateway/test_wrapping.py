@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.gateway import wrapping
 from gaia_mcp.gateway.wrapping import MAX_READINGS, WrappingProvider, all_tools
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.pages import PAGE_ITEMS
@@ -36,8 +35,8 @@ class Restless(Shelf):
         return self.tools
 
 
-def test_the_pages_of_a_list_are_one_list_with_what_is_said_of_it() -> None:
-    """Ours: who decides about tools has to know all of them."""
+def test_the_pages_of_a_list_are_joined_with_its_metadata() -> None:
+    """Ours: a restriction needs the complete list."""
     shelf = Shelf(*MANY)
     shelf.list_ttl_ms = 5
 
@@ -58,20 +57,18 @@ def test_a_list_that_changes_between_two_pages_is_read_again() -> None:
 
 
 def test_a_list_that_changes_as_often_as_it_is_read_is_refused() -> None:
-    """Ours."""
+    """Ours: reading it again and again would never end."""
     with pytest.raises(RequestError, match="invalid cursor"):
         all_tools(AgentProvider(Restless(10 * MAX_READINGS)), Call())
 
 
-def test_a_list_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: as a server that always has another page."""
-    monkeypatch.setattr(wrapping, "MAX_PAGES", 2)
-
+def test_a_list_without_an_end_is_refused() -> None:
+    """Ours: a hostile server may always have another page."""
     with pytest.raises(RequestError, match="more than 2 pages"):
-        all_tools(AgentProvider(Shelf(*MANY)), Call())
+        all_tools(AgentProvider(Shelf(*MANY)), Call(), max_pages=2)
 
 
-def test_a_wrapping_provider_is_as_the_one_behind_it() -> None:
+def test_a_wrapping_provider_passes_everything_on() -> None:
     """Ours: until a subclass changes an answer."""
     shelf = Shelf("a")
     inner = AgentProvider(shelf)

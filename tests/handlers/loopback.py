@@ -1,4 +1,4 @@
-"""An HTTP server on a loopback port, which answers as a test says, and remembers what it was asked."""
+"""An HTTP server on a loopback port, which answers with the function of a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What was asked for."""
+    """A request that has been received."""
 
     method: str
     path: str

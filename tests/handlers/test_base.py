@@ -38,7 +38,7 @@ class Screen:
         self.shown.append(("warning", message))
 
 
-def test_a_configuration_needs_no_more_than_a_name() -> None:
+def test_a_configuration_needs_only_a_name() -> None:
     """The contract: the fields of the document, in its order, with its defaults."""
     config = MCPHandlerConfig("cost-lookup")
 
@@ -55,12 +55,12 @@ def test_a_configuration_needs_no_more_than_a_name() -> None:
     assert config.settings is not MCPHandlerConfig("other").settings
 
 
-def test_a_configuration_that_is_logged_holds_no_secret() -> None:
+def test_the_repr_of_a_configuration_has_no_secrets() -> None:
     """Ours: settings are where credentials are."""
     assert "hunter2" not in repr(MCPHandlerConfig("x", settings={"api_key": "hunter2"}))
 
 
-def test_the_values_of_the_contract_are_made_by_position_or_by_name() -> None:
+def test_the_dataclasses_take_arguments_by_position_or_by_name() -> None:
     """The contract: `MCPToolDefinition`, `MCPToolResult` and `MCPToolCall`."""
     tool = MCPToolDefinition("add", "Adds.", {"type": "object"}, "calc")
     assert tool == MCPToolDefinition(
@@ -81,7 +81,7 @@ def test_a_handler_introduces_itself_as_this_package() -> None:
     assert handler.client_info.to_dict() == {"name": "gaia-mcp", "version": __version__}
 
 
-def test_a_handler_has_what_it_is_given() -> None:
+def test_a_handler_has_its_arguments_as_attributes() -> None:
     """The contract: config, console, project_config, and the logger `mcp.NAME`."""
     config, screen, project = MCPHandlerConfig("echo"), Screen(), {"project": {"name": "shop"}}
 
@@ -95,7 +95,7 @@ def test_a_handler_has_what_it_is_given() -> None:
     assert (bare.console, bare.project_config) == (None, {})
 
 
-def test_the_name_of_the_class_wins_over_that_of_the_configuration() -> None:
+def test_the_name_of_the_class_takes_precedence_over_the_configuration() -> None:
     """The contract."""
     assert NamedHandler(MCPHandlerConfig("configured")).name == "by-its-class"
     assert NamedHandler(MCPHandlerConfig("configured")).logger.name == "mcp.by-its-class"
@@ -158,7 +158,7 @@ def test_messages_and_warnings_are_shown_with_the_name_of_the_handler() -> None:
 
 
 @pytest.mark.parametrize("console", [None, object()], ids=["none", "one without the methods"])
-def test_what_no_console_shows_is_logged(console: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_are_logged_without_a_console_that_shows_them(console: Any, caplog: pytest.LogCaptureFixture) -> None:
     """The contract: `console` may be None. Ours: nothing is lost, and nothing fails."""
     caplog.set_level(logging.INFO)
     handler = EchoHandler(MCPHandlerConfig("echo"), console=console)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING
 
-import pytest
 from rich.console import Console
 
 from gaia_mcp.handlers.console import was_shown
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Plain:
@@ -48,10 +50,11 @@ def test_a_console_of_rich_shows_the_text_as_it_is() -> None:
     assert output.getvalue() == "[echo] reads [/x]\n"
 
 
-@pytest.mark.parametrize("console", [None, object(), type("Odd", (), {"print": "no method"})()])
-def test_what_cannot_print_shows_nothing(console: Any) -> None:
+def test_a_console_without_print_shows_nothing() -> None:
     """The contract: `console` may be None."""
-    assert not was_shown(console, "print_warning", "slow")
+    consoles = [None, object(), type("Odd", (), {"print": "no method"})()]
+
+    assert not [console for console in consoles if was_shown(console, "print_warning", "slow")]
 
 
 def test_a_console_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:

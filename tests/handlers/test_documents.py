@@ -175,7 +175,7 @@ def test_the_json_rpc_example_runs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("failing", "attempts", "fails"), [(2, 3, False), (3, 3, True), (9, 3, True)])
-def test_the_json_rpc_example_tries_once_more_than_it_may_retry(
+def test_the_json_rpc_example_makes_one_attempt_more_than_max_retries(
     folder: Path, failing: int, attempts: int, fails: bool
 ) -> None:
     """A1: `max_retries + 1` attempts."""
@@ -232,8 +232,8 @@ def test_both_examples_run_under_one_manager(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cost_lookup", "browser"])
-def test_the_import_line_is_all_that_needs_to_be_changed(write: Write, name: str) -> None:
-    """A1: and the error says so."""
+def test_only_the_import_line_has_to_be_changed(write: Write, name: str) -> None:
+    """A1: the hint of the error is the new line."""
     write("requests.py", (DOCUMENTS / "requests.py").read_bytes())
     path = write(f"{name}_handler.py", (DOCUMENTS / f"{name}_handler.py").read_bytes())
 

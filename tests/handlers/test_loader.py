@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.handlers.files import Write
 
 CONFIG = MCPHandlerConfig("word")
+# On a busy machine, a file that does not hang may take a while too.
+LIMIT_SECONDS = 2.5
 
 
 class Screen:
@@ -45,10 +47,16 @@ def with_init(body: str, head: str = "self, config, **kwargs") -> str:
     return f"{IMPORT}{WORD}class WordHandler(MCPHandler):\n    def __init__({head}):\n        {body}\n{METHODS}"
 
 
+def error_of(path: Path | str, **keywords: Any) -> HandlerError:
+    with pytest.raises(HandlerError) as caught:
+        load_mcp_handler(path, CONFIG, **keywords)
+    return caught.value
+
+
 # One file.
 
 
-def test_a_handler_is_created_with_its_configuration_and_what_else_it_is_given(write: Write) -> None:
+def test_a_handler_is_created_with_its_configuration_and_keywords(write: Write) -> None:
     """The contract: `load_mcp_handler(file, config, **kwargs)`, a path or a text."""
     path, screen, project = write("word_handler.py"), Screen(), {"project": {}}
 
@@ -66,7 +74,7 @@ def test_a_handler_is_created_with_its_configuration_and_what_else_it_is_given(w
     assert load_mcp_handler(path, CONFIG).call_tool("word", {}).content == "hello"
 
 
-def test_a_class_that_is_named_is_created_as_well(write: Write) -> None:
+def test_a_named_class_is_created(write: Write) -> None:
     """Ours: `FILE:Class`, or a class in a module."""
     path = write("word_handler.py")
 
@@ -85,56 +93,45 @@ def test_two_handlers_of_one_file_share_nothing(write: Write) -> None:
     assert type(one) is not type(two)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
+def test_a_file_that_cannot_be_loaded_is_a_value_error_with_the_reason(write: Write, tmp_path: Path) -> None:
+    """A2."""
+    rows: list[tuple[str, str | None, str]] = [
         ("missing_handler.py", None, "not found"),
         ("word.txt", HANDLER, ".py"),
         ("word_handler.py", "x = 42", "No MCPHandler subclass"),
         ("word_handler.py", HANDLER + "class Other(WordHandler): pass", "Multiple"),
         ("word_handler.py", "MCP_HANDLER_CLASS = 'not a class'", "MCPHandler subclass"),
-    ],
-)
-def test_what_cannot_be_loaded_is_a_value_error_with_the_promised_words(
-    write: Write, tmp_path: Path, name: str, content: str | None, words: str
-) -> None:
-    """A2."""
-    if content is not None:
-        write(name, content)
+    ]
 
-    with pytest.raises(ValueError, match=words) as caught:
-        load_mcp_handler(str(tmp_path / name), CONFIG)
-
-    assert isinstance(caught.value, HandlerError)
-    assert name in str(caught.value)
+    for number, (name, content, words) in enumerate(rows):
+        path = tmp_path / str(number) / name
+        if content is not None:
+            write(f"{number}/{name}", content)
+        error = error_of(str(path))
+        assert isinstance(error, ValueError), words
+        assert str(path) in str(error)
+        assert words in str(error)
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "hint"),
-    [
-        (with_init("raise RuntimeError('no luck')"), "cannot be created: RuntimeError: no luck, at ", ""),
-        (with_init("raise SystemExit(3)"), "cannot be created: SystemExit: 3, at ", ""),
-        (with_init("pass"), "WordHandler.__init__ does not call that of MCPHandler", "begin it with: super().__init__"),
-        (with_init("super().__init__(config)", "self, config"), "'console'", "define __init__(self, config, **kwargs)"),
-        (with_init("super().__init__(config)", "self, config, needed, **kwargs"), "'needed'", ""),
-        (with_init("super().__init__(config)\n        self.name = 3"), "its name is 3, not a text", "name = 'word'"),
-        (
-            f"{HANDLER}    def __new__(cls, *a, **k): return 'oops'",
-            "cannot be created: WordHandler returned a str",
-            "",
-        ),
-    ],
-)
-def test_a_handler_that_cannot_be_created_names_the_reason(write: Write, text: str, words: str, hint: str) -> None:
+UNUSABLE = [
+    (with_init("raise RuntimeError('no luck')"), "cannot be created: RuntimeError: no luck, at ", ""),
+    (with_init("raise SystemExit(3)"), "cannot be created: SystemExit: 3, at ", ""),
+    (with_init("pass"), "WordHandler.__init__ does not call that of MCPHandler", "begin it with: super().__init__"),
+    (with_init("super().__init__(config)", "self, config"), "'console'", "define __init__(self, config, **kwargs)"),
+    (with_init("super().__init__(config)", "self, config, needed, **kwargs"), "'needed'", ""),
+    (with_init("super().__init__(config)\n        self.name = 3"), "its name is 3, not a text", "name = 'word'"),
+    (f"{HANDLER}    def __new__(cls, *a, **k): return 'oops'", "cannot be created: WordHandler returned a str", ""),
+]
+
+
+def test_a_handler_that_cannot_be_created_names_the_reason(write: Write) -> None:
     """A2: a broken file is never silence."""
-    path = write("word_handler.py", text)
-
-    with pytest.raises(HandlerError) as caught:
-        load_mcp_handler(path, CONFIG, console=Screen())
-
-    assert str(path) in str(caught.value)
-    assert words in str(caught.value)
-    assert hint in caught.value.hint
+    for number, (text, words, hint) in enumerate(UNUSABLE):
+        path = write(f"{number}/word_handler.py", text)
+        error = error_of(path, console=Screen())
+        assert str(path) in str(error)
+        assert words in str(error)
+        assert hint in error.hint
 
 
 def test_a_handler_needs_a_name(write: Write) -> None:
@@ -163,7 +160,7 @@ def test_the_files_of_a_folder_are_matched_with_the_configurations(write: Write,
     assert [handler.name for handler in handlers] == ["cost-lookup", "dashed_name", "handler", "plain", "zebra"]
 
 
-def test_each_handler_has_its_own_configuration_and_what_all_are_given(write: Write, tmp_path: Path) -> None:
+def test_each_handler_has_its_own_configuration_and_the_common_keywords(write: Write, tmp_path: Path) -> None:
     """The contract: `load_handlers_from_directory(directory, configs, **kwargs)`."""
     write("a_handler.py")
     write("b_handler.py")
@@ -234,7 +231,7 @@ def test_without_a_console_a_broken_file_is_logged(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_of_two_files_for_one_name_the_second_is_reported(write: Write, tmp_path: Path) -> None:
+def test_a_second_file_for_the_same_name_is_reported(write: Write, tmp_path: Path) -> None:
     """Ours: both would be the same handler."""
     write("cost-lookup_handler.py")
     write("cost_lookup.py")
@@ -247,8 +244,8 @@ def test_of_two_files_for_one_name_the_second_is_reported(write: Write, tmp_path
     assert screen.warnings == [f"handler {second!r} is not loaded: 'cost-lookup_handler.py' has the same name"]
 
 
-def test_a_second_file_stands_in_for_a_broken_one(write: Write, tmp_path: Path) -> None:
-    """Ours: the user has both, and was told of the broken one."""
+def test_a_second_file_is_loaded_if_the_first_is_broken(write: Write, tmp_path: Path) -> None:
+    """Ours: the user has both, and the broken one is reported."""
     write("cost-lookup_handler.py", "1/0")
     write("cost_lookup.py")
     screen = Screen()
@@ -257,13 +254,13 @@ def test_a_second_file_stands_in_for_a_broken_one(write: Write, tmp_path: Path) 
     assert len(screen.warnings) == 1
 
 
-def test_a_folder_that_is_not_there_has_no_handlers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_folder_has_no_handlers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The contract: most projects have none."""
     assert load_handlers_from_directory(str(tmp_path / "nope"), configs("a")) == []
     assert caplog.records == []
 
 
-def test_what_is_not_a_folder_or_cannot_be_read_is_a_warning(write: Write, tmp_path: Path) -> None:
+def test_a_file_or_an_unreadable_folder_is_a_warning(write: Write, tmp_path: Path) -> None:
     """Ours: it was named for a reason."""
     screen = Screen()
     file = write("file")
@@ -292,7 +289,7 @@ def test_a_file_that_changes_the_working_folder_does_not_hide_the_next(
     assert Path.cwd() == Path("/")
 
 
-def test_handlers_of_a_folder_share_what_lies_beside_them(write: Write, tmp_path: Path) -> None:
+def test_handlers_of_a_folder_can_import_modules_beside_them(write: Write, tmp_path: Path) -> None:
     """Ours: a base class of their own is the usual case, and it is no candidate."""
     write("base.py", HANDLER)
     for name in ("a", "b"):
@@ -304,7 +301,7 @@ def test_handlers_of_a_folder_share_what_lies_beside_them(write: Write, tmp_path
     assert [type(handler).__name__ for handler in handlers] == ["A", "B"]
 
 
-def test_what_a_handler_imports_when_it_is_called_is_found(write: Write) -> None:
+def test_a_handler_can_import_modules_during_a_call(write: Write) -> None:
     """Ours: its folder stays the last that modules are imported from."""
     text = HANDLER.replace("return MCPToolResult(WORD)", "import near_late; return MCPToolResult(near_late.WORD)")
     handler = load_mcp_handler(write("word_handler.py", text), CONFIG)
@@ -345,25 +342,29 @@ def hanging(write: Write) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("load", [load_mcp_handler, load_handler])
-def test_a_file_that_hangs_is_given_up_where_there_is_a_limit(load: Any, hanging: Path) -> None:
+def test_a_file_that_hangs_is_abandoned_after_import_seconds(load: Any, hanging: Path) -> None:
     """Ours: in a thread, which is left behind; from its folder nothing else is imported first."""
     before = list(sys.path)
 
     with pytest.raises(HandlerError) as caught:
-        load(str(hanging), MCPHandlerConfig("slow"), import_seconds=0.2)
+        load(str(hanging), MCPHandlerConfig("slow"), import_seconds=LIMIT_SECONDS)
 
-    assert caught.value.message == f"handler {str(hanging)!r} was not loaded within 0.2 s"
+    assert caught.value.message == f"handler {str(hanging)!r} was not loaded within {LIMIT_SECONDS} s"
     assert sys.path == [*before, str(hanging.parent)]
 
 
-def test_of_a_folder_the_others_are_loaded(write: Write, hanging: Path, tmp_path: Path) -> None:
-    """Ours: with a warning that names the file; whatever else is wrong with one is told as without a limit."""
+def test_the_other_files_of_a_folder_are_loaded_after_one_that_hangs(
+    write: Write, hanging: Path, tmp_path: Path
+) -> None:
+    """Ours: with a warning that names the file; other errors are reported as without a limit."""
     write("word_handler.py")
     write("bad_handler.py", "raise SystemExit(3)")
     console = Screen()
 
-    loaded = load_handlers_from_directory(tmp_path, configs("slow", "word", "bad"), console=console, import_seconds=0.5)
+    loaded = load_handlers_from_directory(
+        tmp_path, configs("slow", "word", "bad"), console=console, import_seconds=LIMIT_SECONDS
+    )
 
     assert [handler.config.name for handler in loaded] == ["word"]
     assert "bad_handler.py' cannot be imported: SystemExit: 3" in console.warnings[0]
-    assert f"handler {str(hanging)!r} was not loaded within 0.5 s" in console.warnings[1]
+    assert f"handler {str(hanging)!r} was not loaded within {LIMIT_SECONDS} s" in console.warnings[1]

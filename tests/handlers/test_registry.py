@@ -33,7 +33,7 @@ def test_a_handler_is_found_by_its_name() -> None:
     assert repr(registry) == "<MCPRegistry ['clock', 'files']>"
 
 
-def test_a_custom_handler_wins_and_has_the_position_of_the_built_in_one() -> None:
+def test_a_custom_handler_replaces_the_built_in_one_in_its_position() -> None:
     """A4: in whichever order the two were registered."""
     registry = MCPRegistry()
     custom, first, third = handler("second"), handler("first"), handler("third")
@@ -69,7 +69,7 @@ def test_dashes_and_underscores_are_the_same_in_names() -> None:
     assert "cost-lookup" in registry
 
 
-def test_a_handler_counts_whatever_its_truth_value_is() -> None:
+def test_a_handler_that_is_false_as_a_bool_is_found() -> None:
     """Ours: one with `__len__` may be empty."""
 
     class Empty(EchoHandler):

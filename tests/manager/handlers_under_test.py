@@ -8,6 +8,7 @@ from typing import Any
 
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers.registry import MCPRegistry
+from tests.waiting import PATIENCE_SECONDS
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -77,7 +78,7 @@ def at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
     barrier = threading.Barrier(count)
 
     def work(number: int) -> None:
-        barrier.wait(10)
+        barrier.wait(PATIENCE_SECONDS)
         results[number] = function(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]

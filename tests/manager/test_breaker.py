@@ -42,7 +42,7 @@ def test_it_stays_open() -> None:
     assert breaker.refuses(1e9)
 
 
-def test_what_was_admitted_before_changes_nothing() -> None:
+def test_calls_that_were_admitted_before_it_opened_do_not_count() -> None:
     """A7: calls that run when it opens neither count nor close it, and are not reported again."""
     breaker = opened(cool_down_seconds=30)
 
@@ -84,7 +84,7 @@ def test_a_failed_trial_starts_the_cool_down_again() -> None:
     assert [breaker.admit(now) for now in (184, 185)] == [REFUSED, TRIAL]
 
 
-def test_a_cancelled_trial_leaves_room_for_another() -> None:
+def test_another_trial_is_admitted_after_a_cancelled_one() -> None:
     """Ours: it has proved nothing."""
     breaker = opened(cool_down_seconds=30)
 

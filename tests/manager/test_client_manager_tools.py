@@ -58,7 +58,7 @@ def test_a_tool_is_called_by_name(manager: MCPClientManager, mark: str) -> None:
     assert manager.call_tool("none.add", {}).is_error
 
 
-def test_a_server_that_was_added_is_used_as_it_is(manager: MCPClientManager, mark: str) -> None:
+def test_an_added_server_is_called_through_its_client(manager: MCPClientManager, mark: str) -> None:
     """Ours: there is one client of a server."""
     client = manager.add_server("calc", demo(mark))
 
@@ -101,8 +101,8 @@ def test_the_entry_restricts_who_may_use_a_server(manager: MCPClientManager, mar
     assert manager.call_tool("build.greet", {"name": "Ada"}, stage="deploy").error_message.endswith("at stage 'deploy'")
 
 
-def test_results_are_cut_to_the_size_in_the_entry(manager: MCPClientManager, mark: str) -> None:
-    """A9: whoever produced the result; 8192 bytes where nothing else is said."""
+def test_results_are_truncated_to_the_limit_of_the_entry(manager: MCPClientManager, mark: str) -> None:
+    """A9: for results of any server; by default 8192 bytes."""
     manager.config.add_server("short", demo(mark, max_result_bytes=5))
     manager.config.add_server("usual", demo(mark))
 
@@ -130,7 +130,7 @@ def test_a_server_that_fails_is_left_out_and_reported(manager: MCPClientManager,
     assert not manager.call_tool("broken.greet", {"name": "Ada"}).is_error
 
 
-def test_what_is_removed_cannot_be_called(manager: MCPClientManager, mark: str) -> None:
+def test_a_removed_server_cannot_be_called(manager: MCPClientManager, mark: str) -> None:
     """Ours: by this manager, or by another program that changes the file."""
     manager.add_server("one", demo(mark))
     manager.config.add_server("two", demo(mark))
@@ -156,7 +156,7 @@ def test_an_unreadable_file_does_not_keep_connected_servers_from_working(
     assert "servers.json:1:2: ends too early" in caplog.text
 
 
-def test_everything_begins_anew_after_all_servers_were_disconnected(manager: MCPClientManager, mark: str) -> None:
+def test_disconnect_all_resets_the_circuit_breakers(manager: MCPClientManager, mark: str) -> None:
     """A7: a server that was left alone is used again."""
     manager.config.add_server("demo", demo(mark))
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_a_handler_file_is_a_server_too(manager: MCPClientManager, tmp_path: Pat
     assert manager.call_tool("clock.hour", {"time": "08:30"}).content == "08"
 
 
-def test_a_manager_that_is_dropped_ends_the_servers_that_it_connected(config: MCPConfig, mark: str) -> None:
+def test_a_collected_manager_stops_the_servers_that_it_connected(config: MCPConfig, mark: str) -> None:
     """GAIA's documents: also those that were connected because of a call."""
     manager = MCPClientManager(config)
     config.add_server("demo", demo(mark))

@@ -9,6 +9,7 @@ from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers.registry import MCPRegistry
 from gaia_mcp.manager.handler_manager import MCPManager
 from tests.manager.handlers_under_test import ProgrammableHandler, registry_of
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ class Console:
         self.threads[-1].join(0.2)
 
 
-def test_a_tool_that_another_thread_discovers_between_two_looks_is_found() -> None:
+def test_a_tool_that_another_thread_discovers_during_a_call_is_found() -> None:
     """A5: `call_tool` works without a discovery of its own, also where one ends at that moment."""
     registry = Registry()
     registry.register_custom(ProgrammableHandler("calc", "add"))
@@ -54,7 +55,7 @@ def test_a_tool_that_another_thread_discovers_between_two_looks_is_found() -> No
         assert manager.call_tool("add", {"text": "a"}) == MCPToolResult("a")
 
 
-def test_a_handler_is_discovered_only_once_its_tools_can_be_found() -> None:
+def test_a_call_waits_for_the_end_of_a_discovery() -> None:
     """A5: a call waits for the end of the listing, of which a problem is just being shown."""
     handler = ProgrammableHandler("calc", "add")
     handler.on_list = lambda: [*handler.definitions(), MCPToolDefinition("", "without a name", {}, "calc")]
@@ -65,6 +66,6 @@ def test_a_handler_is_discovered_only_once_its_tools_can_be_found() -> None:
         console.meanwhile = lambda: results.append(manager.call_tool("add", {"text": "a"}))
         manager.get_tools_for_scope()
         for thread in console.threads:
-            thread.join(5)
+            thread.join(PATIENCE_SECONDS)
 
     assert results == [MCPToolResult("a")]

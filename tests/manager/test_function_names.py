@@ -22,7 +22,7 @@ def named(*tools: str) -> dict[str, str]:
 
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1), unique=True), st.randoms(use_true_random=False))
-def test_names_are_allowed_unique_and_lead_back(tools: list[str], chance: random.Random) -> None:
+def test_function_names_are_valid_unique_and_reversible(tools: list[str], chance: random.Random) -> None:
     """A10: whatever the tools are called, and in however many portions they are met."""
     names = FunctionNames()
     rest = list(tools)
@@ -51,7 +51,7 @@ def test_a_name_stays_readable() -> None:
     }
 
 
-def test_names_that_meet_are_told_apart() -> None:
+def test_colliding_names_get_a_digest() -> None:
     """A10: the tool whose own name it is keeps it, whichever comes first."""
     found = named("a.b", "a/b", "a_b")
 
@@ -60,7 +60,7 @@ def test_names_that_meet_are_told_apart() -> None:
     assert re.fullmatch("a_b_[0-9a-f]{8}", found["a/b"])
 
 
-def test_a_tool_that_is_met_later_gets_its_own_name() -> None:
+def test_a_tool_that_is_added_later_gets_its_own_name() -> None:
     """A10: the other one gets a new name, and the old one leads to the tool that it is the name of."""
     names = FunctionNames()
     names.add([("a.b", "a.b")])
@@ -73,7 +73,7 @@ def test_a_tool_that_is_met_later_gets_its_own_name() -> None:
     assert names.tool_of(names.function_of("a.b")) == "a.b"
 
 
-def test_two_tools_that_want_one_name_get_two() -> None:
+def test_two_tools_with_the_same_wanted_name_get_different_names() -> None:
     """A10: `mcp_a_b_c` may be the tool c of the server a_b, or b_c of a."""
     names = FunctionNames()
 

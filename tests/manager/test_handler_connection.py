@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,7 @@ def test_in_every_order_a_handler_is_connected_once_between_its_ends(monkeypatch
         run.spawn(lambda: connection.detach()(), "shutdown")
 
         def check() -> None:
-            # A handler that was connected when nothing waited for it any more is disconnected at once, and at the end.
+            # A handler that is connected after its caller has given up is disconnected at once, and at the end.
             turns = [what for number, what in enumerate(handler.done) if handler.done[number - 1 : number] != [what]]
             assert turns in (["connect"], ["connect", "disconnect"], ["connect", "disconnect", "connect"])
             assert handler._connected is (turns[-1] == "connect")
@@ -107,7 +108,7 @@ def test_a_handler_that_is_connected_too_late_is_disconnected(caplog: pytest.Log
     handler = ProgrammableHandler("late", "echo", timeout=0.1)
     handler.on_connect = lambda: released.wait(30)
     shown: list[str] = []
-    managed = ManagedHandler(handler, shown.append, lambda *_: None, lambda: 0.0)
+    managed = ManagedHandler(handler, shown.append, lambda *_: None, time.monotonic)
     managed.discover()
     assert managed.has_failed
     assert shown == ["MCP handler 'late' failed to connect: it did not return within 0.1 s"]

@@ -10,7 +10,7 @@ from tests.manager.handlers_under_test import Console, ProgrammableHandler, regi
 from tests.waiting import wait_until
 
 
-def test_the_words_of_a_failing_handler_hold_no_secret_of_its_settings() -> None:
+def test_secrets_of_the_settings_are_masked_in_errors() -> None:
     """Ours: HTTP clients repeat URLs with keys in them, in exceptions that handlers raise or report."""
     url = "https://prices.example/v1?key=pr1vate-w0rds"
 
@@ -39,7 +39,7 @@ def test_the_words_of_a_failing_handler_hold_no_secret_of_its_settings() -> None
     assert all("key=****" in warning for warning in console.warnings)
 
 
-def test_settings_that_contain_themselves_do_no_harm() -> None:
+def test_settings_that_contain_themselves_are_accepted() -> None:
     """Ours: a program may give a handler any objects."""
     settings: dict[str, Any] = {"session": object()}
     settings["self"] = settings

@@ -18,7 +18,7 @@ from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers.registry import MCPRegistry
 from gaia_mcp.manager.handler_manager import MCPManager
 from tests.manager.handlers_under_test import Console, ProgrammableHandler, at_once, names, registry_of
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def failing(name: str, *tools: str, **config: Any) -> ProgrammableHandler:
 # A3: scope.
 
 
-def test_scope_decides_what_is_listed(manage: Callable[..., MCPManager]) -> None:
+def test_the_scope_selects_the_listed_tools(manage: Callable[..., MCPManager]) -> None:
     """A3: null means all, an empty list nothing, "all" every stage, and a caller's None passes; both must match."""
     everywhere = ProgrammableHandler("everywhere", "everywhere")
     build = ProgrammableHandler("build", "build", stages=["build"])
@@ -150,7 +150,7 @@ def test_eight_discoveries_at_once_connect_a_handler_once(manage: Callable[..., 
     assert [handler.connects for handler in handlers] == [1] * 5
 
 
-def test_a_handler_that_is_being_connected_holds_back_no_other(
+def test_a_handler_that_is_being_connected_blocks_no_other(
     manage: Callable[..., MCPManager], released: threading.Event
 ) -> None:
     """A5: neither a known tool nor one that is looked for; and the handlers are connected at the same time."""
@@ -161,13 +161,13 @@ def test_a_handler_that_is_being_connected_holds_back_no_other(
     listed: list[list[str]] = []
     listing = threading.Thread(target=lambda: listed.append(names(manager.get_tools_for_scope())))
     listing.start()
-    assert connecting.wait(5)
+    assert connecting.wait(PATIENCE_SECONDS)
 
     assert manager.call_tool("quick", {"text": "a"}).content == "a"
     assert manager.call_tool("known.known", {"text": "b"}).content == "b"
     assert listed == []
     released.set()
-    listing.join(5)
+    listing.join(PATIENCE_SECONDS)
     assert listed == [["slow", "quick", "known"]]
 
 
@@ -197,10 +197,8 @@ def test_a_failed_connection_is_not_tried_again_before_shutdown(
     assert broken.connects == 2
 
 
-def test_a_handler_that_does_not_say_that_it_is_connected_is_not(
-    manage: Callable[..., MCPManager], console: Console
-) -> None:
-    """A5: `_connected` is how a handler tells."""
+def test_a_handler_that_does_not_set_connected_has_failed(manage: Callable[..., MCPManager], console: Console) -> None:
+    """A5: `_connected` is the attribute that a handler sets in `connect()`."""
     handler = ProgrammableHandler("one", "echo")
     handler.on_connect = lambda: setattr(handler, "_connected", False)
     manager = manage(handler)
@@ -228,7 +226,7 @@ def test_a_tool_of_two_disjoint_scopes_is_usable_in_both(manage: Callable[..., M
     assert console.warnings == []
 
 
-def test_in_one_scope_the_first_handler_wins_with_one_warning(
+def test_the_first_handler_of_a_scope_is_used_with_one_warning(
     manage: Callable[..., MCPManager], console: Console
 ) -> None:
     """A6: under eight concurrent listings too."""
@@ -246,7 +244,7 @@ def test_in_one_scope_the_first_handler_wins_with_one_warning(
     assert console.warnings == [f"{both}: the first one is used; the other is 'second.echo'"]
 
 
-def test_the_first_handler_wins_without_any_discovery(manage: Callable[..., MCPManager]) -> None:
+def test_the_first_handler_is_used_without_any_discovery(manage: Callable[..., MCPManager]) -> None:
     """A5, A6: whichever of them is connected sooner."""
     for _ in range(20):
         first, second = ProgrammableHandler("first", "echo"), ProgrammableHandler("second", "echo")
@@ -255,7 +253,7 @@ def test_the_first_handler_wins_without_any_discovery(manage: Callable[..., MCPM
         assert (first.calls, second.calls) == (1, 0)
 
 
-def test_the_next_owner_takes_over_when_the_first_trips(manage: Callable[..., MCPManager]) -> None:
+def test_the_next_handler_is_used_after_the_first_has_tripped(manage: Callable[..., MCPManager]) -> None:
     """A6."""
     first, second = failing("first", "echo"), ProgrammableHandler("second", "echo")
     manager = manage(first, second)
@@ -319,9 +317,7 @@ def test_an_unknown_tool_does_not_count(manage: Callable[..., MCPManager]) -> No
     assert handler.calls == 0
 
 
-def test_one_warning_is_shown_however_many_threads_see_the_errors(
-    manage: Callable[..., MCPManager], console: Console
-) -> None:
+def test_concurrent_errors_cause_one_warning(manage: Callable[..., MCPManager], console: Console) -> None:
     """A7: one warning naming the handler even under concurrency, and no more than three errors are counted."""
     handler = failing("one", "fail")
     manager = manage(handler)
@@ -334,7 +330,7 @@ def test_one_warning_is_shown_however_many_threads_see_the_errors(
     assert console.warnings == ["MCP handler 'one' is disabled after 3 consecutive errors"]
 
 
-def test_shutdown_resets_everything(manage: Callable[..., MCPManager]) -> None:
+def test_shutdown_resets_the_circuit_breakers_and_the_connections(manage: Callable[..., MCPManager]) -> None:
     """A7: a tripped handler is used again, and is connected anew."""
     handler = failing("one", "fail")
     manager = manage(handler)
@@ -365,7 +361,7 @@ def test_a_manager_is_a_context_manager_that_disconnects() -> None:
     assert (handler.connects, handler.disconnects) == (1, 1)
 
 
-def test_a_handler_that_cannot_be_disconnected_keeps_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_handler_that_cannot_be_disconnected_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
     """A8: the others go on."""
     broken, sound = ProgrammableHandler("broken", "a"), ProgrammableHandler("sound", "b")
     broken.on_disconnect = lambda: 1 / 0
@@ -417,7 +413,7 @@ def test_the_console_of_an_agent_shows_warnings(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "warning: MCP handler 'one' is disabled after 3 consecutive errors\n"
 
 
-def test_a_console_that_fails_breaks_no_call(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_console_that_fails_does_not_affect_calls(caplog: pytest.LogCaptureFixture) -> None:
     """Ours: the warning is logged then."""
     with MCPManager(registry_of(failing("one", "fail")), Printer) as manager:
         for _ in range(3):
@@ -432,43 +428,45 @@ def exits() -> None:
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize(
-    ("misbehave", "reason"),
-    [
-        (lambda *_: {}["key"], "tool 'bad' of handler 'one' failed: KeyError: 'key'"),
-        (lambda *_: exits(), "tool 'bad' of handler 'one' failed: SystemExit was raised: 3"),
-        (lambda *_: "text", "tool 'bad' of handler 'one' returned str, not an MCPToolResult"),
-        (lambda *_: None, "tool 'bad' of handler 'one' returned NoneType, not an MCPToolResult"),
-        (lambda *_: MCPToolResult(None), "returned a result whose content is NoneType, not str"),  # type: ignore[arg-type]
-        (lambda *_: MCPToolResult({"a": 1}), "returned a result whose content is dict, not str"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_handler_that_misbehaves_returns_an_error_that_counts(
-    manage: Callable[..., MCPManager], misbehave: Callable[..., Any], reason: str
-) -> None:
+MISTAKES: list[tuple[Callable[..., Any], str]] = [
+    (lambda *_: {}["key"], "tool 'bad' of handler 'one' failed: KeyError: 'key'"),
+    (lambda *_: exits(), "tool 'bad' of handler 'one' failed: SystemExit was raised: 3"),
+    (lambda *_: "text", "tool 'bad' of handler 'one' returned str, not an MCPToolResult"),
+    (lambda *_: None, "tool 'bad' of handler 'one' returned NoneType, not an MCPToolResult"),
+    (lambda *_: MCPToolResult(None), "returned a result whose content is NoneType, not str"),  # type: ignore[arg-type]
+    (lambda *_: MCPToolResult({"a": 1}), "returned a result whose content is dict, not str"),  # type: ignore[arg-type]
+]
+
+
+def test_an_exception_or_an_invalid_result_is_an_error_that_counts(manage: Callable[..., MCPManager]) -> None:
     """A8: what it raises, `SystemExit` too, and what is not an `MCPToolResult`; the others go on."""
-    handler, other = ProgrammableHandler("one", "bad"), ProgrammableHandler("other", "echo")
-    handler.on_call = misbehave
-    manager = manage(handler, other)
+    for mistake, reason in MISTAKES:
+        handler, other = ProgrammableHandler("one", "bad"), ProgrammableHandler("other", "echo")
+        handler.on_call = mistake
+        manager = manage(handler, other)
 
-    for _ in range(3):
-        result = manager.call_tool("bad", {})
-        assert result.is_error
-        assert reason in result.error_message
+        for _ in range(3):
+            result = manager.call_tool("bad", {})
+            assert result.is_error, reason
+            assert reason in result.error_message
 
-    assert manager._failed_handlers == {"one"}
-    assert manager.call_tool("echo", {"text": "a"}).content == "a"
+        assert manager._failed_handlers == {"one"}, reason
+        assert manager.call_tool("echo", {"text": "a"}).content == "a"
 
 
-def test_a_call_that_hangs_is_left_behind(
+def test_a_call_that_hangs_is_abandoned(
     manage: Callable[..., MCPManager], released: threading.Event, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A8: an error result that counts, a warning that names the handler and the tool; the others go on."""
-    handler, other = ProgrammableHandler("one", "hang", "echo", timeout=0.1), ProgrammableHandler("other", "other")
+    handler, other = ProgrammableHandler("one", "hang", "echo"), ProgrammableHandler("other", "other")
     handler.on_call = lambda name, _: (name == "hang" and released.wait(30), MCPToolResult(name))[1]
     manager = manage(handler, other)
+    manager.get_tools_for_scope()
 
+    # Only while it hangs: on a busy machine everything else may take longer.
+    handler.config.timeout = 0.1
     result = manager.call_tool("hang", {})
+    handler.config.timeout = 30
 
     assert result.is_error
     assert result.error_message == "tool 'hang' of handler 'one' timed out: it did not return within 0.1 s"
@@ -480,12 +478,14 @@ def test_a_call_that_hangs_is_left_behind(
     assert manager.call_tool("echo", {}).content == "echo"
 
 
-def test_a_handler_that_hangs_when_it_is_connected_or_lists_its_tools_is_left_out(
+def test_a_handler_that_hangs_in_connect_or_list_tools_is_left_out(
     manage: Callable[..., MCPManager], released: threading.Event, console: Console
 ) -> None:
     """A8: the others are listed; the reason is shown."""
-    connects, lists, sound = (ProgrammableHandler(name, name, timeout=0.1) for name in ("connects", "lists", "sound"))
+    connects, lists, sound = (ProgrammableHandler(name, name) for name in ("connects", "lists", "sound"))
+    connects.config.timeout = 0.1
     connects.on_connect = lambda: released.wait(30)
+    lists.on_connect = lambda: setattr(lists.config, "timeout", 0.1)
     lists.on_list = lambda: released.wait(30)
 
     assert names(manage(connects, lists, sound).get_tools_for_scope()) == ["sound"]
@@ -515,10 +515,10 @@ def test_a_handler_that_does_not_list_its_tools_is_left_out(
     ]
 
 
-def test_unusable_definitions_are_left_out_with_a_warning(manage: Callable[..., MCPManager], console: Console) -> None:
+def test_invalid_definitions_are_left_out_with_a_warning(manage: Callable[..., MCPManager], console: Console) -> None:
     """A8: shown once, and the usable ones of the same handler are there; a generator is a list too."""
     handler = ProgrammableHandler("one")
-    odd = MCPToolDefinition("odd", None, None, "somebody")  # type: ignore[arg-type]
+    odd = MCPToolDefinition("odd", None, None, "another")  # type: ignore[arg-type]
     handler.on_list = lambda: iter([None, "tool", MCPToolDefinition("", "", {}, ""), *[odd] * 2])
     manager = manage(handler)
 
@@ -531,15 +531,15 @@ def test_unusable_definitions_are_left_out_with_a_warning(manage: Callable[..., 
     ]
 
 
-def test_a_result_of_loose_types_is_a_result(manage: Callable[..., MCPManager]) -> None:
-    """Ours: what callers get has the types that it is promised to have."""
+def test_the_types_of_a_result_are_normalised(manage: Callable[..., MCPManager]) -> None:
+    """Ours: callers get the types that the contract names."""
     handler = ProgrammableHandler("one", "loose")
     handler.on_call = lambda *_: MCPToolResult("a", 1, None, None)  # type: ignore[arg-type]
 
     assert manage(handler).call_tool("loose", {}) == MCPToolResult("a", True, "", {})
 
 
-def test_a_handler_finds_its_thread_again(manage: Callable[..., MCPManager]) -> None:
+def test_a_handler_always_runs_in_the_same_thread(manage: Callable[..., MCPManager]) -> None:
     """Ours: what was opened in `connect()` may be bound to its thread, as SQLite's connections are."""
     handler = ProgrammableHandler("one", "count")
     opened: list[sqlite3.Connection] = []
@@ -558,25 +558,20 @@ def test_a_handler_finds_its_thread_again(manage: Callable[..., MCPManager]) -> 
 # A9: the size of results.
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "cut"),
-    [
+def test_results_are_truncated_to_max_result_bytes(manage: Callable[..., MCPManager]) -> None:
+    """A9: by bytes of UTF-8 on a character boundary, marked; errors too."""
+    for text, limit, cut in [
         ("abcd", 4, "abcd"),
         ("abcde", 4, "abcd...(truncated)"),
         ("aéb", 2, "a...(truncated)"),
         ("é", 0, "...(truncated)"),
-    ],
-)
-def test_results_are_cut_to_the_bytes_that_are_allowed(
-    manage: Callable[..., MCPManager], text: str, limit: int, cut: str
-) -> None:
-    """A9: by bytes of UTF-8 on a character boundary, marked; errors too."""
-    handler = ProgrammableHandler("one", "echo", "fail", max_result_bytes=limit)
-    handler.on_call = lambda name, _: MCPToolResult(text) if name == "echo" else MCPToolResult("", True, text)
-    manager = manage(handler)
+    ]:
+        handler = ProgrammableHandler("one", "echo", "fail", max_result_bytes=limit)
+        handler.on_call = lambda name, _, text=text: MCPToolResult(*([text] if name == "echo" else ["", True, text]))
+        manager = manage(handler)
 
-    assert manager.call_tool("echo", {}).content == cut
-    assert manager.call_tool("fail", {}).error_message == cut
+        assert manager.call_tool("echo", {}).content == cut
+        assert manager.call_tool("fail", {}).error_message == cut
 
 
 # A10: functions of OpenAI.
@@ -615,7 +610,7 @@ def test_a_tool_keeps_its_name_as_a_function_where_it_can(manage: Callable[..., 
     assert manager.call_tool("filesystem.readFile", {"text": "b"}).content == "b"
 
 
-def test_a_schema_is_what_openai_takes(manage: Callable[..., MCPManager]) -> None:
+def test_an_empty_schema_becomes_an_object_schema(manage: Callable[..., MCPManager]) -> None:
     """A10: an empty schema is that of an object without properties."""
     handler = ProgrammableHandler("one")
     schemas: list[Any] = [{}, None, {"type": "object"}, {"properties": {"a": {}}}, {"type": "object", "properties": {}}]
@@ -633,18 +628,16 @@ def test_a_schema_is_what_openai_takes(manage: Callable[..., MCPManager]) -> Non
 # Names.
 
 
-@pytest.mark.parametrize(
-    "name", ["calc.add", "mcp_calc_add", "calc-2.add", "mcp_calc-2_add", "mcp_calc_2_add", "calc_2.add"]
-)
-def test_a_name_may_choose_the_handler(manage: Callable[..., MCPManager], name: str) -> None:
+def test_a_qualified_name_selects_the_handler(manage: Callable[..., MCPManager]) -> None:
     """Ours: as `call` writes it, and as GAIA does; only that handler is connected."""
-    other, calc, second = (ProgrammableHandler(name, "add") for name in ("other", "calc", "calc-2"))
-    for handler in (other, calc, second):
-        handler.on_call = lambda *_, handler=handler: MCPToolResult(handler.name)
-    manager = manage(other, calc, second)
+    for name in ("calc.add", "mcp_calc_add", "calc-2.add", "mcp_calc-2_add", "mcp_calc_2_add", "calc_2.add"):
+        other, calc, second = (ProgrammableHandler(each, "add") for each in ("other", "calc", "calc-2"))
+        for handler in (other, calc, second):
+            handler.on_call = lambda *_, handler=handler: MCPToolResult(handler.name)
+        manager = manage(other, calc, second)
 
-    assert manager.call_tool(name, {}).content == ("calc-2" if "2" in name else "calc")
-    assert other.connects == 0
+        assert manager.call_tool(name, {}).content == ("calc-2" if "2" in name else "calc"), name
+        assert other.connects == 0, name
 
 
 def test_a_tool_is_found_without_calling_it(manage: Callable[..., MCPManager]) -> None:
@@ -660,10 +653,12 @@ def test_a_tool_is_found_without_calling_it(manage: Callable[..., MCPManager]) -
     assert handler.calls == 0
 
 
-@pytest.mark.parametrize("name", ["", None, 5])
-def test_a_name_that_is_no_name_is_an_unknown_tool(manage: Callable[..., MCPManager], name: Any) -> None:
+def test_an_invalid_name_is_an_unknown_tool(manage: Callable[..., MCPManager]) -> None:
     """Ours: a model may send anything."""
-    assert manage(ProgrammableHandler("one", "echo")).call_tool(name, {}).error_message == f"Unknown tool: {name}"
+    manager = manage(ProgrammableHandler("one", "echo"))
+    given: list[Any] = ["", None, 5]
+
+    assert [manager.call_tool(name, {}).error_message for name in given] == [f"Unknown tool: {name}" for name in given]
 
 
 def test_with_qualified_names_all_tools_of_one_name_can_be_used() -> None:
@@ -685,7 +680,7 @@ def test_with_qualified_names_all_tools_of_one_name_can_be_used() -> None:
 # The registry may change.
 
 
-def test_a_handler_that_replaces_another_is_used_from_then_on(manage: Callable[..., MCPManager]) -> None:
+def test_a_handler_that_replaces_another_is_used_at_once(manage: Callable[..., MCPManager]) -> None:
     """A4: a custom handler wins over the built-in one, also after that was used; both are disconnected."""
     builtin, custom = ProgrammableHandler("one", "echo", "old"), ProgrammableHandler("one", "echo")
     custom.on_call = lambda *_: MCPToolResult("custom")
@@ -716,7 +711,7 @@ def test_a_handler_that_is_registered_later_is_found(manage: Callable[..., MCPMa
 # Threads.
 
 
-def test_threads_that_call_at_once_lose_and_mix_nothing(manage: Callable[..., MCPManager]) -> None:
+def test_concurrent_calls_get_their_own_results(manage: Callable[..., MCPManager]) -> None:
     """Ours: 64 threads through one manager; each answer is that to its own call."""
     handlers: list[MCPHandler] = [ProgrammableHandler(f"h{number}", f"tool{number}") for number in range(8)]
     manager = manage(*handlers)

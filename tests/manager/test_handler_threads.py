@@ -17,7 +17,7 @@ from gaia_mcp.manager.handler_threads import MAX_IDLE, MAX_LEFT_BEHIND, HandlerT
 from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.interleavings import Run, Threads, explore
 from tests.manager.handlers_under_test import at_once
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def running(name: str = "tested") -> int:
     return sum(thread.name == f"MCP handler {name}" for thread in threading.enumerate())
 
 
-def test_the_value_and_the_exception_come_back(threads: HandlerThreads) -> None:
+def test_run_returns_the_value_or_raises_the_exception(threads: HandlerThreads) -> None:
     """Ours: as if it were called here; what would end a thread is an ordinary exception."""
     assert threads.run(lambda: 5, Deadline(5)) == 5
     with pytest.raises(ZeroDivisionError):
@@ -54,7 +54,7 @@ def test_the_value_and_the_exception_come_back(threads: HandlerThreads) -> None:
         threads.run(lambda: {}[1], Deadline(5))
 
 
-def test_one_thread_does_all_that_is_done_one_after_the_other(threads: HandlerThreads) -> None:
+def test_consecutive_runs_use_the_same_thread(threads: HandlerThreads) -> None:
     """Ours: it is not this one, and does not end in between."""
     found = {threads.run(threading.get_ident, Deadline(5)) for _ in range(50)}
 
@@ -62,16 +62,16 @@ def test_one_thread_does_all_that_is_done_one_after_the_other(threads: HandlerTh
     assert found != {threading.get_ident()}
 
 
-def test_no_more_threads_stay_idle_than_are_useful(threads: HandlerThreads) -> None:
+def test_the_number_of_idle_threads_is_limited(threads: HandlerThreads) -> None:
     """Ours: after many calls at once."""
     barrier = threading.Barrier(20)
 
-    at_once(20, lambda _: threads.run(lambda: barrier.wait(5), Deadline(5)))
+    at_once(20, lambda _: threads.run(lambda: barrier.wait(PATIENCE_SECONDS), Deadline(2 * PATIENCE_SECONDS)))
 
     wait_until(lambda: running() == MAX_IDLE)
 
 
-def test_the_variables_of_the_context_are_those_of_the_caller(threads: HandlerThreads) -> None:
+def test_code_runs_with_the_context_variables_of_the_caller(threads: HandlerThreads) -> None:
     """Ours: tracing and logging of a program go on working."""
     variable: ContextVar[str] = ContextVar("variable", default="")
     variable.set("here")
@@ -79,8 +79,8 @@ def test_the_variables_of_the_context_are_those_of_the_caller(threads: HandlerTh
     assert threads.run(variable.get, Deadline(5)) == "here"
 
 
-def test_code_that_hangs_is_left_behind_and_finds_its_call_cancelled(threads: HandlerThreads) -> None:
-    """A8: and its thread is of use again when it returns."""
+def test_code_that_hangs_is_abandoned_and_its_call_cancelled(threads: HandlerThreads) -> None:
+    """A8: and its thread is used again when it returns."""
     calls: list[Call] = []
 
     def hang() -> None:
@@ -91,12 +91,14 @@ def test_code_that_hangs_is_left_behind_and_finds_its_call_cancelled(threads: Ha
     with pytest.raises(HandlerHungError, match=r"within 0\.05 s"):
         threads.run(hang, Deadline(0.05))
 
+    # On a busy machine it may begin only now.
+    wait_until(lambda: calls)
     assert calls[0].is_cancelled
     wait_until(lambda: threads._left_behind == 0)
     assert threads.run(lambda: 5, Deadline(5)) == 5
 
 
-def test_no_more_is_run_where_too_much_hangs(threads: HandlerThreads, released: threading.Event) -> None:
+def test_the_number_of_abandoned_threads_is_limited(threads: HandlerThreads, released: threading.Event) -> None:
     """A8: the number of threads that are left behind is bounded."""
     for _ in range(MAX_LEFT_BEHIND):
         call = Call()
@@ -113,7 +115,7 @@ def test_no_more_is_run_where_too_much_hangs(threads: HandlerThreads, released: 
     assert threads.run(lambda: 5, Deadline(5)) == 5
 
 
-def test_closed_threads_end_and_begin_anew(threads: HandlerThreads) -> None:
+def test_threads_can_be_used_again_after_close(threads: HandlerThreads) -> None:
     """Ours: a handler may be used again after a shutdown."""
     threads.run(lambda: 5, Deadline(5))
     threads.close()
@@ -123,7 +125,7 @@ def test_closed_threads_end_and_begin_anew(threads: HandlerThreads) -> None:
 
 
 @pytest.mark.story
-def test_code_that_hangs_does_not_keep_the_process_from_ending() -> None:
+def test_code_that_hangs_does_not_keep_the_process_from_exiting() -> None:
     """A8: neither what hangs in a call, nor in `connect()`, nor in `disconnect()`."""
     program = (
         "import threading\n"

@@ -21,7 +21,7 @@ from gaia_mcp.server.provider import Change, Provider, RequestError
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, registry_of
 from tests.server.talk import WithoutTask
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 SERVE = Path(__file__).parent / "serve_handlers.py"
 # Handlers that have the tool `echo`, and others; one of these is named as another handler's would be.
@@ -60,7 +60,7 @@ def test_the_tools_in_scope_are_listed() -> None:
     assert listed(provider_of(one, two)) == ["a", "b"]
 
 
-def test_a_name_of_several_handlers_is_also_listed_with_each_of_them() -> None:
+def test_an_ambiguous_name_is_also_listed_with_each_of_its_handlers() -> None:
     """A6: the plain name is the first one's; the others are called with their handlers."""
     one, two, three = (ProgrammableHandler(name, "echo", *more) for name, more in CONFLICTS.items())
     provider = provider_of(one, two, three)
@@ -76,7 +76,7 @@ def test_a_name_of_several_handlers_is_also_listed_with_each_of_them() -> None:
     assert (two.calls, three.calls) == (0, 1)
 
 
-def test_names_with_handlers_come_and_go_with_the_conflict() -> None:
+def test_qualified_names_are_listed_only_during_a_conflict() -> None:
     """A6, A7: once the first has failed, the next one has the plain name for itself."""
     one, two = ProgrammableHandler("one", "echo"), ProgrammableHandler("two", "echo")
     one.on_call = one.fail
@@ -92,7 +92,7 @@ def test_names_with_handlers_come_and_go_with_the_conflict() -> None:
     assert listed(provider) == ["echo"]
 
 
-def test_calls_are_answered() -> None:
+def test_the_text_or_the_error_of_a_handler_is_the_result() -> None:
     """DESIGN, 1.4: an error result is a result."""
     handler = ProgrammableHandler("one", "echo", "fail")
     handler.on_call = lambda name, arguments: MCPToolResult(arguments["text"], name == "fail", name * (name == "fail"))
@@ -108,7 +108,7 @@ def test_calls_are_answered() -> None:
     }
 
 
-def test_what_is_not_offered_is_refused() -> None:
+def test_unknown_tools_and_invalid_requests_are_refused() -> None:
     """Specification, server/tools: an unknown tool is invalid parameters; one out of scope is not there either."""
     provider = provider_of(ProgrammableHandler("one", "a", stages=["deploy"]), stage="build")
 
@@ -135,7 +135,7 @@ def test_arguments_are_checked_before_a_handler_is_called() -> None:
     assert text_of(answer(provider, "tools/call", name="echo", arguments={"text": "a"})) == "a"
 
 
-def test_a_schema_that_cannot_be_used_is_reported_once() -> None:
+def test_an_invalid_input_schema_is_reported_once() -> None:
     """Ours: the tool can be called all the same."""
     handler = ProgrammableHandler("one")
     schema = {"properties": {"text": {"pattern": "["}}}
@@ -183,29 +183,26 @@ def test_metadata_may_hold_content_and_structured_content() -> None:
     assert "not JSON: structuredContent is of type object" in text_of(bad)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "problem"),
-    [
+def test_an_invalid_result_is_a_tool_error() -> None:
+    """Specification, MS-16: of a tool with an output schema, and of every other."""
+    handler = ProgrammableHandler("one", max_result_bytes=10_000)
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"outputSchema": schema})]
+    provider = provider_of(handler)
+    rows: list[tuple[dict[str, Any], str]] = [
         ({}, "no structured content, which its output schema requires"),
         ({"structuredContent": {"x": "1"}}, "structured content that does not fit its output schema: x: "),
         ({"structuredContent": {"x": 1}, "_meta": 5}, "an invalid result: _meta is not an object"),
         ({"structuredContent": {"x": 1}, "content": [{"type": "text"}]}, "an invalid result: content[0]"),
-    ],
-)
-def test_a_result_that_clients_would_not_take_is_a_failure(metadata: Any, problem: str) -> None:
-    """Specification, MS-16: of a tool with an output schema, and of every other."""
-    handler = ProgrammableHandler("one")
-    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
-    handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"outputSchema": schema})]
-    handler.on_call = lambda *_: MCPToolResult("text", metadata=metadata)
-    provider = provider_of(handler)
+    ]
 
-    result = answer(provider, "tools/call", name="a")
-
-    assert result["isError"] is True
-    assert text_of(result).startswith(f"tool 'a' returned {problem}")
-    handler.on_call = lambda *_: MCPToolResult("text", metadata={"structuredContent": {"x": 1}})
-    assert answer(provider, "tools/call", name="a")["structuredContent"] == {"x": 1}
+    for metadata, problem in rows:
+        handler.on_call = lambda *_, metadata=metadata: MCPToolResult("text", metadata=metadata)
+        result = answer(provider, "tools/call", name="a")
+        assert result["isError"] is True, metadata
+        assert text_of(result).startswith(f"tool 'a' returned {problem}")
+        handler.on_call = lambda *_: MCPToolResult("text", metadata={"structuredContent": {"x": 1}})
+        assert answer(provider, "tools/call", name="a")["structuredContent"] == {"x": 1}
 
 
 def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
@@ -219,7 +216,7 @@ def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
     assert caught.value.code == METHOD_NOT_FOUND
 
 
-def test_an_output_schema_that_cannot_be_used_is_reported_once() -> None:
+def test_an_invalid_output_schema_is_reported_once() -> None:
     """Ours: the result is worth more than the schema."""
     handler = ProgrammableHandler("one")
     handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"outputSchema": {"type": "nonsense"}})]
@@ -234,7 +231,7 @@ def test_an_output_schema_that_cannot_be_used_is_reported_once() -> None:
     assert problem.startswith("the output schema of 'a' cannot be used: ")
 
 
-def test_an_agent_passes_through_unharmed() -> None:
+def test_an_agent_behind_a_manager_answers_as_if_it_were_served_alone() -> None:
     """DESIGN, 1.4: definitions and results are those of the agent served by itself."""
     from gaia_mcp.server.agent import AgentProvider
 
@@ -247,7 +244,7 @@ def test_an_agent_passes_through_unharmed() -> None:
         assert answer(through, "tools/call", **asked) == answer(itself, "tools/call", **asked)
 
 
-def test_it_describes_itself_by_its_handlers() -> None:
+def test_the_instructions_are_those_of_the_handlers() -> None:
     """Ours: instructions for a model, as far as they are known; those that are given come first."""
     one, two = ProgrammableHandler("one", "a"), ProgrammableHandler("two", "b")
     one.description, two.description = "Prices.", "Logs."
@@ -263,7 +260,7 @@ def test_it_describes_itself_by_its_handlers() -> None:
     assert one.connects == 0
 
 
-def test_a_handler_runs_for_the_call_that_is_answered() -> None:
+def test_progress_and_logs_of_a_handler_reach_the_client() -> None:
     """DESIGN, 1.4: its progress and log messages go to the client."""
     sent: list[Any] = []
     handler = ProgrammableHandler("one", "work")
@@ -282,14 +279,14 @@ def test_a_handler_runs_for_the_call_that_is_answered() -> None:
     assert current_call() is not call
 
 
-def test_a_cancelled_call_of_a_handler_is_not_waited_for() -> None:
+def test_a_cancelled_call_does_not_wait_for_its_handler() -> None:
     """A8: its thread is left behind, as it is after the timeout; that counts neither way."""
     ended, begun = threading.Event(), threading.Event()
     handler = ProgrammableHandler("one", "hang")
     handler.on_call = lambda *_: (begun.set(), ended.wait(30), MCPToolResult(""))[2]
     manager = MCPManager(registry_of(handler))
     call = Call()
-    threading.Thread(target=lambda: (begun.wait(5), call.cancel())).start()
+    threading.Thread(target=lambda: (begun.wait(PATIENCE_SECONDS), call.cancel())).start()
 
     with pytest.raises(CallCancelledError):
         ManagerProvider(manager).answer("tools/call", {"name": "hang"}, call)
@@ -323,8 +320,8 @@ def test_changes_are_announced_after_the_tools_were_listed() -> None:
     assert heard == [Change(("tools",))] * 2
 
 
-def test_closing_it_disconnects_the_handlers() -> None:
-    """DESIGN, STYLE: whoever opens, closes."""
+def test_close_disconnects_the_handlers() -> None:
+    """DESIGN, STYLE: the code that opens a connection closes it."""
     handler = ProgrammableHandler("one", "a")
     provider = provider_of(handler)
     listed(provider)

@@ -1,4 +1,4 @@
-"""The connections of a manager that nobody needs any more."""
+"""The connections of a manager that has been collected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def connected() -> ServerConnections:
     return connections
 
 
-def test_a_thread_that_collects_garbage_waits_for_no_lock_of_its_own() -> None:
+def test_garbage_collection_waits_for_no_lock_of_its_own_thread() -> None:
     """Ours: the collector runs in the middle of anything, so also in a thread that holds what disconnecting needs."""
     ended.clear()
     collected = threading.Event()

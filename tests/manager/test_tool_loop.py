@@ -82,6 +82,17 @@ class Bench:
             self.requests = server.requests
             return run_tool_loop(ask, QUESTION, self.manager, **options)
 
+    def converse(self, *replies: Any) -> ToolLoopResult:
+        """Run the loop without a server: these are the completions."""
+        left = iter(replies)
+        self.requests = []
+
+        def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> Any:
+            self.requests.append(json.loads(json.dumps({"messages": messages, "tools": tools})))
+            return next(left)
+
+        return run_tool_loop(ask, QUESTION, self.manager)
+
     @property
     def called(self) -> list[tuple[str, dict[str, Any]]]:
         """What the handler was called with."""
@@ -99,7 +110,7 @@ def answers(result: ToolLoopResult) -> list[str]:
     return [message["content"] for message in result.messages if message["role"] == "tool"]
 
 
-def test_a_model_calls_a_tool_and_answers_with_what_it_returned(bench: Bench) -> None:
+def test_a_model_calls_a_tool_and_answers_with_its_result(bench: Bench) -> None:
     """A11: `assistant` with `tool_calls`, then `tool` with `tool_call_id`; usage is the sum of all requests."""
     call = tool_call("add", {"a": 1, "b": 2})
     result = bench.run([tool_calls(call), text("It is 3.")])
@@ -126,80 +137,74 @@ def test_the_calls_of_one_answer_are_made_and_answered_in_their_order(bench: Ben
     """A11: each answer names its call."""
     calls = [tool_call("add", {"a": number}, number) for number in range(5)]
     result = bench.run([tool_calls(*calls), text("done")])
-    told = [message for message in result.messages if message["role"] == "tool"]
-    assert [(message["tool_call_id"], message["content"]) for message in told] == [
+    answered = [message for message in result.messages if message["role"] == "tool"]
+    assert [(message["tool_call_id"], message["content"]) for message in answered] == [
         (f"call_{number}", str(number)) for number in range(5)
     ]
     assert [arguments["a"] for _, arguments in bench.called] == [0, 1, 2, 3, 4]
 
 
-def test_a_name_that_a_model_may_use_leads_back_to_its_tool(bench: Bench) -> None:
+def test_a_function_name_selects_its_tool(bench: Bench) -> None:
     """A10, A11: `wiki.read` is offered as `wiki_read`. Text that no request can carry is replaced."""
     result = bench.run([tool_calls(tool_call("wiki_read", {})), text("done")])
     assert bench.called == [("wiki.read", {})]
     assert answers(result) == ["half a pair: \ufffd"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
-        ("divide", {"a": 1, "b": 0}, "Error: division by zero"),
-        ("divide", {"a": 1}, "Error: what is b?"),
-    ],
-)
-def test_a_tool_that_fails_is_told_as_an_error(bench: Bench, name: str, arguments: Any, told: str) -> None:
+def test_a_tool_error_is_reported_to_the_model(bench: Bench) -> None:
     """A11, and MC-14: the model may try something else."""
-    result = bench.run([tool_calls(tool_call(name, arguments)), text("sorry")])
-    assert answers(result) == [told]
-    assert result.content == "sorry"
+    for number, (arguments, error) in enumerate([({"a": 1, "b": 0}, "division by zero"), ({"a": 1}, "what is b?")]):
+        result = bench.run([tool_calls(tool_call("divide", arguments)), text("sorry")])
+        assert answers(result) == [f"Error: {error}"]
+        assert result.content == "sorry"
+        assert len(bench.called) == number + 1
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "",
-        "not json",
-        '{"a": 1',
-        "[1, 2]",
-        '"text"',
-        "null",
-        "7",
-        "{'a': 1}",
-        '{"a": NaN}',
-        '{"a": ' + "9" * 5000 + "}",
-        "[" * 100_000,
-        '{"a": "' + "x" * 10_000_000 + '"}',
-    ],
-    ids=lambda text: text[:12],
-)
-def test_arguments_that_are_not_a_json_object_call_nothing(bench: Bench, arguments: str) -> None:
+NOT_AN_OBJECT = [
+    "",
+    "not json",
+    '{"a": 1',
+    "[1, 2]",
+    '"text"',
+    "null",
+    "7",
+    "{'a': 1}",
+    '{"a": NaN}',
+    '{"a": ' + "9" * 5000 + "}",
+    "[" * 100_000,
+    '{"a": "' + "x" * 10_000_000 + '"}',
+]
+
+
+def test_arguments_that_are_not_a_json_object_are_reported_to_the_model(bench: Bench) -> None:
     """A11: `Error: …`, and the tool is not called."""
-    result = bench.run([tool_calls(tool_call("add", arguments)), text("sorry")])
-    (told,) = answers(result)
-    assert told.startswith("Error: the arguments ")
-    assert len(told) < 1000
-    assert bench.called == []
-    assert result.is_complete
-    # Ten megabytes are not sent back.
-    assert len(json.dumps(bench.requests[-1])) < MAX_ARGUMENTS_CHARS
+    for arguments in NOT_AN_OBJECT:
+        result = bench.converse(tool_calls(tool_call("add", arguments)), text("sorry"))
+        (error,) = answers(result)
+        assert error.startswith("Error: the arguments "), arguments[:12]
+        assert len(error) < 1000, arguments[:12]
+        assert bench.called == [], arguments[:12]
+        assert result.is_complete
+        # Ten megabytes are not sent back.
+        assert len(json.dumps(bench.requests[-1])) < MAX_ARGUMENTS_CHARS, arguments[:12]
 
 
-@pytest.mark.parametrize("name", ["unknown", "", "../add", "add ", "a" * 10_000_000, "calc.add", "ad\u0000d", "\ud800"])
-def test_a_tool_that_does_not_exist_is_told_as_an_error(bench: Bench, name: str) -> None:
+def test_an_unknown_tool_is_reported_to_the_model(bench: Bench) -> None:
     """A11: the name is made one that the next request may hold: OpenAI refuses any other."""
-    result = bench.run([tool_calls(tool_call(name, {})), text("sorry")])
-    (told,) = answers(result)
-    assert told.startswith("Error: ")
-    assert len(told) < 1000
-    assert bench.called == []
-    (call,) = bench.requests[-1]["messages"][1]["tool_calls"]
-    repeated = call["function"]["name"]
-    assert 0 < len(repeated) <= 64
-    assert repeated.replace("_", "a").replace("-", "a").isalnum()
+    for name in ("unknown", "", "../add", "add ", "a" * 10_000_000, "calc.add", "ad\u0000d", "\ud800"):
+        result = bench.converse(tool_calls(tool_call(name, {})), text("sorry"))
+        (error,) = answers(result)
+        assert error.startswith("Error: "), name[:12]
+        assert len(error) < 1000, name[:12]
+        assert bench.called == [], name[:12]
+        (call,) = bench.requests[-1]["messages"][1]["tool_calls"]
+        repeated = call["function"]["name"]
+        assert 0 < len(repeated) <= 64, name[:12]
+        assert repeated.replace("_", "a").replace("-", "a").isalnum(), name[:12]
 
 
-def test_a_model_that_never_ends_is_left_after_ten_iterations(bench: Bench) -> None:
-    """A11: at most 10 iterations. What it asked for then is not called, and is no part of the conversation."""
+def test_the_loop_stops_after_ten_iterations(bench: Bench) -> None:
+    """A11: at most 10 iterations. The tool calls of the last completion are not made, nor added to the messages."""
     numbers = iter(range(100))
     result = bench.run(lambda _: tool_calls(tool_call("add", {"a": next(numbers)})))
     assert (result.iterations, len(bench.requests), len(bench.called)) == (10, 11, 10)
@@ -210,29 +215,30 @@ def test_a_model_that_never_ends_is_left_after_ten_iterations(bench: Bench) -> N
     assert result.finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("most", [0, 3])
-def test_the_limit_can_be_another_one(bench: Bench, most: int) -> None:
-    """A11."""
-    result = bench.run(lambda _: tool_calls(tool_call("add", {})), max_iterations=most)
-    assert (len(bench.called), len(bench.requests)) == (most, most + 1)
-    assert result.iterations == most
-    with pytest.raises(ValueError, match="negative"):
-        run_tool_loop(lambda *_: text("x"), QUESTION, bench.manager, max_iterations=-1)
+def test_max_iterations_limits_the_loop() -> None:
+    """A11: no iterations, or another number of them; a negative one is an error."""
+    for most in (0, 3):
+        bench = Bench()
+        with bench.manager:
+            result = bench.run(lambda _: tool_calls(tool_call("add", {})), max_iterations=most)
+            assert (len(bench.called), len(bench.requests), result.iterations) == (most, most + 1, most)
+            with pytest.raises(ValueError, match="negative"):
+                run_tool_loop(lambda *_: text("x"), QUESTION, bench.manager, max_iterations=-1)
 
 
-def test_calls_that_share_an_id_are_told_apart(bench: Bench) -> None:
+def test_calls_with_the_same_id_get_ids_of_their_own(bench: Bench) -> None:
     """A11: each answer has to find its own call; some local servers number none of them."""
     calls = [{**tool_call("add", {"a": number}), "id": given} for number, given in enumerate(["x", "x", "", "", "x-2"])]
     result = bench.run([tool_calls(*calls), text("done")])
     asked = [call["id"] for call in result.messages[1]["tool_calls"]]
-    told = [message["tool_call_id"] for message in result.messages if message["role"] == "tool"]
-    assert asked == told
+    answered = [message["tool_call_id"] for message in result.messages if message["role"] == "tool"]
+    assert asked == answered
     assert len(set(asked)) == 5
     assert all(asked)
     assert answers(result) == ["0", "1", "2", "3", "4"]
 
 
-def test_without_tools_none_are_offered(bench: Bench) -> None:
+def test_the_model_gets_tools_none_if_there_are_no_tools(bench: Bench) -> None:
     """A11: `tools=None`; an empty list is an error for OpenAI."""
     with MCPManager(MCPRegistry()) as empty:
         seen: list[Any] = []
@@ -241,26 +247,25 @@ def test_without_tools_none_are_offered(bench: Bench) -> None:
     assert result.content == "hello"
 
 
-@pytest.mark.parametrize(
-    ("scope", "offered"),
-    [
+def test_stage_and_agent_restrict_listing_and_calling() -> None:
+    """A11, A3: a tool that is out of scope is not offered, and a model that calls it all the same is refused."""
+    rows: list[tuple[dict[str, str], bool]] = [
         ({"stage": "build", "agent": "ada"}, True),
         ({"stage": "deploy", "agent": "ada"}, False),
         ({"stage": "build", "agent": "bob"}, False),
         ({}, True),
-    ],
-)
-def test_stage_and_agent_reach_the_listing_and_the_calling(scope: dict[str, str], offered: bool) -> None:
-    """A11, A3: a tool that is out of scope is not offered, and a model that calls it all the same is refused."""
-    bench = Bench(stages=["build"], agents=["ada"])
-    with bench.manager:
-        result = bench.run([tool_calls(tool_call("add", {"a": 1})), text("done")], **scope)
-    assert [tools is not None for tools in bench.seen] == [offered, offered]
-    assert bool(bench.called) is offered
-    assert answers(result)[0].startswith("1" if offered else "Error: ")
+    ]
+
+    for scope, offered in rows:
+        bench = Bench(stages=["build"], agents=["ada"])
+        with bench.manager:
+            result = bench.run([tool_calls(tool_call("add", {"a": 1})), text("done")], **scope)
+        assert [tools is not None for tools in bench.seen] == [offered, offered], scope
+        assert bool(bench.called) is offered, scope
+        assert answers(result)[0].startswith("1" if offered else "Error: "), scope
 
 
-def test_the_messages_of_the_caller_stay_as_they_are(bench: Bench) -> None:
+def test_the_messages_of_the_caller_are_not_changed(bench: Bench) -> None:
     """Ours: the whole conversation is in the result; what `ask` does to its list changes nothing."""
     given = [dict(message) for message in QUESTION]
 
@@ -274,7 +279,7 @@ def test_the_messages_of_the_caller_stay_as_they_are(bench: Bench) -> None:
     assert [message["role"] for message in result.messages] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_what_a_server_adds_to_a_call_is_sent_back(bench: Bench) -> None:
+def test_additional_members_of_a_tool_call_are_sent_back(bench: Bench) -> None:
     """Ours: Gemini signs the thoughts behind a call. Arguments may be the object itself, as some servers send it."""
     call = {**tool_call("add", {}), "extra_content": {"google": {"thought_signature": "abc"}}}
     call["function"]["arguments"] = {"a": 4}
@@ -290,51 +295,58 @@ def test_what_a_server_adds_to_a_call_is_sent_back(bench: Bench) -> None:
 NO_FUNCTION = {"id": "x", "type": "function"}
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
-        ({}, "has no choices"),
-        ({"choices": []}, "has no choices"),
-        ({"choices": None, "error": {"message": "out of\ncredit"}}, "has no choices: out of credit"),
-        ({"choices": {"0": 1}}, "has no choices"),
-        ({"choices": [None]}, "without a message"),
-        ({"choices": [{"message": None}]}, "without a message"),
-        (completion({"content": ["a"]}, "stop"), "content that is not a string, but list"),
-        (completion({"tool_calls": {}}, "stop"), "tool calls that are not a list, but dict"),
-        (completion({"tool_calls": [None]}, "stop"), "a tool call without a function"),
-        (completion({"tool_calls": [NO_FUNCTION]}, "stop"), "a tool call without a function"),
-        (completion({"tool_calls": [{**NO_FUNCTION, "function": {"arguments": "{}"}}]}, "stop"), "has no name"),
-        (completion({"tool_calls": [{"function": {"name": "add", "arguments": "{}"}}]}, "stop"), "without an id"),
-    ],
-)
-def test_an_invalid_completion_is_a_typed_error(bench: Bench, answer: Any, problem: str) -> None:
+INVALID: list[tuple[Any, str]] = [
+    ({}, "has no choices"),
+    ({"choices": []}, "has no choices"),
+    ({"choices": None, "error": {"message": "out of\ncredit"}}, "has no choices: out of credit"),
+    ({"choices": {"0": 1}}, "has no choices"),
+    ({"choices": [None]}, "without a message"),
+    ({"choices": [{"message": None}]}, "without a message"),
+    (completion({"content": ["a"]}, "stop"), "content that is not a string, but list"),
+    (completion({"tool_calls": {}}, "stop"), "tool calls that are not a list, but dict"),
+    (completion({"tool_calls": [None]}, "stop"), "a tool call without a function"),
+    (completion({"tool_calls": [NO_FUNCTION]}, "stop"), "a tool call without a function"),
+    (completion({"tool_calls": [{**NO_FUNCTION, "function": {"arguments": "{}"}}]}, "stop"), "has no name"),
+    (completion({"tool_calls": [{"function": {"name": "add", "arguments": "{}"}}]}, "stop"), "without an id"),
+]
+
+
+def test_an_invalid_completion_is_a_completion_error(bench: Bench) -> None:
     """Ours: what a broken server answers is not taken for an answer, and no tool is called."""
-    with pytest.raises(CompletionError) as caught:
-        bench.run([answer])
-    assert problem in caught.value.message
-    assert caught.value.message == f"the completion {caught.value.problem}"
-    assert bench.called == []
+    for answer, problem in INVALID:
+        with pytest.raises(CompletionError) as caught:
+            bench.converse(answer)
+        assert problem in caught.value.message
+        assert caught.value.message == f"the completion {caught.value.problem}"
+        assert bench.called == [], answer
 
 
-@pytest.mark.parametrize("answer", [None, "<html>", 5, ["choices"]])
-def test_what_is_neither_a_completion_nor_a_dict_is_a_typed_error(bench: Bench, answer: Any) -> None:
+def test_a_response_of_another_type_is_a_completion_error(bench: Bench) -> None:
     """Ours: the package returns text for what is not JSON."""
-    with pytest.raises(CompletionError, match=type(answer).__name__):
-        run_tool_loop(lambda *_: answer, QUESTION, bench.manager)
+    wrong: list[Any] = [None, "<html>", 5, ["choices"]]
+
+    for answer in wrong:
+        with pytest.raises(CompletionError, match=type(answer).__name__):
+            bench.converse(answer)
 
 
-@pytest.mark.parametrize(
-    "usage", [None, 5, [], {"total_tokens": "many", "prompt_tokens": True}, {"a": {"b": 1}, "c": 1}]
-)
-def test_a_count_that_is_none_is_not_summed(bench: Bench, usage: Any) -> None:
-    """A11: what a server says of its costs is of no use for the answer."""
-    odd = {**text("done"), "usage": usage}
-    result = bench.run([{**tool_calls(tool_call("add", {})), "usage": {"c": {"d": 1}}}, odd])
-    assert result.content == "done"
-    assert result.usage == {"c": {"d": 1}} | ({"a": {"b": 1}} if isinstance(usage, dict) and "a" in usage else {})
+def test_an_invalid_usage_is_not_summed(bench: Bench) -> None:
+    """A11: the answer of a model is worth more than a report of its costs."""
+    rows: list[tuple[Any, dict[str, Any]]] = [
+        (None, {}),
+        (5, {}),
+        ([], {}),
+        ({"total_tokens": "many", "prompt_tokens": True}, {}),
+        ({"a": {"b": 1}, "c": 1}, {"a": {"b": 1}}),
+    ]
+
+    for usage, summed in rows:
+        odd = {**text("done"), "usage": usage}
+        result = bench.converse({**tool_calls(tool_call("add", {})), "usage": {"c": {"d": 1}}}, odd)
+        assert (result.content, result.usage) == ("done", {"c": {"d": 1}} | summed), usage
 
 
-def test_a_model_without_words_and_one_that_refuses(bench: Bench) -> None:
+def test_empty_content_and_a_refusal_are_returned(bench: Bench) -> None:
     """Ours: `content` may be null; a refusal stands in another place."""
     assert bench.run([completion({"content": None}, "stop")]).content == ""
     assert bench.run([completion({}, "stop")]).content == ""
@@ -342,7 +354,7 @@ def test_a_model_without_words_and_one_that_refuses(bench: Bench) -> None:
     assert (refused.content, refused.finish_reason) == ("I must not.", "content_filter")
 
 
-def test_what_ask_raises_is_for_the_caller(bench: Bench) -> None:
+def test_an_exception_of_ask_is_raised(bench: Bench) -> None:
     """Ours: the loop knows nothing of how a model is asked."""
 
     def ask(*_: Any) -> Any:
@@ -374,7 +386,7 @@ def test_the_package_of_openai_drives_the_loop(bench: Bench) -> None:
 
 
 @pytest.mark.story
-def test_the_tools_of_remote_servers_are_called_in_the_same_way(tmp_path: Path) -> None:
+def test_the_loop_calls_the_tools_of_remote_servers(tmp_path: Path) -> None:
     """Ours: `MCPClientManager` stands on the same manager; its entries have scopes too."""
     program = [sys.executable, "-P", "-m", "gaia_mcp", "serve", "demo"]
     config = MCPConfig(tmp_path / "servers.json")
@@ -394,7 +406,7 @@ def test_the_tools_of_remote_servers_are_called_in_the_same_way(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("reply", ["<html>no</html>", {"choices": None}, {"choices": [{"message": {"tool_calls": 5}}]}])
-def test_what_the_package_of_openai_lets_through_is_a_typed_error(bench: Bench, reply: Any) -> None:
+def test_an_invalid_response_read_by_the_openai_package_is_a_completion_error(bench: Bench, reply: Any) -> None:
     """Ours: it does not validate what a server answers, and warns of nothing here."""
     with (
         ChatServer([reply]) as server,

@@ -19,7 +19,7 @@ from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent, MCPAgent, SilentConsole
 from gaia_mcp.client import MCPClient, MCPConfig, MCPTool
 from gaia_mcp.errors import EntryError
 from tests.processes import living_with
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def mcp_tools() -> set[str]:
 
 
 class Recording(SilentConsole):
-    """Remembers what it is told."""
+    """Records the messages that it is given to print."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_a_tool_that_its_entry_excludes_is_not_registered(home: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_of_agent_connects_calls_and_disconnects(shape: type[Any], home: Path) -> None:
+def test_every_order_of_constructors_connects_calls_and_disconnects(shape: type[Any], home: Path) -> None:
     """GAIA's documents, and ours: however the constructors are called, or not called at all."""
     agent = shape()
 
@@ -158,7 +158,7 @@ def test_every_shape_of_agent_connects_calls_and_disconnects(shape: type[Any], h
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_when_the_agent_goes_away_nothing_of_it_is_left(shape: type[Any], home: Path) -> None:
+def test_a_collected_agent_leaves_no_tools_and_no_servers(shape: type[Any], home: Path) -> None:
     """Ours: its tools leave the registry, its servers are ended, without a word from it."""
     agent = shape()
     assert agent.connect_mcp_server("one", entry(home, "ignores_eof")) is True
@@ -171,7 +171,7 @@ def test_when_the_agent_goes_away_nothing_of_it_is_left(shape: type[Any], home: 
 
 
 @pytest.mark.parametrize("shape", [AgentFirst, MixinFirst])
-def test_options_reach_whom_they_are_for(shape: type[Any], home: Path) -> None:
+def test_options_reach_the_constructors_that_take_them(shape: type[Any], home: Path) -> None:
     """Ours: constructors pass on what they do not know, in either order."""
     agent = shape(silent_mode=True, debug=True, max_steps=3, config_file=home / "other.json")
 
@@ -182,7 +182,7 @@ def test_options_reach_whom_they_are_for(shape: type[Any], home: Path) -> None:
         shape(nonsense=1)
 
 
-def test_alone_it_takes_debug_and_nothing_else() -> None:
+def test_the_mixin_alone_takes_debug_and_no_other_option() -> None:
     """GAIA's documents: `debug` is for the manager."""
     alone = Alone(debug=True)
 
@@ -193,7 +193,7 @@ def test_alone_it_takes_debug_and_nothing_else() -> None:
 
 
 def test_being_constructed_twice_keeps_the_servers(home: Path) -> None:
-    """Ours."""
+    """Ours: an agent that calls both constructors comes by the mixin's twice."""
     agent = MixinFirst(silent_mode=True)
     agent.connect_mcp_server("one", entry(home))
 
@@ -203,7 +203,7 @@ def test_being_constructed_twice_keeps_the_servers(home: Path) -> None:
     agent.disconnect_mcp_server("one")
 
 
-def test_a_manager_that_was_set_before_is_kept(home: Path) -> None:
+def test_a_manager_that_was_set_before_is_used(home: Path) -> None:
     """GAIA, newer releases: subclasses set it themselves."""
 
     class Mine(MCPClientMixin, Agent):
@@ -267,7 +267,7 @@ def test_the_prompt_is_rebuilt_once_for_each_change(home: Path) -> None:
     assert "mcp_one" not in agent.system_prompt
 
 
-def test_a_server_that_fails_is_told_on_the_console(home: Path) -> None:
+def test_a_server_that_fails_is_reported_on_the_console(home: Path) -> None:
     """GAIA's documents: False, and no exception."""
     agent = AgentFirst()
 
@@ -279,7 +279,7 @@ def test_a_server_that_fails_is_told_on_the_console(home: Path) -> None:
     assert agent.composed == 0
 
 
-def test_a_name_that_is_taken_is_told_on_the_console(home: Path) -> None:
+def test_a_name_that_is_taken_is_reported_on_the_console(home: Path) -> None:
     """GAIA: False, and the server that is there stays."""
     agent = AgentFirst()
     agent.connect_mcp_server("one", entry(home))
@@ -291,23 +291,22 @@ def test_a_name_that_is_taken_is_told_on_the_console(home: Path) -> None:
     agent.disconnect_mcp_server("one")
 
 
-@pytest.mark.parametrize(
-    ("name", "config", "problem"),
-    [
+def test_an_invalid_entry_is_an_exception() -> None:
+    """GAIA's documents: a ValueError."""
+    rows: list[tuple[str, Any, str]] = [
         ("x", "npx server", "config dict"),
         ("x", {}, "command"),
         ("", {"command": "x"}, "name"),
         ("a b", {"command": "x"}, "name"),
-    ],
-)
-def test_an_entry_that_makes_no_sense_is_an_exception(name: str, config: Any, problem: str) -> None:
-    """GAIA's documents: a ValueError."""
-    with pytest.raises(EntryError, match=problem):
-        Alone().connect_mcp_server(name, config)
+    ]
+
+    for name, config, problem in rows:
+        with pytest.raises(EntryError, match=problem):
+            Alone().connect_mcp_server(name, config)
 
 
-def test_without_a_console_it_logs(home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """GAIA: what the console would be told."""
+def test_messages_are_logged_without_a_console(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA: the messages that a console would print."""
     agent = Alone()
 
     with caplog.at_level(logging.INFO, "gaia_mcp"):
@@ -320,7 +319,7 @@ def test_without_a_console_it_logs(home: Path, caplog: pytest.LogCaptureFixture)
     assert "MCP server 'one' not found" in said
 
 
-def test_tools_that_change_are_followed(home: Path) -> None:
+def test_changed_tools_are_registered_again(home: Path) -> None:
     """Spec, tools: `list_changed`. The registry and the prompt follow, and what is gone is taken out."""
     agent = AgentFirst()
     agent.connect_mcp_server("s", entry(home, "list_changes"))
@@ -333,7 +332,7 @@ def test_tools_that_change_are_followed(home: Path) -> None:
     agent.disconnect_mcp_server("s")
 
 
-def test_unusable_tools_are_told_and_the_others_registered(home: Path) -> None:
+def test_invalid_tools_are_reported_and_the_others_registered(home: Path) -> None:
     """Ours: a tool without a name must not cost the others."""
     agent = AgentFirst()
 
@@ -386,8 +385,8 @@ class ByHandWithAFile(Agent, MCPClientMixin):
         MCPClientMixin.__init__(self, auto_load_config=True, config_file=path)
 
 
-def test_a_file_that_is_named_by_hand_counts_in_every_order(home: Path) -> None:
-    """Ours: `Agent.__init__` has come by the mixin's constructor already."""
+def test_a_file_given_to_the_mixins_own_constructor_is_loaded(home: Path) -> None:
+    """Ours: `Agent.__init__` has called the mixin's constructor already, without it."""
     MCPConfig(home / "mine.json").add_server("one", entry(home))
 
     agent = ByHandWithAFile(home / "mine.json")
@@ -403,7 +402,7 @@ class ItsOwnConsole(MCPClientMixin, Agent):
 
 
 def test_an_agent_with_a_console_of_its_class_is_constructed(home: Path) -> None:
-    """Ours: a console alone does not tell that an agent has been."""
+    """Ours: an attribute `console` does not prove that a constructor has run."""
     assert ItsOwnConsole(silent_mode=True, max_steps=3).max_steps == 3
 
 
@@ -448,7 +447,7 @@ def test_a_copy_of_an_agent_shares_its_servers(home: Path) -> None:
     assert _TOOL_REGISTRY["mcp_one_echo"]["function"](text="x")["status"] == "success"
 
 
-def test_an_agent_that_refers_to_itself_leaves_nothing_either(home: Path) -> None:
+def test_an_agent_in_a_reference_cycle_leaves_no_tools(home: Path) -> None:
     """Ours: it goes when the collector comes by."""
     agent = MixinFirst(silent_mode=True)
     agent.me = agent  # type: ignore[attr-defined]
@@ -486,8 +485,8 @@ class Terse:
         pass
 
 
-def test_a_console_that_lacks_methods_is_made_up_for(home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Ours: what it cannot say is logged."""
+def test_messages_are_logged_if_the_console_lacks_the_method(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: no message is lost."""
     agent = MixinFirst(output_handler=Terse())
 
     assert agent.connect_mcp_server("bad", entry(home, "exits_at_once")) is False
@@ -495,7 +494,7 @@ def test_a_console_that_lacks_methods_is_made_up_for(home: Path, caplog: pytest.
     assert "Failed to connect to MCP server 'bad'" in caplog.text
 
 
-def test_a_server_that_does_not_list_its_tools_is_told(home: Path) -> None:
+def test_a_server_that_does_not_list_its_tools_is_reported(home: Path) -> None:
     """Ours: connected, and yet of no use to a model."""
     agent = AgentFirst()
 
@@ -507,7 +506,7 @@ def test_a_server_that_does_not_list_its_tools_is_told(home: Path) -> None:
     agent.disconnect_mcp_server("s")
 
 
-def test_a_server_that_has_failed_can_be_disconnected_for_good(home: Path) -> None:
+def test_a_server_that_has_failed_can_be_removed(home: Path) -> None:
     """Ours: or every load would warn of it."""
     config = MCPConfig()
     config.add_server("bad", entry(home, "exits_at_once"))
@@ -521,7 +520,7 @@ def test_a_server_that_has_failed_can_be_disconnected_for_good(home: Path) -> No
     assert agent.composed == 0
 
 
-def test_what_a_load_prints_is_up_to_the_agent(home: Path) -> None:
+def test_an_agent_can_override_the_summary_of_a_load(home: Path) -> None:
     """GAIA from 0.18 on: once for each load, before the tools of its servers are registered."""
 
     class Quiet(AgentFirst):
@@ -539,7 +538,7 @@ def test_what_a_load_prints_is_up_to_the_agent(home: Path) -> None:
     agent.disconnect_mcp_server("good")
 
 
-def test_a_file_that_cannot_be_changed_is_told_and_the_server_is_let_go_of(home: Path) -> None:
+def test_an_invalid_file_is_reported_and_the_server_disconnected(home: Path) -> None:
     """GAIA's documents: disconnecting raises nothing."""
     agent = AgentFirst()
     agent.connect_mcp_server("one", entry(home))
@@ -565,18 +564,18 @@ class Slow(Agent, MCPClientMixin):
     def _register_mcp_tools(self, client: MCPClient) -> None:
         self.registered += 1
         self.is_registering.set()
-        self.may_go_on.wait(5)
+        self.may_go_on.wait(PATIENCE_SECONDS)
         super()._register_mcp_tools(client)
 
 
-def test_tools_that_change_while_a_server_is_disconnected_do_not_stay(home: Path) -> None:
+def test_tools_that_change_during_a_disconnect_are_not_registered(home: Path) -> None:
     """Ours: they are entered in another thread, and by then there may be no server."""
     agent = Slow()
     agent.connect_mcp_server("s", entry(home, "list_changes"))
     agent.may_go_on.clear()
     agent.is_registering.clear()
     _TOOL_REGISTRY["mcp_s_echo"]["function"]()
-    assert agent.is_registering.wait(5)
+    assert agent.is_registering.wait(PATIENCE_SECONDS)
 
     agent.disconnect_mcp_server("s")
     agent.may_go_on.set()
@@ -585,7 +584,7 @@ def test_tools_that_change_while_a_server_is_disconnected_do_not_stay(home: Path
     assert mcp_tools() == set()
 
 
-def test_a_storm_of_changes_is_one_thread_and_two_looks(home: Path) -> None:
+def test_many_notifications_cause_two_registrations_in_one_thread(home: Path) -> None:
     """Ours: however often a server announces something."""
     agent = Slow()
     agent.connect_mcp_server("s", entry(home, "list_changes"))
@@ -595,7 +594,7 @@ def test_a_storm_of_changes_is_one_thread_and_two_looks(home: Path) -> None:
     agent.may_go_on.clear()
     agent.is_registering.clear()
     client.on_list_changed("tools")
-    assert agent.is_registering.wait(5)
+    assert agent.is_registering.wait(PATIENCE_SECONDS)
 
     for _ in range(100):
         client.on_list_changed("tools")
@@ -619,7 +618,9 @@ class Fragile(Agent, MCPClientMixin):
             raise LookupError("no prompt today")
 
 
-def test_an_agent_that_cannot_follow_once_follows_again(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_changes_are_followed_after_a_failed_rebuild_of_the_prompt(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Ours: `rebuild_system_prompt` is for subclasses to override, and may fail."""
     agent = Fragile(silent_mode=True)
     agent.connect_mcp_server("s", entry(home, "list_changes"))
@@ -633,7 +634,7 @@ def test_an_agent_that_cannot_follow_once_follows_again(home: Path, caplog: pyte
     agent.disconnect_mcp_server("s")
 
 
-def test_tools_that_cannot_be_listed_anew_stay_as_they_were(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tools_that_cannot_be_listed_again_stay_registered(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Ours: a server that stumbles once has not lost its tools."""
     agent = MixinFirst(silent_mode=True)
     agent.connect_mcp_server("s", entry(home, "list_changes"))
@@ -649,7 +650,7 @@ def test_tools_that_cannot_be_listed_anew_stay_as_they_were(home: Path, caplog: 
     agent.disconnect_mcp_server("s")
 
 
-def test_a_file_that_is_named_is_loaded(home: Path) -> None:
+def test_a_config_file_is_loaded_without_auto_load_config(home: Path) -> None:
     """GAIA, from 0.17 on: also without `auto_load_config`."""
     file = home / "mine.json"
     file.write_text(json.dumps({"mcpServers": {"mine": entry(home)}}))
@@ -667,7 +668,7 @@ def test_a_file_that_is_named_is_loaded(home: Path) -> None:
         {"type": "carrier pigeon", "command": "server"},
     ],
 )
-def test_a_server_that_cannot_be_reached_at_all_is_a_mistake_in_the_program(home: Path, config: dict[str, Any]) -> None:
+def test_an_unsupported_transport_is_a_value_error(home: Path, config: dict[str, Any]) -> None:
     """GAIA: a `ValueError` at once. Ours: of a manager too."""
     agent = MCPClientMixin()
 
@@ -677,7 +678,7 @@ def test_a_server_that_cannot_be_reached_at_all_is_a_mistake_in_the_program(home
         MCPClientManager().add_server("far", config)
 
 
-def test_whatever_else_fails_is_false(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_failure_returns_false(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     """GAIA's documents: a bool. Here the program's own host, and a variable that is not set."""
 
     def host(_: str) -> Any:

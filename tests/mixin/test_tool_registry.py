@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent
 from gaia_mcp.client import MCPClient, MCPTool
 from gaia_mcp.client.transports.base import MCPTransport
@@ -47,7 +45,7 @@ def tools_of(*names: str) -> list[MCPTool]:
     return [MCPTool(name, f"does {name}", {"type": "object"}) for name in names]
 
 
-def test_a_tool_is_entered_under_its_server_and_can_be_called() -> None:
+def test_a_tool_is_registered_with_the_prefix_of_its_server() -> None:
     """GAIA's documents: the entry and the wrapped answer."""
     registry: Registry = {}
 
@@ -66,7 +64,7 @@ def test_a_tool_is_entered_under_its_server_and_can_be_called() -> None:
     }
 
 
-def test_servers_whose_names_normalise_to_one_have_different_prefixes() -> None:
+def test_servers_with_the_same_normalised_name_have_different_prefixes() -> None:
     """MC-17: in GAIA one of them takes the other's place."""
     registry: Registry = {}
 
@@ -84,7 +82,7 @@ def test_servers_whose_names_normalise_to_one_have_different_prefixes() -> None:
     assert all(entry["function"]()["data"]["server"] == entry["_mcp_server"] for entry in registry.values())
 
 
-def test_a_server_and_its_tool_cannot_make_up_the_name_of_anothers() -> None:
+def test_names_of_different_servers_and_tools_do_not_collide() -> None:
     """Ours: `a` with `b_c`, and `a_b` with `c`."""
     registry: Registry = {}
 
@@ -96,7 +94,7 @@ def test_a_server_and_its_tool_cannot_make_up_the_name_of_anothers() -> None:
     }  # fmt: skip
 
 
-def test_tools_whose_names_normalise_to_one_are_numbered() -> None:
+def test_tools_with_the_same_normalised_name_are_numbered() -> None:
     """Ours: names of functions hold neither dots nor slashes."""
     registry: Registry = {}
 
@@ -107,8 +105,8 @@ def test_tools_whose_names_normalise_to_one_are_numbered() -> None:
     }  # fmt: skip
 
 
-def test_an_agents_own_tool_is_never_covered() -> None:
-    """Ours."""
+def test_an_agents_own_tool_is_never_replaced() -> None:
+    """Ours: a model would call the server's tool in its place, unnoticed."""
     registry: Registry = {"mcp_s_x": {"name": "mcp_s_x", "function": print}}
 
     register(registry, client_of("s"), tools_of("x"))
@@ -117,7 +115,7 @@ def test_an_agents_own_tool_is_never_covered() -> None:
     assert registry["mcp_s_x"]["function"] is print
 
 
-def test_registering_again_replaces_what_was_there() -> None:
+def test_registering_again_replaces_the_tools() -> None:
     """Ours: a server's tools have changed."""
     registry: Registry = {}
     client = client_of("s")
@@ -128,7 +126,7 @@ def test_registering_again_replaces_what_was_there() -> None:
     assert sorted(registry) == ["mcp_s_y", "mcp_s_z"]
 
 
-def test_everything_of_a_server_is_taken_out_however_it_came_in() -> None:
+def test_unregister_removes_every_tool_of_a_server() -> None:
     """Ours: also what a subclass has entered by itself, and without asking the server, which may have gone."""
     registry: Registry = {"other": {"name": "other", "function": print}}
     client = client_of("s")
@@ -143,7 +141,7 @@ def test_everything_of_a_server_is_taken_out_however_it_came_in() -> None:
     assert unregister(registry, client) == 0
 
 
-def test_two_agents_with_a_server_of_one_name_do_not_take_each_others_tools() -> None:
+def test_agents_with_servers_of_the_same_name_keep_their_tools() -> None:
     """Ours: the last one is called; when it leaves, the one before is there again."""
     registry: Registry = {}
     first, second = client_of("s"), client_of("s")
@@ -160,7 +158,7 @@ def test_two_agents_with_a_server_of_one_name_do_not_take_each_others_tools() ->
     assert registry == {}
 
 
-def test_an_agent_that_leaves_first_is_not_put_back() -> None:
+def test_a_client_that_was_unregistered_is_not_restored() -> None:
     """Ours: three agents, which leave in another order than they came."""
     registry: Registry = {}
     first, second, third = client_of("s"), client_of("s"), client_of("s")
@@ -176,29 +174,31 @@ def test_an_agent_that_leaves_first_is_not_put_back() -> None:
     assert registry == {}
 
 
-@pytest.mark.parametrize(
-    ("result", "problem"),
-    [
+def test_a_failed_call_has_the_status_error() -> None:
+    """GAIA's documents: `status`, `error` and the data; ours: `isError` is a failure too."""
+    texts = [{"type": "text", "text": "no"}, {"type": "image"}, {"text": "way"}]
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"error": "File not found"}, "File not found"),
         ({"error": {"code": -1, "message": "no"}}, "no"),
-        ({"isError": True, "content": [{"type": "text", "text": "no"}, {"type": "image"}, {"text": "way"}]}, "no\nway"),
+        ({"isError": True, "content": texts}, "no\nway"),
         ({"isError": True, "content": None}, "the tool reported an error without a text"),
         ({"isError": True, "error": None, "content": [{"text": "no"}]}, "no"),
-    ],
-)
-def test_a_failure_is_told_as_one(result: dict[str, Any], problem: str) -> None:
-    """GAIA's documents: `status`, `error` and the data; ours: `isError` is a failure too."""
-    assert wrapped("t", result) == {"status": "error", "error": problem, "data": result}
+    ]
+
+    assert [wrapped("t", result) for result, _ in rows] == [
+        {"status": "error", "error": problem, "data": result} for result, problem in rows
+    ]
 
 
-@pytest.mark.parametrize("result", ["text", 7, None, ["a"]])
-def test_what_is_no_dict_passes_unchanged(result: Any) -> None:
+def test_a_result_that_is_not_a_dict_is_returned_unchanged() -> None:
     """GAIA's documents."""
-    assert wrapped("t", result) is result
+    results: list[Any] = ["text", 7, None, ["a"]]
+
+    assert not [result for result in results if wrapped("t", result) is not result]
 
 
 def test_a_tool_of_a_server_that_is_not_connected_is_a_failure() -> None:
-    """Ours: a model can make sense of an answer, not of an exception."""
+    """Ours: a model reads results, and an exception would end its agent."""
     registry: Registry = {}
     client = client_of("s")
     register(registry, client, tools_of("x"))
@@ -249,7 +249,7 @@ def test_a_tool_may_have_an_argument_of_any_name() -> None:
     assert answer["data"]["arguments"] == {"self": 1, "client": 2}
 
 
-def test_another_packages_registry_gets_one_word_for_a_type() -> None:
+def test_another_packages_registry_gets_types_as_strings() -> None:
     """GAIA 0.25: its agents take the type for a string, and fail altogether on a list. Ours: in our own it stays."""
     schema = {"properties": {"a": {"type": ["integer", "null"]}, "b": {"type": ["string", "integer"]}}}
     tool = MCPTool("x", "", schema)
@@ -261,14 +261,14 @@ def test_another_packages_registry_gets_one_word_for_a_type() -> None:
     ours = _TOOL_REGISTRY["mcp_s_x"]
     unregister(_TOOL_REGISTRY, client)
 
-    assert {name: told["type"] for name, told in theirs["mcp_s_x"]["parameters"].items()} == {
+    assert {name: shown["type"] for name, shown in theirs["mcp_s_x"]["parameters"].items()} == {
         "a": "integer", "b": "string | integer"
     }  # fmt: skip
     assert ours["parameters"]["a"]["type"] == ["integer", "null"]
 
 
-def test_what_others_put_into_a_registry_costs_nothing() -> None:
-    """Ours: it is a plain dict for everybody."""
+def test_foreign_entries_of_a_registry_are_left_unchanged() -> None:
+    """Ours: it is a plain dict that every program may change."""
     registry: Registry = {"mcp_s_x": "odd"}  # type: ignore[dict-item]
     client = client_of("s")
 

@@ -89,21 +89,21 @@ class AgentVault:
     def answer(self, number: int) -> Wire:
         """What came of it: `result`, or `error` with the name of the exception."""
         while number not in self._answers:
-            told = json.loads(self._lines.get(timeout=TIMEOUT_SECONDS))
-            self._answers[told.pop("number")] = told
+            answered = json.loads(self._lines.get(timeout=TIMEOUT_SECONDS))
+            self._answers[answered.pop("number")] = answered
         return self._answers.pop(number)
 
     def __call__(self, do: str, **given: Any) -> Any:
-        """The result of what is asked for."""
-        told = self.answer(self.send(do, **given))
-        assert "result" in told, told
-        return told["result"]
+        """The result of a request."""
+        answered = self.answer(self.send(do, **given))
+        assert "result" in answered, answered
+        return answered["result"]
 
     def refused(self, do: str, **given: Any) -> Wire:
         """The error that it ends with."""
-        told = self.answer(self.send(do, **given))
-        assert "error" in told, told
-        return told
+        answered = self.answer(self.send(do, **given))
+        assert "error" in answered, answered
+        return answered
 
     def end(self) -> None:
         """Let it end by itself."""

@@ -1,4 +1,4 @@
-"""A proxy as plain as can be: each request goes to the next worker, whoever sent it, by a connection of its own."""
+"""A simple proxy: each request goes to the next worker, from every client, by a connection of its own."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Upstream:
             "list": responds(asked, result=[1]),
             "bare": responds(asked, result={"answer": 42}),
             "waits": Answer(200, {}, [b" ", self.go_on, responds(asked, result={"content": []}).body]),
-            "tells": responds(asked, result={"content": [], "told": asked.message}),
+            "echoes": responds(asked, result={"content": [], "received": asked.message}),
         }[way]
 
 
-WAYS = ("refuses", "cut", "page", "list", "bare", "waits", "tells")
+WAYS = ("refuses", "cut", "page", "list", "bare", "waits", "echoes")
 
 
 class World(NamedTuple):
@@ -153,37 +153,35 @@ def test_tools_of_every_kind_of_server_are_called(world: World) -> None:
     assert result(world, wanted("bare", "x.answer")) == {"answer": 42}
 
 
-def test_a_server_that_is_not_known_is_found_by_the_prefix_of_the_tool(world: World) -> None:
+def test_an_unknown_server_is_found_by_the_prefix_of_the_tool(world: World) -> None:
     """Seed systems, C7."""
     read = wanted("somewhere-else", "filesystem.readFile", {"path": "a.txt"})
 
     assert result(world, read)["content"][0]["text"] == "hello"
 
 
-@pytest.mark.parametrize(
-    ("content", "source", "code"),
-    [
-        (wanted("demo", "fail"), "MCP_TOOL", "TOOL_EXECUTION_FAILED"),
-        (wanted("filesystem", "filesystem.readFile", {"path": "../b"}), "MCP_TOOL", "TOOL_EXECUTION_FAILED"),
-        (wanted("refuses", "x.y"), "MCP_PROTOCOL", "-32050"),
-        (wanted("filesystem", "filesystem.burn"), "MCP_PROTOCOL", "-32602"),
-        (wanted("dead", "x.y"), "A2A_PROXY", "MCP_CONNECTION_ERROR"),
-        (wanted("nowhere", "x.y"), "A2A_PROXY", "MCP_CONNECTION_ERROR"),
-        (wanted("cut", "x.y"), "A2A_PROXY", "MCP_INVALID_RESPONSE"),
-        (wanted("page", "x.y"), "A2A_PROXY", "MCP_INVALID_RESPONSE"),
-        (wanted("list", "x.y"), "A2A_PROXY", "MCP_INVALID_RESULT"),
-        (wanted("demo", 5), "A2A_PROXY", "-32602"),
-        (wanted("demo", "greet", [1]), "A2A_PROXY", "-32602"),
-        (None, "A2A_PROXY", "-32602"),
-        ({}, "A2A_PROXY", "-32602"),
-    ],
-)
-def test_every_failure_is_told_apart(world: World, content: Any, source: str, code: str) -> None:
-    """Seed systems, C7, C8: in the one message, in the final state, and in the task that is asked for."""
-    assert failure(world, content) == (source, code)
+def test_every_failure_has_its_source_and_code(world: World) -> None:
+    """Seed systems, C7, C8: in the one message, in the final state, and in the task that is queried."""
+    failures: list[tuple[Any, tuple[str, str]]] = [
+        (wanted("demo", "fail"), ("MCP_TOOL", "TOOL_EXECUTION_FAILED")),
+        (wanted("filesystem", "filesystem.readFile", {"path": "../b"}), ("MCP_TOOL", "TOOL_EXECUTION_FAILED")),
+        (wanted("refuses", "x.y"), ("MCP_PROTOCOL", "-32050")),
+        (wanted("filesystem", "filesystem.burn"), ("MCP_PROTOCOL", "-32602")),
+        (wanted("dead", "x.y"), ("A2A_PROXY", "MCP_CONNECTION_ERROR")),
+        (wanted("nowhere", "x.y"), ("A2A_PROXY", "MCP_CONNECTION_ERROR")),
+        (wanted("cut", "x.y"), ("A2A_PROXY", "MCP_INVALID_RESPONSE")),
+        (wanted("page", "x.y"), ("A2A_PROXY", "MCP_INVALID_RESPONSE")),
+        (wanted("list", "x.y"), ("A2A_PROXY", "MCP_INVALID_RESULT")),
+        (wanted("demo", 5), ("A2A_PROXY", "-32602")),
+        (wanted("demo", "greet", [1]), ("A2A_PROXY", "-32602")),
+        (None, ("A2A_PROXY", "-32602")),
+        ({}, ("A2A_PROXY", "-32602")),
+    ]
+
+    assert [(content, failure(world, content)) for content, _ in failures] == failures
 
 
-def test_what_a_tool_or_server_says_of_a_failure_is_passed_on(world: World) -> None:
+def test_the_details_of_a_failure_are_passed_on(world: World) -> None:
     """Seed systems, C7."""
     failed = outcome(world.client("run", content=wanted("demo", "fail", {"message": "not today"}))["task"])
     refused = outcome(world.client("run", content=wanted("refuses", "x.y"))["task"])
@@ -193,24 +191,24 @@ def test_what_a_tool_or_server_says_of_a_failure_is_passed_on(world: World) -> N
     assert refused["error"]["details"] == {"mcp_protocol_error_data": {"why": 1}}
 
 
-def test_the_context_of_a_message_is_taken_and_its_webhook_never_asked(world: World) -> None:
+def test_the_context_of_a_message_is_accepted_and_its_webhook_not_called(world: World) -> None:
     """Seed systems, C9: by the real client, which sends both."""
     with serving(lambda _: Answer()) as hook:
         context = {"items": {"note": {"content": "hi"}}}
-        task = world.client("begin", content=wanted("tells", "x.y", {"a": 1}), context=context, webhook=hook.url)
+        task = world.client("begin", content=wanted("echoes", "x.y", {"a": 1}), context=context, webhook=hook.url)
         world.client("follow", task=task)
 
-        told = outcome(world.client("status", task=task))["mcp_result"]["told"]
-        assert (told["method"], told["params"]) == ("x.y", {"a": 1})
+        received = outcome(world.client("status", task=task))["mcp_result"]["received"]
+        assert (received["method"], received["params"]) == ("x.y", {"a": 1})
         assert hook.asked == []
 
 
-def test_a_call_that_takes_longer_than_the_variable_allows_fails(
+def test_a_call_that_takes_longer_than_mcp_call_timeout_fails(
     upstream: Upstream, python: Path, mark: dict[str, str], tmp_path: Path
 ) -> None:
-    """Seed systems, C10."""
+    """Seed systems, C10: three seconds are enough to reach the server on a busy machine."""
     urls = json.dumps({"waits": upstream.url("waits")})
-    proxy = Serving(tmp_path / "home", "--all", "--a2a", MCP_SERVER_MAP=urls, MCP_CALL_TIMEOUT="1", **mark)
+    proxy = Serving(tmp_path / "home", "--all", "--a2a", MCP_SERVER_MAP=urls, MCP_CALL_TIMEOUT="3", **mark)
     client = AgentVault(python, proxy.card, mark)
 
     found = outcome(client("run", content=wanted("waits", "x.y"))["task"])
@@ -220,7 +218,7 @@ def test_a_call_that_takes_longer_than_the_variable_allows_fails(
     proxy.end()
 
 
-def test_a_task_that_is_terminated_stays_so_when_its_tool_returns(world: World) -> None:
+def test_a_terminated_task_stays_canceled_when_its_tool_returns(world: World) -> None:
     """Seed systems, C8: also for those who follow it, and for one who asks to terminate it again."""
     world.upstream.go_on.clear()
     task = world.client("begin", content=wanted("waits", "x.y"))
@@ -241,7 +239,7 @@ def test_a_task_that_is_terminated_stays_so_when_its_tool_returns(world: World) 
     assert world.client("follow", task=task) == [message, status]
 
 
-def test_what_the_client_cannot_do_is_one_clear_error(world: World) -> None:
+def test_an_unknown_task_and_a_second_message_are_errors(world: World) -> None:
     """Seed systems, C6: a task takes one message, and there is no other than those that were begun."""
     task = world.client("begin", content=wanted("demo", "greet", {"name": "Ada"}))
 
@@ -266,8 +264,8 @@ def test_many_tasks_at_once_have_one_message_and_one_end_each(world: World) -> N
         assert [each.get("state") for each in one["events"][:-2]] in ([], ["WORKING"])
 
 
-def test_a_token_comes_as_the_key_of_agentvault(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
-    """Seed systems, C11: the client finds the key in its environment, by what the card says of it."""
+def test_the_token_is_the_key_that_agentvault_sends(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
+    """Seed systems, C11: the card names the variable of the environment that has the key."""
     entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"]}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"demo": entry}}))
     words = ("--all", "--a2a", "--config", str(tmp_path / "servers.json"))
@@ -288,8 +286,8 @@ def test_a_token_comes_as_the_key_of_agentvault(python: Path, mark: dict[str, st
     proxy.end()
 
 
-def test_a_proxy_that_is_its_own_server_does_not_ask_itself(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
-    """Ours: it fails at once, and the proxy serves others; it is so whether it speaks the dialect or not."""
+def test_a_proxy_that_is_its_own_server_fails_at_once(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
+    """Ours: with the dialect and without it, and the proxy goes on serving other calls."""
     for words in ((), ("--rpc",)):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -306,7 +304,9 @@ def test_a_proxy_that_is_its_own_server_does_not_ask_itself(python: Path, mark: 
         proxy.end()
 
 
-def test_the_official_sdk_speaks_another_dialect(world: World, prepared: Prepared, mark: dict[str, str]) -> None:
+def test_the_official_sdk_gets_clear_errors_for_its_own_dialect(
+    world: World, prepared: Prepared, mark: dict[str, str]
+) -> None:
     """Ours: its names of methods are others; of 0.3 two are the same, whose results it cannot read. It learns all of
     that from clear errors, and what it asks for is done.
     """

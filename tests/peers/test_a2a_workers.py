@@ -58,8 +58,8 @@ def pair(prepared: Prepared, redis_server: RedisServer, mark: dict[str, str], tm
             each.end()
 
 
-def test_a_task_is_asked_for_and_followed_at_another_proxy(pair: Pair) -> None:
-    """Ours: any worker answers, and each who follows sees the same end, once."""
+def test_a_task_is_queried_and_followed_at_another_proxy(pair: Pair) -> None:
+    """Ours: any worker answers, and every client that follows gets the same end, once."""
     first, second = pair.clients
     task = first("begin", content=SLOW)
     following = [(each, each.send("follow", task=task)) for each in (first, second, second)]
@@ -94,7 +94,7 @@ def test_a_task_is_terminated_at_another_proxy(pair: Pair) -> None:
 
 
 def test_the_tasks_of_a_proxy_that_is_killed_fail(pair: Pair) -> None:
-    """Ours: in bounded time, which those who follow at another one learn, and those who ask there."""
+    """Ours: in bounded time, for clients that follow or query the task at another proxy."""
     first, second = pair.clients
     task = first("begin", content=SLOW)
     following = second.send("follow", task=task)

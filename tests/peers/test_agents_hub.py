@@ -97,8 +97,8 @@ def test_the_agents_are_operative_where_they_have_a_key(hub: Hub) -> None:
 
 
 @EVERY
-def test_an_agent_without_a_key_reports_so(hub: Hub, world: World) -> None:
-    """B2, B5: `key_missing` is what the program itself finds, and its words are the error."""
+def test_an_agent_without_a_key_is_reported(hub: Hub, world: World) -> None:
+    """B2, B5: the program itself finds `key_missing`, and its output is the error."""
     world.write(hub.home, DEAD_URL)
     client = hub.open(**{**world.environ(DEAD_URL), world.key: ""})
 
@@ -144,7 +144,9 @@ def test_a_prompt_arrives_byte_for_byte(hub: Hub, world: World, serve_model: Cal
 
 
 @EVERY
-def test_a_prompt_is_no_command_of_the_program(hub: Hub, world: World, serve_model: Callable[..., ModelServer]) -> None:
+def test_a_prompt_with_a_slash_is_not_a_command_of_the_program(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer]
+) -> None:
     """B4: what begins with a slash is for the model, too."""
     model = serve_model(world, Text("ok"))
     client = hub.open_for(world, model.url)
@@ -157,7 +159,7 @@ def test_a_prompt_is_no_command_of_the_program(hub: Hub, world: World, serve_mod
 def test_an_error_of_the_model_is_reported_without_the_key(
     hub: Hub, world: World, serve_model: Callable[..., ModelServer]
 ) -> None:
-    """B5: in the words of the API; and no report with the conversation is left in the folder of temporary files."""
+    """B5: with the message of the API; and no report with the conversation is left in the folder of temporary files."""
     model = serve_model(world, Failure(400, f"the key {KEY} may not use this model"))
     client = hub.open_for(world, model.url)
 
@@ -171,7 +173,7 @@ def test_an_error_of_the_model_is_reported_without_the_key(
 
 
 @EVERY
-def test_the_time_of_an_agent_runs_out(
+def test_an_agent_is_stopped_after_its_timeout(
     hub: Hub, world: World, serve_model: Callable[..., ModelServer], mark: dict[str, str]
 ) -> None:
     """B5: its processes are gone, wherever they went, and the hub answers the next request."""
@@ -240,7 +242,7 @@ def call_back(
 
 
 @EVERY
-def test_a_registered_tool_is_really_called_by_the_agent(
+def test_a_registered_tool_is_called_by_the_agent(
     hub: Hub, world: World, serve_model: Callable[..., ModelServer]
 ) -> None:
     """B7: the model calls it, our server routes the call, and the model gets what the tool returned."""

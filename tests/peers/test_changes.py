@@ -102,7 +102,7 @@ def test_the_sdk_subscribes_in_the_handshake_era(mark: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
-def test_our_client_hears_of_changes_and_is_not_flooded(connect: Callable[..., MCPClient], revision: str) -> None:
+def test_many_changes_are_few_notifications_to_our_client(connect: Callable[..., MCPClient], revision: str) -> None:
     """Ours: by the same callbacks in both eras; many changes at once are a few notifications, also after the last."""
     lists: list[str] = []
     resources: list[str] = []

@@ -74,7 +74,9 @@ def test_the_sdk_calls_tools(serve_demo: list[str], mark: dict[str, str], mode: 
 
 
 @MODES
-def test_the_sdk_hears_of_mistakes(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_gets_errors_with_their_codes(
+    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
+) -> None:
     """Spec, errors: what does not fit is a tool error, an unknown tool or prompt -32602; a resource by revision."""
 
     async def use(client: Client) -> None:
@@ -94,30 +96,32 @@ def test_the_sdk_hears_of_mistakes(serve_demo: list[str], mark: dict[str, str], 
 
 
 @MODES
-def test_the_sdk_hears_of_progress(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_gets_progress_notifications(
+    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
+) -> None:
     """Spec, progress."""
-    told: list[tuple[float, float | None, str | None]] = []
+    heard: list[tuple[float, float | None, str | None]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total, message))
+        heard.append((progress, total, message))
 
     async def use(client: Client) -> None:
         await client.call_tool("countdown", {"steps": 3, "seconds": 0.1}, progress_callback=on_progress)
 
     _with_client(use, serve_demo, mark, mode)
 
-    assert told == [(1, 3, "2 to go"), (2, 3, "1 to go"), (3, 3, "0 to go")]
+    assert heard == [(1, 3, "2 to go"), (2, 3, "1 to go"), (3, 3, "0 to go")]
 
 
 @MODES
-def test_the_sdk_calls_methods_with_hints(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_calls_methods_with_type_hints(mark: dict[str, str], mode: str, version: str) -> None:
     """Spec, structured content: the SDK validates each against its output schema, and raises if it does not fit."""
     note = {"text": "milk", "due": "2026-01-02", "colour": "blue"}
     who = "00000000-0000-0000-0000-000000000001"
-    told: list[str | None] = []
+    heard: list[str | None] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        heard.append(message)
 
     async def use(client: Client) -> None:
         assert client.server_info is not None
@@ -157,13 +161,11 @@ def test_the_sdk_calls_methods_with_hints(mark: dict[str, str], mode: str, versi
     served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'hinted_agent.py'}:Hinted"]
     _with_client(use, served, mark, mode)
 
-    assert told == ["waiting"]
+    assert heard == ["waiting"]
 
 
 @MODES
-def test_the_sdk_is_told_what_an_agent_returns_that_is_nearly_right(
-    mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_gets_an_error_for_an_invalid_result_of_an_agent(mark: dict[str, str], mode: str, version: str) -> None:
     """Spec, MS-8, MS-11, MS-15, MS-16: the SDK would drop each of these messages, and raise for what it waits for."""
     not_found = -32602 if version == "2026-07-28" else -32002
 
@@ -225,15 +227,15 @@ def test_the_sdk_gets_prompts_and_resources(
 
 
 @MODES
-def test_the_sdk_gets_every_response_of_an_agent_whose_texts_have_no_utf_8(
+def test_the_sdk_gets_every_response_of_an_agent_with_invalid_unicode(
     mark: dict[str, str], mode: str, version: str
 ) -> None:
     """Ours: the SDK drops a line with half of a surrogate pair, and waits for another one until its time is over."""
     mended = "a\ufffdb"
-    told: list[str | None] = []
+    heard: list[str | None] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        heard.append(message)
 
     async def use(client: Client) -> None:
         assert client.server_info is not None
@@ -253,11 +255,11 @@ def test_the_sdk_gets_every_response_of_an_agent_whose_texts_have_no_utf_8(
     served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'half_pairs_agent.py'}:HalfPairs"]
     _with_client(use, served, mark, mode)
 
-    assert told == [mended]
+    assert heard == [mended]
 
 
 @MODES
-def test_the_sdk_calls_off_a_slow_tool(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_cancels_a_slow_tool(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
     """Spec, cancellation: other calls go on meanwhile, and nothing of the old one comes back."""
 
     async def use(client: Client) -> None:
@@ -367,7 +369,9 @@ class _Answers:
 
 @MODES
 @pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
-def test_the_sdk_answers_what_a_tool_asks(mark: dict[str, str], mode: str, version: str, action: str) -> None:
+def test_the_sdk_answers_the_server_requests_of_a_tool(
+    mark: dict[str, str], mode: str, version: str, action: str
+) -> None:
     """Spec, client features: the same tools in both eras, by requests in one and by results in the other."""
     answers = _Answers(action)
 
@@ -394,7 +398,7 @@ def test_the_sdk_answers_what_a_tool_asks(mark: dict[str, str], mode: str, versi
 
 
 @MODES
-def test_the_sdk_learns_what_it_lacks(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_gets_an_error_for_a_missing_capability(mark: dict[str, str], mode: str, version: str) -> None:
     """MS-4: nothing is asked of a client that has not declared it; only one era has a code for that."""
 
     async def use(client: Client) -> None:
@@ -415,8 +419,8 @@ OFFERING = [sys.executable, "-m", "gaia_mcp", "serve", f"{PROGRAMS / 'offering_a
 
 
 @MODES
-def test_the_sdk_uses_what_decorators_offer(mark: dict[str, str], mode: str, version: str) -> None:
-    """Spec, prompts, resources, templates: with all that an author says of them."""
+def test_the_sdk_uses_the_prompts_and_resources_of_decorators(mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, prompts, resources, templates: with all their metadata."""
     not_found = -32602 if version == "2026-07-28" else -32002
 
     async def use(client: Client) -> None:
@@ -443,9 +447,9 @@ def test_the_sdk_uses_what_decorators_offer(mark: dict[str, str], mode: str, ver
             assert (await client.read_resource(uri)).contents[0].text == text
         (contents,) = (await client.read_resource("files:///a/b/c.txt")).contents
         assert base64.b64decode(contents.blob) == b"a/b c"
-        kept = await client.read_resource("books://all")
+        listed = await client.read_resource("books://all")
         if version == "2026-07-28":
-            assert (kept.ttl_ms, kept.cache_scope) == (60000, "public")
+            assert (listed.ttl_ms, listed.cache_scope) == (60000, "public")
         for uri in ("books://3", "books://x", "books://2?lower=true", "nothing://here"):
             with pytest.raises(MCPError) as caught:
                 await client.read_resource(uri)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("server", ["everything", "filesystem", "memory", "mcp_server_time", "mcp_server_git"])
-def test_honest_servers_are_warned_about_by_nothing(
+def test_honest_servers_cause_no_warning(
     npm_servers: dict[str, list[str]], connect: Callable[..., MCPClient], tmp_path: Path, server: str
 ) -> None:
     """Ours: wrong warnings teach people to ignore all of them."""

@@ -65,7 +65,7 @@ def example_in(entry: dict[str, Any]) -> str:
     return f"{entry['args'][-1]}/example.txt"
 
 
-def test_an_agent_with_one_server(filesystem: dict[str, Any]) -> None:
+def test_an_agent_connects_a_server(filesystem: dict[str, Any]) -> None:
     """GAIA's documents: its tools are there at once, and answer in GAIA's manner."""
 
     class MyAgent(Agent, MCPClientMixin):
@@ -111,7 +111,7 @@ def test_an_agent_with_a_model_uses_the_tools_of_its_server(filesystem: dict[str
     assert (result["status"], result["result"], result["steps_taken"]) == ("success", "It says: what is in it.", 2)
 
 
-def test_an_agent_with_several_servers(filesystem: dict[str, Any], memory: dict[str, Any]) -> None:
+def test_an_agent_connects_several_servers(filesystem: dict[str, Any], memory: dict[str, Any]) -> None:
     """GAIA's documents: the tools of both are there, and an entry's `env` reaches its server."""
 
     class MultiToolAgent(Agent, MCPClientMixin):
@@ -128,7 +128,7 @@ def test_an_agent_with_several_servers(filesystem: dict[str, Any], memory: dict[
     assert answer["status"] == "success"
 
 
-def test_servers_from_the_configuration(
+def test_an_agent_loads_servers_from_the_configuration(
     home: Path, filesystem: dict[str, Any], memory: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """GAIA's documents: `~/.gaia/mcp_servers.json`, in Claude Desktop's format."""
@@ -148,7 +148,7 @@ def test_servers_from_the_configuration(
     assert sorted(agent.list_mcp_servers()) == ["filesystem", "memory"]
 
 
-def test_a_client_without_an_agent(filesystem: dict[str, Any]) -> None:
+def test_a_client_is_used_without_an_agent(filesystem: dict[str, Any]) -> None:
     """GAIA's documents: connect, list, call, disconnect."""
     client = MCPClient.from_config(name="filesystem", config=filesystem, timeout=TIMEOUT_SECONDS, debug=False)
 
@@ -162,7 +162,9 @@ def test_a_client_without_an_agent(filesystem: dict[str, Any]) -> None:
     assert client.is_connected() is False
 
 
-def test_a_manager(filesystem: dict[str, Any], memory: dict[str, Any], home: Path) -> None:
+def test_a_manager_adds_loads_and_disconnects_servers(
+    filesystem: dict[str, Any], memory: dict[str, Any], home: Path
+) -> None:
     """GAIA's documents: add, list, get, load the rest from the file, disconnect from all. `~` is expanded."""
     config = MCPConfig("~/.gaia/mcp_servers.json")
     config.add_server("memory", memory)
@@ -182,7 +184,7 @@ def test_a_manager(filesystem: dict[str, Any], memory: dict[str, Any], home: Pat
     assert manager.list_servers() == []
 
 
-def test_errors(filesystem: dict[str, Any]) -> None:
+def test_a_failed_connection_is_false_and_a_failed_call_a_result(filesystem: dict[str, Any]) -> None:
     """GAIA's documents: a failed connection is False; a failed call is in its result."""
 
     class SafeAgent(Agent, MCPClientMixin):
@@ -210,7 +212,9 @@ def debug_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFix
     logger.setLevel(level)
 
 
-def test_debug_mode(filesystem: dict[str, Any], debug_log: pytest.LogCaptureFixture) -> None:
+def test_debug_is_set_by_the_client_the_manager_or_the_agent(
+    filesystem: dict[str, Any], debug_log: pytest.LogCaptureFixture
+) -> None:
     """GAIA's documents: by the client, the manager, or the agent."""
     assert MCPClient.from_config("server", filesystem, debug=True).debug is True
     assert MCPClientManager(debug=True).debug is True
@@ -252,7 +256,7 @@ class StoredTransport(MCPTransport):
         return self._connected
 
 
-def test_a_custom_transport() -> None:
+def test_a_client_uses_a_custom_transport() -> None:
     """GAIA's documents: an initialize result without a single member of what it should have, and tools all the same."""
     transport = StoredTransport("https://example.com")
     client = MCPClient("test", transport)
@@ -265,7 +269,7 @@ def test_a_custom_transport() -> None:
     client.disconnect()
 
 
-def test_a_mocked_transport() -> None:
+def test_a_client_uses_a_mocked_transport() -> None:
     """GAIA's documents: their own tests do this to the interface, so programs written for them do too."""
     from unittest.mock import Mock
 
@@ -285,7 +289,7 @@ def test_a_mocked_transport() -> None:
     transport.send_request.assert_called_with("tools/call", {"name": "test_tool", "arguments": {"a": 1}})
 
 
-def test_a_custom_wrapper(filesystem: dict[str, Any]) -> None:
+def test_an_agent_registers_tools_with_its_own_wrapper(filesystem: dict[str, Any]) -> None:
     """GAIA's documents: an agent registers its tools in its own way."""
 
     class CustomAgent(Agent, MCPClientMixin):
@@ -309,7 +313,7 @@ def test_a_custom_wrapper(filesystem: dict[str, Any]) -> None:
     assert not [name for name in _TOOL_REGISTRY if name.startswith("mcp_filesystem_")]
 
 
-def test_a_command_line_in_the_older_way(home: Path) -> None:
+def test_from_command_splits_a_command_line_without_a_shell(home: Path) -> None:
     """GAIA's documents: `from_command`, split into words without a shell."""
     client = MCPClient.from_command("demo", f"{sys.executable} -m gaia_mcp mcp serve demo", timeout=TIMEOUT_SECONDS)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TARGET = "gaia.agents.docker.agent:DockerAgent"
 
 
-def test_a_gaia_agent_is_listed_and_says_what_its_arguments_lack(
+def test_a_gaia_agent_lists_its_tools_and_reports_missing_arguments(
     gaia_python: Path, connect: Callable[..., MCPClient]
 ) -> None:
     """Ours: with its own schema, its errors marked as such, and none of its log lines between the messages."""

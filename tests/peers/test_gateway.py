@@ -70,11 +70,11 @@ class _Person:
 @MODES
 def test_the_sdk_uses_three_servers_as_one(gateway: list[str], mark: dict[str, str], mode: str, version: str) -> None:
     """Spec, compatibility: a client of either era in front of servers of both."""
-    person, told = _Person(), list[float]()
+    person, heard = _Person(), list[float]()
     program, *arguments = gateway
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(progress)
+        heard.append(progress)
 
     async def use(client: Client) -> None:
         assert client.protocol_version == version
@@ -112,8 +112,8 @@ def test_the_sdk_uses_three_servers_as_one(gateway: list[str], mark: dict[str, s
             await use(client)
 
     asyncio.run(run())
-    # Of several reports that wait together, a client hears the newest.
-    assert told[-1] == 2
+    # Of several reports that wait together, a client gets the newest.
+    assert heard[-1] == 2
     assert {"Which colour?", "Which one?"} <= set(person.asked)
 
 

@@ -75,7 +75,7 @@ def _listens(host: str, port: int) -> bool:
 
 
 @pytest.mark.parametrize("revision", ERAS)
-def test_calls_and_their_progress_go_by_http_2(server: Server, revision: str) -> None:
+def test_calls_and_progress_are_sent_by_http_2(server: Server, revision: str) -> None:
     """Ours: many requests, and responses that are streams, on connections that are used again."""
     with server.client(revision) as client:
         for number in range(20):
@@ -87,7 +87,7 @@ def test_calls_and_their_progress_go_by_http_2(server: Server, revision: str) ->
 
 
 @pytest.mark.parametrize("revision", ERAS)
-def test_many_calls_at_the_same_time_do_not_mix(server: Server, revision: str) -> None:
+def test_concurrent_calls_get_their_own_results(server: Server, revision: str) -> None:
     """Ours: from many threads, each with a connection of its own."""
     with server.client(revision) as client, ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda number: client.call("double", {"number": number}), range(64)))

@@ -12,10 +12,9 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CallLateError, StatusError
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
-from tests.waiting import wait_until
+from tests.waiting import deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +75,9 @@ def use(client: MCPClient) -> None:
         ("sse", {"type": "sse"}, "stateless"),
     ],
 )
-def test_the_newest_sdk_is_understood(mark: dict[str, str], transport: str, entry: dict[str, Any], era: str) -> None:
+def test_our_client_uses_a_server_of_the_newest_sdk(
+    mark: dict[str, str], transport: str, entry: dict[str, Any], era: str
+) -> None:
     """DE-2 and HC-7: both eras, both transports, named or found out."""
     port = free_port()
     command = [sys.executable, str(PROGRAMS / "http_server.py"), transport, str(port)]
@@ -92,7 +93,7 @@ def test_the_newest_sdk_is_understood(mark: dict[str, str], transport: str, entr
 @pytest.mark.parametrize(
     ("transport", "more"), [("streamable-http", ()), ("streamable-http", ("stateless",)), ("sse", ())]
 )
-def test_the_sdk_of_2025_is_understood(
+def test_our_client_uses_a_server_of_the_sdk_of_2025(
     mark: dict[str, str], old_python: Path, transport: str, more: tuple[str, ...]
 ) -> None:
     """DE-2: with sessions and without, and by the older transport."""
@@ -120,10 +121,10 @@ def test_a_session_survives_the_restart_of_its_server(mark: dict[str, str], old_
 
 
 @pytest.mark.parametrize(("transport", "path"), [("streamableHttp", "mcp"), ("sse", "sse")])
-def test_the_reference_server_is_understood(
+def test_our_client_uses_the_reference_server(
     mark: dict[str, str], npm_servers: dict[str, list[str]], transport: str, path: str
 ) -> None:
-    """Handshake era, TypeScript: progress, questions in the middle of a call, and a call that is given up."""
+    """Handshake era, TypeScript: progress, questions in the middle of a call, and a call that times out."""
     port = free_port()
     asked: list[dict[str, Any]] = []
 
@@ -144,13 +145,20 @@ def test_the_reference_server_is_understood(
         assert reports[-1] == 2
         assert "declined" in text_of(client.call("trigger-elicitation-request", {}))
         assert len(asked) == 1
+        reports.clear()
+        deadline, endless = deadline_until(lambda: reports), {"duration": 60, "steps": 600}
         with pytest.raises(CallLateError):
-            client.call("trigger-long-running-operation", {"duration": 60, "steps": 60}, Deadline(0.5))
+            client.call(
+                "trigger-long-running-operation",
+                endless,
+                deadline,
+                on_progress=lambda one: reports.append(one.progress),
+            )
         assert text_of(client.call("echo", {"message": "still"})) == "Echo: still"
 
 
-def test_a_wrong_address_of_a_real_server_is_reported(mark: dict[str, str]) -> None:
-    """Ours: with its status."""
+def test_a_wrong_path_of_a_real_server_is_reported(mark: dict[str, str]) -> None:
+    """Ours: the status is the first hint at a mistyped URL."""
     port = free_port()
     command = [sys.executable, str(PROGRAMS / "http_server.py"), "streamable-http", str(port)]
 

@@ -99,7 +99,7 @@ def _kept(gaia: Gaia) -> object:
     return json.loads(file.read_text())["secret"]
 
 
-def test_a_login_is_in_the_keyring_from_its_beginning_to_its_end(desktop: Desktop, gaia: Gaia, url: str) -> None:
+def test_the_tokens_of_a_login_are_only_in_the_keyring(desktop: Desktop, gaia: Gaia, url: str) -> None:
     """AC-11: no file has the tokens; each command reads them, and a logout removes them."""
     gaia.write({"web": {"url": url}})
     log_in(gaia)
@@ -117,8 +117,8 @@ def test_a_login_is_in_the_keyring_from_its_beginning_to_its_end(desktop: Deskto
     assert desktop.tokens() == []
 
 
-def test_a_locked_keyring_is_reported_as_that(desktop: Desktop, gaia: Gaia, url: str) -> None:
-    """Ours: it is not taken for no login, nor a token forgotten that cannot be removed. A new login needs none."""
+def test_a_locked_keyring_is_reported(desktop: Desktop, gaia: Gaia, url: str) -> None:
+    """Ours: it does not count as logged out, and no token is forgotten. A new login works without the keyring."""
     gaia.write({"web": {"url": url}})
     log_in(gaia)
     desktop.lock()

@@ -70,7 +70,7 @@ class Workers:
             wait_until(lambda port=port: self.ready(port)[0] == 200, ENOUGH_SECONDS)
 
     def ready(self, port: int) -> tuple[int, str]:
-        """What a load balancer is told."""
+        """The answer to the probe of a load balancer."""
         try:
             return Sent(port, "GET", path="/readyz").whole()
         except OSError:
@@ -202,7 +202,7 @@ def test_any_worker_serves_any_request_of_a_session(workers: Workers) -> None:
     session = Session(workers)
     assert len({text_of(session.call(n, n, "who").answer()) for n in range(3)}) == 3
 
-    # A question is answered at another worker than the one that asks it.
+    # An elicitation is answered at another worker than the one that sent it.
     asking = [session.call(n, 10 + n, "ask") for n in range(2)]
     questions = [each.message() for each in asking]
     assert len({each["id"] for each in questions}) == 2
@@ -232,7 +232,7 @@ def test_any_worker_serves_any_request_of_a_session(workers: Workers) -> None:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_what_changes_at_one_worker_is_announced_by_another(workers: Workers, version: str) -> None:
+def test_a_change_at_one_worker_is_announced_by_another(workers: Workers, version: str) -> None:
     """Ours, LS-6: once, to a session that has subscribed at a third, and to a subscription that stands alone."""
     workers.start(3)
     session = Session(workers, version=version)
@@ -259,7 +259,7 @@ def test_what_changes_at_one_worker_is_announced_by_another(workers: Workers, ve
     alone.leave()
 
 
-def test_clients_behind_a_proxy_notice_nothing(workers: Workers) -> None:
+def test_clients_work_behind_a_proxy_without_sticky_sessions(workers: Workers) -> None:
     """Ours: uvicorn with four workers, no stickiness, and clients of both eras, ours and the official SDK's."""
     workers.start(1, each=4)
     proxy = RoundRobin(workers.ports)
@@ -284,7 +284,7 @@ def test_clients_behind_a_proxy_notice_nothing(workers: Workers) -> None:
 
 
 async def official(url: str, mode: Any) -> None:
-    """Have two workers serve a client of the official SDK, which is asked and told of progress."""
+    """Have two workers serve a client of the official SDK, with elicitation and progress."""
     from mcp import Client, types
 
     progress: list[float] = []
@@ -303,7 +303,7 @@ async def official(url: str, mode: Any) -> None:
         assert (await client.call_tool("ask", {})).content[0].text == "hello Ada"  # type: ignore[union-attr]
 
 
-def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
+def test_sessions_survive_a_killed_worker_and_its_calls_fail(workers: Workers) -> None:
     """Ours: its sessions go on, and its tasks and calls fail in bounded time, which every client of them learns."""
     workers.start(3)
     session = Session(workers)
@@ -335,7 +335,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(workers: Workers) -> None:
     wait_until(lambda: state(other, 2)["status"] == "completed")
 
 
-def test_a_redis_that_is_gone_slow_or_full_is_a_clear_503(workers: Workers, redis_server: RedisServer) -> None:
+def test_a_redis_that_is_down_slow_or_full_is_a_503(workers: Workers, redis_server: RedisServer) -> None:
     """Ours: what needs no store goes on, no acknowledged task is lost, and all goes on once it is back."""
     workers.start(2)
     session = Session(workers)

@@ -28,7 +28,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.transports.talk import in_thread
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.processes import living_with
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def _text(result: dict[str, Any]) -> str:
 
 
 class Heard:
-    """Everything that a client is told, and what it answers."""
+    """Everything that a client receives, and its answers."""
 
     def __init__(self) -> None:
         self.clear()
@@ -93,7 +93,7 @@ def heard() -> Heard:
 
 @contextmanager
 def connected(folder: Path, command: list[str], era: str, host: Host | None = None) -> Iterator[MCPClient]:
-    """Our client of a command, in the era that is asked for, as if it were known from before. Nothing is left of it."""
+    """Our client of a command, with this era in its cache. At the end no process is left."""
     entry = ServerEntry("peer", Command(command[0], command[1:], {"PEER_OF_TEST": str(folder)}))
     era_cache = ServerCache(folder, entry)
     era_cache.keep_era(era)
@@ -123,7 +123,7 @@ def client(started: MCPClient, heard: Heard) -> MCPClient:
 REVIEW = {"type": "ref/prompt", "name": "review"}
 
 
-def test_a_server_of_the_sdk_says_what_it_is(client: MCPClient) -> None:
+def test_the_instructions_and_capabilities_of_the_sdk_are_read(client: MCPClient) -> None:
     """Spec, lifecycle and discovery."""
     assert client.instructions == "Read before you ask."
     assert client.server_info == {"name": "offering", "version": "3.1"}
@@ -177,7 +177,7 @@ def test_the_sdk_completes_arguments(client: MCPClient) -> None:
 
 
 def test_the_sdk_logs_from_the_level_that_was_asked_for(client: MCPClient, heard: Heard) -> None:
-    """Spec, utilities/logging. A level that there is not does no harm."""
+    """Spec, utilities/logging. An invalid level is refused before it is sent."""
     client.set_log_level("warning")
     client.call("say", {"level": "error", "text": "it burns"})
     with pytest.raises(LocalProtocolError):
@@ -190,7 +190,7 @@ def test_the_sdk_logs_from_the_level_that_was_asked_for(client: MCPClient, heard
     assert heard.logs == [("error", "offering", "it burns"), ("critical", "offering", "it still burns")]
 
 
-def test_changes_of_the_sdks_resources_are_heard(client: MCPClient, heard: Heard) -> None:
+def test_resource_updates_of_the_sdk_arrive(client: MCPClient, heard: Heard) -> None:
     """Spec, server/resources: of those subscribed to, once, and until unsubscribed."""
     client.subscribe_resource("offering://text")
     client.subscribe_resource("offering://text")
@@ -211,8 +211,8 @@ def test_changes_of_the_sdks_resources_are_heard(client: MCPClient, heard: Heard
     assert client.host.breaches == []
 
 
-def test_subscriptions_outlive_the_process_of_the_sdks_server(client: MCPClient, heard: Heard) -> None:
-    """Spec, IO-7: it may have changed meanwhile, so that is told too."""
+def test_subscriptions_survive_a_restart_of_the_sdks_server(client: MCPClient, heard: Heard) -> None:
+    """Spec, IO-7: it may have changed meanwhile, so an update is reported too."""
     client.subscribe_resource("offering://text")
     with pytest.raises(ServerExitedError):
         client.call("die", {})
@@ -228,7 +228,7 @@ def test_subscriptions_outlive_the_process_of_the_sdks_server(client: MCPClient,
     assert len(heard.resources) == 2
 
 
-def test_changed_lists_of_the_sdk_are_heard(client: MCPClient, heard: Heard) -> None:
+def test_list_changed_notifications_of_the_sdk_arrive(client: MCPClient, heard: Heard) -> None:
     """Spec: announced unasked in the handshake era, by listening since; also after another start."""
     before = client.list_prompts()
 
@@ -242,7 +242,7 @@ def test_changed_lists_of_the_sdk_are_heard(client: MCPClient, heard: Heard) -> 
     wait_until(lambda: heard.lists == ["prompts", "prompts"])
 
 
-def test_the_sdk_asks_for_a_models_words(client: MCPClient, heard: Heard) -> None:
+def test_the_sdk_requests_sampling(client: MCPClient, heard: Heard) -> None:
     """Spec, sampling: a request of the server's, or another round."""
     assert _text(client.call("dream", {})) == "tiny says moon"
 
@@ -255,20 +255,20 @@ def test_the_sdk_asks_for_a_models_words(client: MCPClient, heard: Heard) -> Non
     ]
 
 
-def test_the_sdk_sees_the_folders_of_the_moment(client: MCPClient, heard: Heard) -> None:
-    """Spec, roots: looked up whenever they are asked for."""
+def test_the_sdk_gets_the_current_roots(client: MCPClient, heard: Heard) -> None:
+    """Spec, roots: read again at every request for them."""
     assert _text(client.call("folders", {})) == "file:///first"
     heard.folders = [{"uri": "file:///second"}, {"uri": "file:///third"}]
     assert _text(client.call("folders", {})) == "file:///second file:///third"
 
 
-def test_the_sdk_asks_the_person(client: MCPClient, heard: Heard) -> None:
+def test_the_sdk_requests_elicitation(client: MCPClient, heard: Heard) -> None:
     """Spec, elicitation."""
     assert _text(client.call("favourite", {"question": "Which?"})) == "it is blue"
 
 
-def test_a_person_who_declines_ends_the_sdks_call(client: MCPClient, heard: Heard) -> None:
-    """Spec, sampling: the older era tells the server, the newer one has no way to. Either is there for the next."""
+def test_declined_sampling_ends_the_call_of_the_sdk(client: MCPClient, heard: Heard) -> None:
+    """Spec, sampling: only the older era has an error for the server. Either goes on with the next call."""
     heard.words = heard.decline
 
     if client.protocol_version == ERAS["stateless"]:
@@ -283,8 +283,8 @@ def test_a_person_who_declines_ends_the_sdks_call(client: MCPClient, heard: Hear
 
 
 @pytest.mark.parametrize("nonsense", [{}, {**WORDS, "content": 7}, {"role": "assistant", "model": "tiny"}])
-def test_a_model_that_answers_nonsense_fails_one_call(client: MCPClient, heard: Heard, nonsense: Any) -> None:
-    """Ours: the server judges what it got; one of the handshake era makes a result of it."""
+def test_an_invalid_sampling_result_fails_only_its_call(client: MCPClient, heard: Heard, nonsense: Any) -> None:
+    """Ours: the server validates it; one of the handshake era returns a tool error."""
     heard.words = lambda: nonsense
 
     if client.protocol_version == ERAS["stateless"]:
@@ -297,8 +297,8 @@ def test_a_model_that_answers_nonsense_fails_one_call(client: MCPClient, heard: 
     assert _text(client.call("dream", {})) == "tiny says moon"
 
 
-def test_a_model_that_answers_nothing_fails_one_call(client: MCPClient, heard: Heard) -> None:
-    """Ours: what is no object never leaves us. In 2026-07-28 there is no way to tell the server."""
+def test_a_missing_sampling_result_fails_only_its_call(client: MCPClient, heard: Heard) -> None:
+    """Ours: an invalid result is never sent. In 2026-07-28 there is no message for that to the server."""
     heard.words = lambda: None  # type: ignore[assignment, return-value]
 
     with pytest.raises(TypeError if client.protocol_version == ERAS["stateless"] else PeerError):
@@ -308,13 +308,13 @@ def test_a_model_that_answers_nothing_fails_one_call(client: MCPClient, heard: H
     assert _text(client.call("dream", {})) == "tiny says moon"
 
 
-def test_a_call_to_the_sdk_is_cancelled_while_a_model_thinks(client: MCPClient, heard: Heard) -> None:
-    """Ours: the caller is told; the server goes on with others."""
+def test_a_call_to_the_sdk_is_cancelled_during_sampling(client: MCPClient, heard: Heard) -> None:
+    """Ours: the caller gets an error; the server goes on with other requests."""
     thinking, thought = threading.Event(), threading.Event()
 
     def words() -> dict[str, Any]:
         thinking.set()
-        thought.wait(5)
+        thought.wait(PATIENCE_SECONDS)
         return WORDS
 
     heard.words = words
@@ -324,7 +324,7 @@ def test_a_call_to_the_sdk_is_cancelled_while_a_model_thinks(client: MCPClient, 
     deadline.cancel()
     if client.protocol_version == ERAS["stateless"]:
         thought.set()  # It is the caller's own thread that asks the model there.
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
     thought.set()
 
     assert [isinstance(outcome, CancelledError) for outcome in outcomes] == [True]
@@ -332,7 +332,7 @@ def test_a_call_to_the_sdk_is_cancelled_while_a_model_thinks(client: MCPClient, 
 
 
 @in_both_eras
-def test_the_sdk_is_not_let_ask_what_was_not_declared(tmp_path: Path, era: str) -> None:
+def test_undeclared_sampling_by_the_sdk_is_refused(tmp_path: Path, era: str) -> None:
     """Spec, MS-4 and LC-3: no sampling without a model."""
     with connected(tmp_path, OFFERING, era, Host()) as client:
         with pytest.raises((PeerError, RemoteProtocolError), match=r"(?i)sampling|capabilit"):
@@ -340,8 +340,8 @@ def test_the_sdk_is_not_let_ask_what_was_not_declared(tmp_path: Path, era: str) 
         assert client.list_resources()
 
 
-def test_many_threads_ask_the_sdk_for_everything_at_once(client: MCPClient, heard: Heard) -> None:
-    """Ours: answers belong to their questions, whatever was asked."""
+def test_many_threads_use_the_sdk_at_once(client: MCPClient, heard: Heard) -> None:
+    """Ours: each thread gets the responses to its own requests."""
     outcomes: dict[int, list[Any]] = {}
 
     def ask(number: int) -> None:
@@ -372,7 +372,7 @@ def test_many_threads_ask_the_sdk_for_everything_at_once(client: MCPClient, hear
 
 
 @in_both_eras
-def test_an_agent_that_is_served_offers_the_same_in_both_eras(tmp_path: Path, era: str) -> None:
+def test_a_served_agent_has_the_same_features_in_both_eras(tmp_path: Path, era: str) -> None:
     """Ours: the built-in agent has one of each."""
     with connected(tmp_path, SERVING, era) as client:
         assert "greet" in client.instructions
@@ -418,7 +418,7 @@ def everything(everything_started: MCPClient, heard: Heard) -> MCPClient:
     return everything_started
 
 
-def test_everything_says_what_it_is(everything: MCPClient) -> None:
+def test_the_instructions_and_capabilities_of_everything_are_read(everything: MCPClient) -> None:
     """Spec, lifecycle."""
     assert everything.protocol_version == "2025-11-25"
     assert everything.server_info["name"] == "mcp-servers/everything"
@@ -473,8 +473,8 @@ def test_everything_completes_arguments(everything: MCPClient) -> None:
         everything.complete({"type": "ref/prompt", "name": "nope"}, "name", "")
 
 
-def test_everything_tells_of_changed_resources(everything: MCPClient, heard: Heard) -> None:
-    """Spec, server/resources: of those subscribed to. It says so in its log too, from the level that was set."""
+def test_everything_sends_resource_updates(everything: MCPClient, heard: Heard) -> None:
+    """Spec, server/resources: of subscribed resources. It also logs them, from the level that was set."""
     uris = [f"demo://resource/dynamic/text/{number}" for number in (1, 2, 3)]
     everything.set_log_level("info")
     for uri in uris:
@@ -486,12 +486,12 @@ def test_everything_tells_of_changed_resources(everything: MCPClient, heard: Hea
     wait_until(lambda: len(heard.resources) == 2)
     assert heard.resources == [uris[0], uris[2]]
     everything.call("toggle-subscriber-updates", {})
-    told = [data for _, _, data in heard.logs if "ubscribe" in str(data)]
-    assert [uri for uri in uris if any(uri in data for data in told)] == uris
+    logged = [data for _, _, data in heard.logs if "ubscribe" in str(data)]
+    assert [uri for uri in uris if any(uri in data for data in logged)] == uris
 
 
-def test_everything_tells_of_changed_lists(everything: MCPClient, heard: Heard) -> None:
-    """Spec: unasked. It has more tools for who declares sampling, and more resources when it has packed one."""
+def test_everything_sends_list_changed_notifications(everything: MCPClient, heard: Heard) -> None:
+    """Spec: it has more tools for clients that declare sampling, and more resources when it has packed one."""
     wait_until(lambda: "tools" in heard.lists or everything.find_tool("trigger-sampling-request") is not None)
     heard.lists.clear()
     before = len(everything.list_resources())
@@ -503,17 +503,17 @@ def test_everything_tells_of_changed_lists(everything: MCPClient, heard: Heard) 
     assert len(everything.list_resources()) == before + 1
 
 
-def test_everything_asks_for_a_models_words(everything: MCPClient, heard: Heard) -> None:
+def test_everything_requests_sampling(everything: MCPClient, heard: Heard) -> None:
     """Spec, sampling: a request of the server's while the call runs."""
-    told = _text(everything.call("trigger-sampling-request", {"prompt": "a word", "maxTokens": 7}))
+    answered = _text(everything.call("trigger-sampling-request", {"prompt": "a word", "maxTokens": 7}))
 
-    assert json.loads(told.partition("\n")[2]) == WORDS
+    assert json.loads(answered.partition("\n")[2]) == WORDS
     (params,) = heard.sampled
     assert (params["maxTokens"], params["systemPrompt"]) == (7, "You are a helpful test server.")
     assert "a word" in params["messages"][0]["content"]["text"]
 
 
-def test_everything_hears_that_a_model_is_not_to_be_asked(everything: MCPClient, heard: Heard) -> None:
+def test_everything_gets_an_error_for_declined_sampling(everything: MCPClient, heard: Heard) -> None:
     """Spec, sampling: the person's refusal is an error, which this server turns into a failed result."""
     heard.words = heard.decline
 
@@ -522,14 +522,14 @@ def test_everything_hears_that_a_model_is_not_to_be_asked(everything: MCPClient,
     assert (result["isError"], "not for a test" in _text(result)) == (True, True)
 
 
-def test_everything_sees_our_folders_and_our_answer(everything: MCPClient) -> None:
-    """Spec, roots and elicitation, with folders that are looked up when asked for."""
+def test_everything_gets_our_roots_and_our_elicitation_result(everything: MCPClient) -> None:
+    """Spec, roots and elicitation, with roots that are read at the request for them."""
     assert "file:///first" in _text(everything.call("get-roots-list", {}))
     assert "Name: Ada" in _text(everything.call("trigger-elicitation-request", {}))
 
 
 def test_a_call_to_everything_is_cancelled(everything: MCPClient) -> None:
-    """Spec, utilities/cancellation: with a deadline that another thread gives up; the server goes on."""
+    """Spec, utilities/cancellation: with a deadline that another thread cancels; the server goes on."""
     deadline = everything.deadline()
     running = threading.Event()
     arguments = {"duration": 120, "steps": 240}
@@ -540,7 +540,7 @@ def test_a_call_to_everything_is_cancelled(everything: MCPClient) -> None:
     )
     assert running.wait(TIMEOUT_SECONDS)
     deadline.cancel()
-    thread.join(5)
+    thread.join(PATIENCE_SECONDS)
 
     assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
     assert _text(everything.call("echo", {"message": "still here"})) == "Echo: still here"

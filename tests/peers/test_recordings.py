@@ -48,7 +48,7 @@ def _texts(result: dict[str, Any]) -> list[str]:
     return [block["text"] for block in result["content"] if block["type"] == "text"]
 
 
-def test_our_client_finds_the_recording_of_everything_as_it_found_the_server(
+def test_a_recording_of_everything_answers_our_client_as_the_server_did(
     npm_servers: dict[str, list[str]], connect: Connect, mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Ours: pages, progress, a question to a person, an image, errors."""
@@ -67,7 +67,7 @@ def test_our_client_finds_the_recording_of_everything_as_it_found_the_server(
                 arguments,
                 on_progress=lambda progressed: heard.append(progressed.progress),
             ),
-            # Several that come together are heard as the newest.
+            # Of several that come together, the client passes on the newest.
             heard[-1],
             client.call("get-tiny-image", {}),
             _texts(client.call("trigger-elicitation-request", {}))[0],
@@ -82,10 +82,10 @@ def test_our_client_finds_the_recording_of_everything_as_it_found_the_server(
 
 
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_the_sdk_finds_a_recording_as_it_found_the_server_in_both_eras(
+def test_a_recording_answers_the_sdk_as_the_server_did_in_both_eras(
     serve_demo: list[str], mark: dict[str, str], tmp_path: Path, mode: str, version: str
 ) -> None:
-    """Spec, both eras: what a recording is of, it speaks."""
+    """Spec, both eras: a recording replays the revision that it was made of."""
     tape = Tape(tmp_path, serve_demo, mark)
 
     async def use(client: Client) -> list[Any]:
@@ -123,7 +123,7 @@ def test_the_sdk_finds_a_recording_as_it_found_the_server_in_both_eras(
     assert "the recording has no tools/call with these params" in problem
 
 
-def test_the_sdk_finds_the_recording_of_everything(
+def test_a_recording_of_everything_answers_the_sdk_as_the_server_did(
     npm_servers: dict[str, list[str]], mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Spec, compatibility: another maker's client with another maker's server."""

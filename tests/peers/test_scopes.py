@@ -96,7 +96,7 @@ def url(gaia: Gaia, issuer: Issuer, no_orphans: None) -> str:
     return issuer.audience
 
 
-def test_our_command_names_the_login_that_is_missing(gaia: Gaia, issuer: Issuer, url: str) -> None:
+def test_our_command_prints_the_login_for_a_missing_scope(gaia: Gaia, issuer: Issuer, url: str) -> None:
     """Spec: AS-3, AC-10: both ends are ours; what is hinted is typed."""
     gaia.write({"trips": {"url": url}})
     log_in(gaia)

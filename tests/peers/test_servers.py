@@ -53,7 +53,7 @@ def everything(npm_servers: dict[str, list[str]], connect: Connect) -> MCPClient
     return connect(*npm_servers["everything"])
 
 
-def test_everything_is_reached_by_handshake(everything: MCPClient) -> None:
+def test_everything_is_connected_by_handshake(everything: MCPClient) -> None:
     """Spec, compatibility: the probe is refused, the same pipe goes on with `initialize`."""
     assert everything.peer is not None
     assert everything.peer.version == "2025-11-25"
@@ -63,13 +63,13 @@ def test_everything_is_reached_by_handshake(everything: MCPClient) -> None:
     everything.check_alive()
 
 
-def test_everything_answers_text_and_numbers(everything: MCPClient) -> None:
+def test_everything_returns_text(everything: MCPClient) -> None:
     """Spec, tools/call."""
     assert _text(everything.call("echo", {"message": "grüße \U0001f30d"})) == "Echo: grüße \U0001f30d"
     assert "is 3" in _text(everything.call("get-sum", {"a": 1, "b": 2}))
 
 
-def test_everything_shows_every_kind_of_content(everything: MCPClient) -> None:
+def test_everything_returns_every_kind_of_content(everything: MCPClient) -> None:
     """Spec, ContentBlock: as the server sent it."""
     image = everything.call("get-tiny-image", {})["content"]
     assert [block["mimeType"] for block in image if block["type"] == "image"] == ["image/png"]
@@ -88,18 +88,18 @@ def test_everything_shows_every_kind_of_content(everything: MCPClient) -> None:
 
 
 def test_everything_reports_progress(everything: MCPClient) -> None:
-    """Spec, progress: as it goes, before the answer; several that come together are told as the newest."""
-    told: list[Any] = []
+    """Spec, progress: before the result; of several that arrive together the newest is reported."""
+    heard: list[Any] = []
 
-    result = everything.call("trigger-long-running-operation", {"duration": 0.3, "steps": 3}, on_progress=told.append)
+    result = everything.call("trigger-long-running-operation", {"duration": 0.3, "steps": 3}, on_progress=heard.append)
 
     assert "completed" in _text(result)
-    steps = [(step.progress, step.total) for step in told]
+    steps = [(step.progress, step.total) for step in heard]
     assert steps[-1] == (3, 3)
     assert steps == sorted(set(steps))
 
 
-def test_everything_asks_the_person(npm_servers: dict[str, list[str]], connect: Connect) -> None:
+def test_everything_requests_elicitation(npm_servers: dict[str, list[str]], connect: Connect) -> None:
     """Spec, elicitation: a request of the server's while the call runs."""
     person = Person(action="accept", content={"name": "Ada"})
     client = connect(*npm_servers["everything"], host=Host(elicit=person))
@@ -108,31 +108,31 @@ def test_everything_asks_the_person(npm_servers: dict[str, list[str]], connect: 
     assert person.asked[0]["requestedSchema"]["required"] == ["name"]
 
 
-def test_a_question_of_everything_is_declined_without_a_person(everything: MCPClient) -> None:
-    """Spec, elicitation: a decline is a proper answer."""
+def test_an_elicitation_of_everything_is_declined_without_a_person(everything: MCPClient) -> None:
+    """Spec, elicitation: a decline is a valid answer."""
     assert "declined" in _text(everything.call("trigger-elicitation-request", {}))
 
 
-def test_everything_offers_no_sampling_to_who_declares_none(everything: MCPClient) -> None:
+def test_everything_has_no_sampling_tool_without_the_capability(everything: MCPClient) -> None:
     """Spec: a server must not use what a client did not declare."""
     assert "trigger-sampling-request" not in _names(everything)
 
 
-def test_everything_sees_our_folders(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
+def test_everything_gets_our_roots(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
     """Spec, roots."""
     client = connect(*npm_servers["everything"], host=Host(roots=[{"uri": tmp_path.as_uri(), "name": "here"}]))
 
     assert tmp_path.as_uri() in _text(client.call("get-roots-list", {}))
 
 
-def test_everything_names_what_does_not_fit(everything: MCPClient) -> None:
-    """Spec, errors: an error response or a failed result; either is told."""
+def test_everything_reports_invalid_arguments_and_unknown_tools(everything: MCPClient) -> None:
+    """Spec, errors: an error response or a tool error; both are reported."""
     assert everything.call_tool("get-sum", {"a": "x"}) != {}
     result = everything.call_tool("nope", {})
     assert "nope" in json.dumps(result)
 
 
-def test_everything_is_called_off_and_goes_on(everything: MCPClient) -> None:
+def test_everything_goes_on_after_a_timeout(everything: MCPClient) -> None:
     """Spec, B-8: on expiry the request is cancelled; the conversation lives."""
     with pytest.raises(DeadlineError):
         everything.call("trigger-long-running-operation", {"duration": 60, "steps": 1}, Deadline(0.3))
@@ -165,7 +165,7 @@ def test_the_filesystem_server_writes_and_reads_real_files(
 
 
 def test_the_memory_server_remembers(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
-    """A real effect: what one process was told, the next one knows."""
+    """A real effect: the next process has the entities that one process saved."""
     memory = tmp_path / "memory.jsonl"
     entity = {"name": "Ada", "entityType": "person", "observations": ["counts"]}
     first = connect(*npm_servers["memory"], env={"MEMORY_FILE_PATH": str(memory)})
@@ -248,16 +248,16 @@ def test_a_server_of_the_sdk_returns_structured_output(sdk: MCPClient) -> None:
 
 
 def test_a_server_of_the_sdk_reports_progress(sdk: MCPClient) -> None:
-    """Spec, progress. Ours: of several that arrive together the newest is told."""
-    told: list[Any] = []
+    """Spec, progress. Ours: of several that arrive together the newest is reported."""
+    heard: list[Any] = []
 
-    assert _text(sdk.call("work", {"steps": 3}, on_progress=told.append)) == "worked"
-    steps = [(step.progress, step.total, step.text) for step in told]
+    assert _text(sdk.call("work", {"steps": 3}, on_progress=heard.append)) == "worked"
+    steps = [(step.progress, step.total, step.text) for step in heard]
     assert steps == [step for step in [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")] if step in steps]
     assert steps[-1] == (3, 3, "step 3")
 
 
-def test_a_server_of_the_sdk_asks_the_person_in_a_second_round_trip_trip(connect: Connect) -> None:
+def test_a_server_of_the_sdk_requests_elicitation_by_input_required(connect: Connect) -> None:
     """Spec, MC-4 to MC-6: `input_required`, answered by a new request with the state that came along."""
     person = Person(action="accept", content={"colour": "blue"})
     client = connect(sys.executable, PROGRAMS / "sdk_server.py", host=Host(elicit=person))
@@ -266,13 +266,13 @@ def test_a_server_of_the_sdk_asks_the_person_in_a_second_round_trip_trip(connect
     assert person.asked[0]["message"] == "Which colour?"
 
 
-def test_a_question_of_a_server_of_the_sdk_is_declined_without_a_person(sdk: MCPClient) -> None:
-    """Spec, elicitation: a decline aborts this tool, and says so."""
+def test_an_elicitation_of_the_sdk_is_declined_without_a_person(sdk: MCPClient) -> None:
+    """Spec, elicitation: a decline aborts this tool, which is a tool error."""
     assert sdk.call("favourite", {"question": "Which colour?"})["isError"] is True
 
 
-def test_a_server_of_the_sdk_that_wants_sampling_is_told_that_there_is_none(sdk: MCPClient) -> None:
-    """Spec, MS-4: what was not declared must not be asked for. However it fails, it fails at once."""
+def test_a_server_of_the_sdk_gets_no_undeclared_sampling(sdk: MCPClient) -> None:
+    """Spec, MS-4: an undeclared capability must not be used. Its tool fails in one way or another, at once."""
     try:
         assert sdk.call("dream", {})["isError"] is True
     except (PeerError, RemoteProtocolError) as error:
@@ -287,7 +287,7 @@ def test_failures_of_a_server_of_the_sdk_are_results_or_errors(sdk: MCPClient) -
     assert "nope" in json.dumps(sdk.call_tool("nope", {}))
 
 
-def test_a_server_of_the_sdk_is_called_off_and_goes_on(sdk: MCPClient) -> None:
+def test_a_server_of_the_sdk_goes_on_after_a_timeout(sdk: MCPClient) -> None:
     """Spec, cancellation."""
     with pytest.raises(DeadlineError):
         sdk.call("sleep", {}, Deadline(0.3))
@@ -296,7 +296,7 @@ def test_a_server_of_the_sdk_is_called_off_and_goes_on(sdk: MCPClient) -> None:
 
 
 def test_forty_threads_share_one_server_of_the_sdk(sdk: MCPClient) -> None:
-    """Ours: answers belong to their questions."""
+    """Ours: each thread gets the responses to its own requests."""
     greetings: dict[int, str] = {}
 
     def greet(number: int) -> None:
@@ -328,7 +328,7 @@ def old(old_python: Path, connect: Connect) -> MCPClient:
     return connect(old_python, PROGRAMS / "old_server.py")
 
 
-def test_an_old_server_is_reached_by_handshake(old: MCPClient) -> None:
+def test_an_old_server_is_connected_by_handshake(old: MCPClient) -> None:
     """Spec, compatibility: it answers the probe with -32602, and counter-offers its own newest version."""
     assert old.peer is not None
     assert (old.peer.version, old.peer.era) == ("2025-03-26", "handshake")
@@ -336,18 +336,18 @@ def test_an_old_server_is_reached_by_handshake(old: MCPClient) -> None:
     old.check_alive()
 
 
-def test_an_old_server_is_used(old: MCPClient) -> None:
+def test_an_old_server_is_called_with_progress_and_failures(old: MCPClient) -> None:
     """Spec 2025-03-26: calls, failures, progress, of which the newest counts."""
-    told: list[Any] = []
+    heard: list[Any] = []
 
     assert _text(old.call("greet", {"name": "Ada"})) == "Hello, Ada!"
-    assert _text(old.call("work", {"steps": 2}, on_progress=told.append)) == "worked"
-    assert [(step.progress, step.total) for step in told][-1:] == [(2, 2)]
+    assert _text(old.call("work", {"steps": 2}, on_progress=heard.append)) == "worked"
+    assert [(step.progress, step.total) for step in heard][-1:] == [(2, 2)]
     assert old.call("fail", {})["isError"] is True
     assert old.call("nope", {})["isError"] is True
 
 
-def test_an_old_server_that_wants_sampling_is_refused(old: MCPClient) -> None:
+def test_sampling_by_an_old_server_is_refused(old: MCPClient) -> None:
     """Spec, LC-10: refused rather than ignored, or its tool would hang."""
     result = old.call("sample", {})
 

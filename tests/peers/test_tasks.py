@@ -22,7 +22,7 @@ def use(program: Gaia) -> Path:
     return notes
 
 
-def test_the_result_of_a_task_is_printed_as_that_of_a_call(gaia: Gaia) -> None:
+def test_the_result_of_a_task_is_printed_like_a_result_of_a_call(gaia: Gaia) -> None:
     """Extension: the person answers what the task asks, and need not know that it is one."""
     use(gaia)
 
@@ -45,18 +45,19 @@ def test_ctrl_c_cancels_the_task(gaia: Gaia) -> None:
     assert notes.read_text().splitlines() == ["asked for endless-0", "cancelled endless-0"]
 
 
-def test_a_task_whose_time_ran_out_is_cancelled(gaia: Gaia) -> None:
+def test_a_task_is_cancelled_at_the_timeout(gaia: Gaia) -> None:
     """Ours: nothing goes on that no caller waits for."""
     notes = use(gaia)
 
-    ran = gaia("call", "tasks", "endless", "--timeout", "3")
+    # Long enough to connect on a busy machine.
+    ran = gaia("call", "tasks", "endless", "--timeout", "8")
 
     assert ran.code == 5
-    assert ran.errors[0].endswith(" within 3 s")
+    assert ran.errors[0].endswith(" within 8 s")
     assert notes.read_text().splitlines()[-1] == "cancelled endless-0"
 
 
-def test_a_tool_that_needs_the_older_tasks_is_explained(gaia: Gaia) -> None:
+def test_a_tool_that_requires_the_older_tasks_is_reported(gaia: Gaia) -> None:
     """Ours: the experiment of 2025-11-25 is not supported, and the author can do something about that."""
     gaia.use("needs-task")
 

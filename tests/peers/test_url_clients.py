@@ -79,7 +79,8 @@ def test_mcp_remote_carries_everything_between_stdio_and_our_server(
     assert client.call("greet", {"name": "Ada"})["content"][0]["text"] == "Hello, Ada!"
     reports: list[str] = []
     client.call("countdown", {"steps": 2, "seconds": 0.1}, on_progress=lambda each: reports.append(each.text))
-    assert reports == ["1 to go", "0 to go"]
+    # Of several reports that wait together, the client passes on the newest.
+    assert reports in (["1 to go", "0 to go"], ["0 to go"])
     assert client.call("fail", {"message": "not today"})["isError"] is True
     assert "small" in client.call("order", {})["content"][0]["text"]
     assert asked == ["Which coffee?"]
@@ -88,7 +89,7 @@ def test_mcp_remote_carries_everything_between_stdio_and_our_server(
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_the_inspector_shows_what_our_server_has(
+def test_the_inspector_lists_and_calls_our_server(
     era: str, url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
     """Ours, both eras: its command line, by URL."""

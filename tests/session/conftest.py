@@ -1,4 +1,4 @@
-"""Entries of the servers of `tests/servers`, in a home of their own, and an observer that notes what it is told."""
+"""Entries of the servers of `tests/servers`, in a home of their own, and an observer that records its calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET = Quiet()
 
 
 class Noting(Observer):
-    """Notes what it is told."""
+    """Records its calls."""
 
     def __init__(self, *, debug: bool = False) -> None:
         self.notes: list[tuple[Any, ...]] = []

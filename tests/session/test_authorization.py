@@ -44,7 +44,7 @@ def entry(world: World, name: str = "web", url: str = "", **members: Any) -> Ser
     return read_entry(name, {"url": url or world.url, **members})
 
 
-def test_a_login_is_kept_shown_and_ended(world: World) -> None:
+def test_a_login_is_saved_shown_and_revoked(world: World) -> None:
     """Ours: and nothing of a token is in what is shown. What was listed before was for another user."""
     web = entry(world)
     cache = ServerCache(cache_folder(), web)
@@ -67,7 +67,7 @@ def test_a_login_is_kept_shown_and_ended(world: World) -> None:
     assert [request.form["token_type_hint"] for request in world.asked("/revoke")] == ["refresh_token", "access_token"]
 
 
-def test_a_logout_ends_here_whatever_the_server_answers(world: World) -> None:
+def test_a_logout_deletes_the_tokens_even_if_they_cannot_be_revoked(world: World) -> None:
     """Ours: it may be gone, or have no place for it."""
     for answer in (Answer(503), None):
         if answer is None:
@@ -79,8 +79,8 @@ def test_a_logout_ends_here_whatever_the_server_answers(world: World) -> None:
     assert Grants(config_folder()).all() == []
 
 
-def test_how_a_server_is_authorized_is_told(world: World) -> None:
-    """Ours: before anybody has logged in."""
+def test_the_way_of_authorization_is_known_before_a_login(world: World) -> None:
+    """Ours: `list` shows it for every server."""
     assert login_of(entry(world, headers={"authorization": "x"})).way == "header"
     assert login_of(entry(world, oauth=False)).way == "off"
     program = {"grantType": "client_credentials", "clientId": "CID", "clientSecret": "s"}
@@ -91,8 +91,8 @@ def test_how_a_server_is_authorized_is_told(world: World) -> None:
     assert log_in(entry(world, oauth=program), Browser(), [], Deadline(20)).is_renewed
 
 
-def test_a_login_that_cannot_be_is_an_error(world: World) -> None:
-    """Ours: the case tells what to do."""
+def test_an_impossible_login_is_an_error(world: World) -> None:
+    """Ours: the case of the error selects its hint."""
     for members, case in (({"headers": {"Authorization": "x"}}, "header"), ({"oauth": False}, "oauth-off")):
         with pytest.raises(AuthorizationError) as caught:
             log_in(entry(world, **members), Browser(), [], Deadline(20))
@@ -115,7 +115,7 @@ def test_a_login_ends_with_the_last_server_that_uses_it(world: World) -> None:
     assert Grants(config_folder()).all() == []
 
 
-def test_a_login_that_cannot_be_read_is_neither_shown_as_none_nor_ended(world: World) -> None:
+def test_an_unreadable_login_is_an_error_and_is_not_deleted(world: World) -> None:
     """Ours: its tokens stay in the keyring, and so does what belongs to them."""
     web = entry(world)
     log_in(web, Browser(), [], Deadline(20))
@@ -130,7 +130,7 @@ def test_a_login_that_cannot_be_read_is_neither_shown_as_none_nor_ended(world: W
     assert file.exists()
 
 
-def test_a_token_that_has_expired_is_no_login(world: World) -> None:
+def test_an_expired_token_is_valid_only_if_it_can_be_refreshed(world: World) -> None:
     """Ours: unless it is renewed."""
     assert not Login("web", world.url, "person", "i", expires_at=1.0).is_good
     assert Login("web", world.url, "person", "i", expires_at=1.0, is_renewed=True).is_good

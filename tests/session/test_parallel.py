@@ -42,7 +42,7 @@ def test_each_server_has_its_own_result_in_the_order_of_the_entries(entries: Ent
     assert {note[2] for note in observer.notes if note[0] == "finished"} == {3}
 
 
-def test_a_session_that_the_work_has_not_opened_is_closed_all_the_same(entries: Entries) -> None:
+def test_a_session_that_was_only_started_is_closed(entries: Entries) -> None:
     """Ours: `test-client` takes each step itself."""
     results = use_all([entries("ignores_eof")], lambda session: session.start(), QUIET)
 
@@ -76,7 +76,7 @@ def test_a_bug_in_the_work_is_raised_once_all_have_ended(entries: Entries) -> No
 
 
 def test_an_interruption_ends_all_servers_at_once(entries: Entries) -> None:
-    """Ours: a Ctrl-C, which the main thread gets. A thread that waits for an answer is told."""
+    """Ours: a Ctrl-C, which the main thread gets. The waits of the other threads end with an error."""
     errors = []
 
     def work(session: Session) -> None:

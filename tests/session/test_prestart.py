@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tests.session.conftest import Entries
 
 
-def test_a_server_runs_and_is_ended_at_the_latest_with_the_block(entries: Entries) -> None:
-    """Ours: whatever becomes of it. Its stderr is kept, and its secrets are known."""
+def test_a_prestarted_server_is_stopped_at_the_end_of_the_block(entries: Entries) -> None:
+    """Ours: whether or not it was used. Its stderr is logged, without its secrets."""
     heard: list[bytes] = []
     entry = entries("ignores_eof", first='echo "has $TOKEN" >&2', TOKEN="hunter2222")
 
@@ -33,13 +33,13 @@ def test_a_server_runs_and_is_ended_at_the_latest_with_the_block(entries: Entrie
     assert len(entries.logs()) == 1
 
 
-def test_what_cannot_be_started_is_reported_by_its_first_use(entries: Entries) -> None:
+def test_a_failed_start_is_reported_at_the_first_use(entries: Entries) -> None:
     """Ours: the command that uses it reports the error, and nothing is left."""
     with prestarted(read_entry("x", {"command": "/nowhere/at/all"}), "call") as server, pytest.raises(SpawnError):
         server.child.start()
 
 
-def test_a_variable_that_is_not_set_is_reported_at_once(entries: Entries) -> None:
+def test_an_unset_variable_is_reported_at_once(entries: Entries) -> None:
     """Ours: nothing is started."""
     entry = read_entry("x", {"command": "/bin/true", "env": {"X": "${UNSET_HERE}"}})
 
@@ -47,7 +47,7 @@ def test_a_variable_that_is_not_set_is_reported_at_once(entries: Entries) -> Non
         pass
 
 
-def test_a_server_that_inherits_everything_does_so_also_when_it_is_started_early(
+def test_a_prestarted_server_inherits_the_environment_as_configured(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: as it does when the session starts it."""

@@ -69,19 +69,19 @@ def test_secrets_are_not_written(path: Path) -> None:
     assert rows(path)[1]["message"] == {"text": "has ****"}
 
 
-def test_only_the_first_problem_is_told(path: Path) -> None:
+def test_only_the_first_problem_is_reported(path: Path) -> None:
     """Ours: the others follow from it."""
-    told: list[str] = []
-    recording = Recording(path, "s", told.append)
+    reported: list[str] = []
+    recording = Recording(path, "s", reported.append)
 
     recording.fail("one")
     recording.fail("two")
 
     assert recording.problem == "one"
-    assert told == [f"{path}: nothing more is recorded: one"]
+    assert reported == [f"{path}: nothing more is recorded: one"]
 
 
-def test_a_file_that_is_refused_is_not_kept_open(path: Path) -> None:
+def test_a_refused_file_is_closed(path: Path) -> None:
     """Ours: what opens a file closes it."""
     path.write_text("mine\n")
     before = set(Path("/proc/self/fd").iterdir())
@@ -93,13 +93,13 @@ def test_a_file_that_is_refused_is_not_kept_open(path: Path) -> None:
     assert path.read_text() == "mine\n"
 
 
-def test_what_is_not_a_regular_file_is_refused() -> None:
+def test_a_device_is_refused() -> None:
     """Ours: a device keeps nothing."""
     with pytest.raises(ConfigFileError):
         Recording(Path("/dev/null"), "s", print)
 
 
-def test_another_conversation_cannot_be_added_at_the_same_time(path: Path) -> None:
+def test_two_recordings_cannot_append_to_one_file(path: Path) -> None:
     """Ours: the two would be one."""
     first = Recording(path, "s", print)
 

@@ -21,8 +21,8 @@ def cache(entries: Entries) -> ServerCache:
     return ServerCache(entries.home / "cache", entries("good_handshake"))
 
 
-def test_a_list_is_remembered_by_its_kind(cache: ServerCache) -> None:
-    """Ours. What is not an object is no item."""
+def test_a_list_is_cached_by_its_kind(cache: ServerCache) -> None:
+    """Ours: items that are not objects are left out, for whatever reads the list expects names."""
     remembered = Remembered(cache)
 
     remembered.keep("tools", [ECHO, 7])
@@ -33,8 +33,8 @@ def test_a_list_is_remembered_by_its_kind(cache: ServerCache) -> None:
     assert cache.seen("resources") is None
 
 
-def test_what_was_known_stays_until_something_newer_is_known(cache: ServerCache) -> None:
-    """Ours: a list that changes while it is asked for is still newer than the one before it."""
+def test_a_changed_list_stays_cached_until_a_newer_one_arrives(cache: ServerCache) -> None:
+    """Ours: a list that changes during its request is still newer than the one before it."""
     remembered = Remembered(cache)
     remembered.keep("tools", [ECHO])
 
@@ -48,7 +48,7 @@ def test_what_was_known_stays_until_something_newer_is_known(cache: ServerCache)
     assert remembered.lacks_tools
 
 
-def test_tools_that_were_seen_in_a_search_are_new_only_where_none_are_known(cache: ServerCache) -> None:
+def test_tools_found_in_a_search_do_not_replace_a_cached_list(cache: ServerCache) -> None:
     """Ours: what was listed is at least as good."""
     remembered = Remembered(cache)
 
@@ -58,7 +58,7 @@ def test_tools_that_were_seen_in_a_search_are_new_only_where_none_are_known(cach
     assert cache.seen() == [ECHO]
 
 
-def test_tools_lack_once_they_have_changed_if_they_were_known_or_asked_for(cache: ServerCache) -> None:
+def test_changed_tools_are_missing_if_they_were_cached_or_requested(cache: ServerCache) -> None:
     """Ours: otherwise they were not wanted, and nothing is lost."""
     unknown = Remembered(cache)
     unknown.changed("tools")

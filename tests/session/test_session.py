@@ -22,6 +22,7 @@ from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionE
 from gaia_mcp.session.prestart import prestarted
 from gaia_mcp.session.session import Answerers, Session, connected
 from tests.session.conftest import QUIET, Noting
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ def texts(result: dict[str, Any]) -> list[str]:
     return [block["text"] for block in result["content"]]
 
 
-def test_a_server_is_presented_asked_and_ended(entries: Entries) -> None:
+def test_a_session_connects_calls_a_tool_and_closes(entries: Entries) -> None:
     """Ours: what every front does."""
     entry = entries("good_handshake")
 
@@ -78,7 +79,7 @@ def test_prompts_resources_and_completions_are_the_same_in_both_eras(entries: En
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_changes_are_announced_to_the_watcher(entries: Entries, revision: str) -> None:
+def test_notifications_of_changes_reach_the_watcher(entries: Entries, revision: str) -> None:
     """Specification, resources: Subscriptions. A change is named, and of its own type."""
     changes: SimpleQueue[Change] = SimpleQueue()
     with connected(entries("offers", revision), QUIET) as session:
@@ -87,15 +88,15 @@ def test_changes_are_announced_to_the_watcher(entries: Entries, revision: str) -
         with pytest.raises(PeerError):
             session.subscribe("file:///refused")
         session.call("touch", {})
-        change = changes.get(timeout=5)
+        change = changes.get(timeout=PATIENCE_SECONDS)
         assert (type(change), change) == (ResourceUpdated, ("file:///a",))
         if revision == "2026-07-28":
             session.call("end", {})
-            change = changes.get(timeout=5)
+            change = changes.get(timeout=PATIENCE_SECONDS)
             assert (type(change), change) == (SubscriptionEnded, ("file:///a",))
 
 
-def test_a_changed_list_is_announced_kept_and_asked_for_again(entries: Entries) -> None:
+def test_a_changed_list_is_announced_and_requested_again(entries: Entries) -> None:
     """Ours: what was known stays until something newer is known."""
     changes: SimpleQueue[Change] = SimpleQueue()
     with connected(entries("list_changes"), QUIET) as session:
@@ -103,7 +104,7 @@ def test_a_changed_list_is_announced_kept_and_asked_for_again(entries: Entries) 
         assert [tool.name for tool in session.tools()] == ["echo"]
         assert '"echo"' in entries.remembered("tools", "list_changes")
         session.call("echo", {})
-        change = changes.get(timeout=5)
+        change = changes.get(timeout=PATIENCE_SECONDS)
         assert (type(change), change) == (ListChanged, ("tools",))
         assert '"new1"' not in entries.remembered("tools", "list_changes")
         assert '"echo"' in entries.remembered("tools", "list_changes")
@@ -111,7 +112,7 @@ def test_a_changed_list_is_announced_kept_and_asked_for_again(entries: Entries) 
     assert '"new1"' in entries.remembered("tools", "list_changes")
 
 
-def test_a_server_that_forgot_to_declare_its_tools_is_asked_for_them(entries: Entries) -> None:
+def test_tools_are_requested_without_the_tools_capability(entries: Entries) -> None:
     """Ours, for what servers do: and one that has none may refuse."""
     with connected(entries("declares_no_tools", "all the same"), QUIET) as session:
         assert [tool.name for tool in session.tools()] == ["echo"]
@@ -121,7 +122,7 @@ def test_a_server_that_forgot_to_declare_its_tools_is_asked_for_them(entries: En
         session.tools()
 
 
-def test_log_messages_go_to_the_observer_or_to_who_asked_for_them(entries: Entries) -> None:
+def test_log_messages_go_to_the_observer_or_to_on_log(entries: Entries) -> None:
     """Specification, logging."""
     observer, heard = Noting(), []
     with connected(entries("good_handshake"), observer) as session:
@@ -136,7 +137,7 @@ def test_log_messages_go_to_the_observer_or_to_who_asked_for_them(entries: Entri
     assert heard == [("warning", "l", "hot")]
 
 
-def test_a_question_to_a_person_is_asked_without_the_secrets(entries: Entries) -> None:
+def test_secrets_are_masked_in_an_elicitation(entries: Entries) -> None:
     """Ours: the question is shown, and the server may repeat what it was given."""
     questions: list[dict[str, Any]] = []
 
@@ -155,7 +156,7 @@ def test_a_question_to_a_person_is_asked_without_the_secrets(entries: Entries) -
         assert "decline" in texts(session.call("ask", {}))[0]
 
 
-def test_an_observer_is_told_of_the_start_the_stop_and_what_is_not_mcp(entries: Entries) -> None:
+def test_an_observer_gets_the_start_the_stop_and_a_remark_about_invalid_output(entries: Entries) -> None:
     """Ours: the remark comes last, once."""
     observer = Noting()
     with connected(entries("prints_banner"), observer) as session:
@@ -168,8 +169,8 @@ def test_an_observer_is_told_of_the_start_the_stop_and_what_is_not_mcp(entries: 
     assert "report it to its author" in third[1]
 
 
-def test_stderr_is_kept_and_shown_with_debug_only(entries: Entries) -> None:
-    """Ours: without the secrets; the log says which front it was and how the server ended."""
+def test_stderr_is_logged_and_shown_only_with_debug(entries: Entries) -> None:
+    """Ours: without the secrets; the name of the log has the front and the exit status."""
     observer, watching = Noting(), Noting(debug=True)
     entry = entries("good_handshake", first='echo "has $TOKEN" >&2', TOKEN="hunter2222")
 
@@ -192,8 +193,8 @@ def test_all_requests_share_the_deadline_of_a_session(entries: Entries) -> None:
             session.call("echo", {})
 
 
-def test_a_server_that_has_gone_is_started_again_or_the_reason_told(entries: Entries) -> None:
-    """Ours: `watch` wants to know; other requests go on."""
+def test_a_server_that_has_exited_is_restarted_or_reported(entries: Entries) -> None:
+    """Ours: `watch` ends with the reason; other requests continue with a new process."""
     with connected(entries("good_handshake"), QUIET) as session:
         with pytest.raises(ServerExitedError):
             session.call("die", {})
@@ -226,10 +227,10 @@ def test_the_steps_of_a_connection_can_be_taken_one_by_one(entries: Entries) -> 
         (lambda raw: raw["env"].update(X="${UNSET_HERE}"), VariableUnsetError),
     ],
 )
-def test_what_cannot_be_started_leaves_nothing(
+def test_a_server_that_cannot_be_started_leaves_nothing(
     entries: Entries, change: Callable[[dict[str, Any]], None], error: type[Exception]
 ) -> None:
-    """Ours."""
+    """Ours: the error is the only effect of a failed start."""
     from gaia_mcp.config.entries import read_entry
 
     raw = {**entries("good_handshake").raw, "env": {}}
@@ -239,7 +240,7 @@ def test_what_cannot_be_started_leaves_nothing(
         pass
 
 
-def test_resources_that_are_not_declared_are_refused(entries: Entries) -> None:
+def test_requests_for_undeclared_resources_are_refused(entries: Entries) -> None:
     """Ours: without asking the server."""
     with connected(entries("good_handshake"), QUIET) as session:
         assert session.prompts() == []

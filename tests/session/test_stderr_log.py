@@ -22,8 +22,8 @@ def test_a_silent_server_leaves_no_log(entries: Entries) -> None:
     assert entries.logs() == []
 
 
-def test_what_is_written_is_kept_until_the_end(entries: Entries) -> None:
-    """Ours: the name of the log tells the front and the exit status. The end may be told twice."""
+def test_stderr_is_logged_until_the_server_ends(entries: Entries) -> None:
+    """Ours: the name of the log has the front and the exit status. `end` may be called twice."""
     log = StderrLog(entries("good_handshake"), "call", masker)
     log.hear(b"has hunter")
     log.hear(b"2222\nlast")

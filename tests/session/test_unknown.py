@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.session.conftest import Entries
 
 
-def test_a_tool_that_was_left_out_is_named_with_the_reason(entries: Entries) -> None:
+def test_a_tool_with_an_invalid_definition_is_named_with_the_reason(entries: Entries) -> None:
     """Ours: a person who sees it in the server's documents would look for a misspelling."""
     with connected(entries("good_handshake"), QUIET) as session:
         session.problems = ["tool 'bad' has no inputSchema object", "tool 'bad' is left out: it is wrong"]
@@ -25,7 +25,7 @@ def test_a_tool_that_was_left_out_is_named_with_the_reason(entries: Entries) -> 
         assert str(unknown_tool(session, "bax", [])).endswith("has no tool 'bax': it lists no tools")
 
 
-def test_tools_that_an_entry_leaves_out_are_not_denied_to_the_server(entries: Entries) -> None:
+def test_a_server_whose_tools_are_all_excluded_is_not_said_to_list_none(entries: Entries) -> None:
     """Ours: it lists tools, of which the entry wants none."""
     entry = entries("good_handshake")._replace(tool_filter=ToolFilter(["nothing*"]))
     with connected(entry, QUIET) as session:

@@ -62,10 +62,10 @@ class Driven:
 async def answer(driven: Driven, line: str) -> None:
     asked = json.loads(line)
     try:
-        told = {"result": await getattr(driven, asked["do"])(**asked["with"])}
+        answered = {"result": await getattr(driven, asked["do"])(**asked["with"])}
     except AgentVaultError as error:
-        told = {"error": type(error).__name__, "status": getattr(error, "status_code", None), "text": str(error)}
-    print(json.dumps({"number": asked["number"], **told}), flush=True)
+        answered = {"error": type(error).__name__, "status": getattr(error, "status_code", None), "text": str(error)}
+    print(json.dumps({"number": asked["number"], **answered}), flush=True)
 
 
 async def main() -> None:

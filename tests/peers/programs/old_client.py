@@ -1,4 +1,4 @@
-"""A client written with the official Python SDK, 1.9.4: uses the server that it is told, prints what it saw."""
+"""A client written with the official Python SDK, 1.9.4: uses the server of its arguments, and prints the results."""
 
 import asyncio
 import json
