@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from pathlib import Path
 
 
@@ -18,11 +20,16 @@ def living_with(words: str) -> list[str]:
     return found
 
 
-def workers(pid: int | str = "self") -> list[str]:
+def workers(pid: int | str = "self") -> list[int]:
     """The children of this process, or of another, that check a value and still run."""
-    children = [_read(path) for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    words = [_read(Path("/proc", child, "cmdline")).replace("\0", " ") for child in " ".join(children).split()]
-    return [each for each in words if "gaia_mcp.checking" in each]
+    children = " ".join(_read(path) for path in Path(f"/proc/{pid}/task").glob("*/children")).split()
+    return [int(child) for child in children if "gaia_mcp.checking" in _read(Path("/proc", child, "cmdline"))]
+
+
+def processor_seconds(pid: int) -> float:
+    """The time for which a process has used a processor; infinite if it has ended."""
+    fields = _read(Path("/proc", str(pid), "stat")).rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else math.inf
 
 
 def _read(path: Path) -> str:

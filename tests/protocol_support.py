@@ -1,10 +1,12 @@
-"""What the tests of the protocol share: messages, and two connections that talk to each other."""
+"""What the tests of the protocol share: messages, two connections that talk to each other, and tables of cases."""
 
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from gaia_mcp.protocol.client import ClientConnection
@@ -14,7 +16,7 @@ from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gaia_mcp.protocol.connection import Connection, Outgoing
     from gaia_mcp.protocol.events import Event, Peer
@@ -23,6 +25,25 @@ Wire = dict[str, Any]
 
 # The same examples every time, however slow the machine is.
 steady = settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+
+def check_rows(check: Callable[..., None], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Run a check with each row of a table. Raises the failures of all rows together, each with its row as a note."""
+    failures: list[BaseException] = []
+    for row in rows:
+        try:
+            check(*row)
+        except (Exception, pytest.fail.Exception) as failure:
+            failure.add_note(f"for {row!r}"[:1000])
+            failures.append(failure)
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} rows", failures)
+
+
+def check_each(check: Callable[..., None], *columns: Iterable[Any]) -> None:
+    """Run a check with each combination of the values in these columns, as `check_rows` does."""
+    check_rows(check, product(*columns))
+
 
 CLIENT: Wire = {"name": "test-client", "title": "Test client", "version": "1.0"}
 CLIENT_CAPABILITIES: Wire = {"elicitation": {"form": {}, "url": {}}, "roots": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking import CHECK_SECONDS
 from gaia_mcp.toolspec.validation import Schema, ValidationError, as_text, is_trivial, schema_of
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ class Checker:
         self._schema = schema
         self._ready: Schema | None = None
 
-    def validation_errors(self, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
+    def validation_errors(
+        self, value: Any, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS
+    ) -> list[ValidationError]:
         """The validation errors of `value`, missing and unknown members first.
 
-        Raises `SchemaError` if the schema cannot be used; `SchemaCostError` if checking takes more than
-        `process.CHECK_SECONDS`, or than half of the time to `deadline`.
+        Raises `SchemaError` if the schema cannot be used; `SchemaCostError` if checking takes more than `seconds`, or
+        than half of the time to `deadline`.
         """
         if self._ready is None:
             if is_trivial(self._schema, value):
@@ -39,15 +42,17 @@ class Checker:
             return []
         from gaia_mcp.checking.process import errors_apart
 
-        return errors_apart(schema.text, value, deadline)
+        return errors_apart(schema.text, value, deadline, seconds=seconds)
 
 
-def validation_errors(schema: Any, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
+def validation_errors(
+    schema: Any, value: Any, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS
+) -> list[ValidationError]:
     """As the method of that name."""
-    return Checker(schema).validation_errors(value, deadline)
+    return Checker(schema).validation_errors(value, deadline, seconds=seconds)
 
 
-def check_schema(schema: Any, deadline: Deadline | None = None) -> None:
+def check_schema(schema: Any, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS) -> None:
     """Raises `SchemaError` with the reason why `schema` cannot be used, `SchemaCostError` as a `Checker` does."""
     ready = schema_of(as_text(schema))
     if ready.cost.is_bounded:
@@ -55,4 +60,4 @@ def check_schema(schema: Any, deadline: Deadline | None = None) -> None:
         return
     from gaia_mcp.checking.process import check_apart
 
-    check_apart(ready.text, deadline)
+    check_apart(ready.text, deadline, seconds=seconds)

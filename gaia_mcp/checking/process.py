@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking import CHECK_SECONDS
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.toolspec.validation import (
     ExternalReferenceError,
@@ -30,26 +31,28 @@ from gaia_mcp.toolspec.validation import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The time limit; also at most half of the remaining time, since the call itself needs some too.
-CHECK_SECONDS = 3.0
 # Errors are collected in memory, and there may be billions of them.
 MAX_MEMORY_BYTES = 1 << 30
 # A server answers many calls at once. Each worker occupies a processor and that much memory.
 _places = threading.BoundedSemaphore(2)
 
 
-def errors_apart(text: str, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
-    """The validation errors of `value`, as `Schema.errors`. Raises `SchemaError`, `SchemaCostError`."""
+def errors_apart(
+    text: str, value: Any, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS
+) -> list[ValidationError]:
+    """The validation errors of `value`, as `Schema.errors`, within `seconds`. Raises `SchemaError`,
+    `SchemaCostError`.
+    """
     try:
         question = json.dumps({"schema": text, "value": value}) + "\n"
     except (TypeError, ValueError, RecursionError) as problem:
         return [not_checkable(problem)]
-    return _answer_to(question, deadline)
+    return _answer_to(question, deadline, seconds)
 
 
-def check_apart(text: str, deadline: Deadline | None = None) -> None:
+def check_apart(text: str, deadline: Deadline | None = None, *, seconds: float = CHECK_SECONDS) -> None:
     """Raises `SchemaError` if the schema cannot be used, `SchemaCostError`."""
-    _answer_to(json.dumps({"schema": text}) + "\n", deadline)
+    _answer_to(json.dumps({"schema": text}) + "\n", deadline, seconds)
 
 
 def work() -> None:
@@ -107,8 +110,8 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
-def _answer_to(question: str, deadline: Deadline | None) -> list[ValidationError]:
-    allowed = CHECK_SECONDS if deadline is None else min(CHECK_SECONDS, deadline.remaining() / 2)
+def _answer_to(question: str, deadline: Deadline | None, seconds: float) -> list[ValidationError]:
+    allowed = seconds if deadline is None else min(seconds, deadline.remaining() / 2)
     time_left = Deadline(allowed) if deadline is None else deadline.sooner(allowed)
     printed = _asked(question, time_left)
     # The last line may have been cut off.

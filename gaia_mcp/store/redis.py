@@ -56,15 +56,22 @@ class RedisStore:
     The first operation connects. Raises `ValueError` for an invalid URL.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        connect_seconds: float = CONNECT_SECONDS,
+        command_seconds: float = COMMAND_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         # For messages: the URL without user, password and parameters.
         self.shown, address, prefix = _read(url)
         try:
             pool = redis.ConnectionPool.from_url(
                 address,
                 protocol=2,
-                socket_connect_timeout=CONNECT_SECONDS,
-                socket_timeout=COMMAND_SECONDS,
+                socket_connect_timeout=connect_seconds,
+                socket_timeout=command_seconds,
                 # A command that may have been executed is not sent again.
                 retry=Retry(NoBackoff(), 0),
             )
@@ -74,7 +81,8 @@ class RedisStore:
             raise ValueError(f"the URL of the store {self.shown} has a parameter that is unknown or invalid") from None
         self._prefix = f"{prefix}:"
         self._connections = RedisConnections(pool)
-        self._channels = RedisChannels(pool)
+        self._channels = RedisChannels(pool, subscribe_seconds=connect_seconds + command_seconds)
+        self._clock = clock
         # The time until which operations fail at once, and the message that they fail with.
         self._rests_until = 0.0
         self._problem = ""
@@ -146,13 +154,13 @@ class RedisStore:
 
     def _tried(self, command: Callable[[], T]) -> T:
         """The result of `command`. Raises `StoreError`, and `ValueError` for an entry of the other kind."""
-        if time.monotonic() < self._rests_until:
+        if self._clock() < self._rests_until:
             raise StoreError(self._problem)
         try:
             return command()
         except (redis.ConnectionError, redis.TimeoutError) as problem:
             self._problem = f"the store {self.shown} does not answer: {problem}"
-            self._rests_until = time.monotonic() + REST_SECONDS
+            self._rests_until = self._clock() + REST_SECONDS
             raise StoreError(self._problem) from problem
         except RedisError as problem:
             text = str(problem)

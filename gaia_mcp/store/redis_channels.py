@@ -41,8 +41,18 @@ class RedisChannels:
     connects.
     """
 
-    def __init__(self, pool: ConnectionPool) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        *,
+        subscribe_seconds: float = SUBSCRIBE_SECONDS,
+        silence_seconds: float = SILENCE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self._pool = pool
+        self._subscribe_seconds = subscribe_seconds
+        self._silence_seconds = silence_seconds
+        self._retry_seconds = retry_seconds
         # Guards the fields below. Also held while sending.
         self._lock = threading.Lock()
         self._channels: dict[str, _Channel] = {}
@@ -72,7 +82,7 @@ class RedisChannels:
                     del self._channels[name]
                     self._send("UNSUBSCRIBE", [name])
 
-        if not channel.is_confirmed.wait(SUBSCRIBE_SECONDS):
+        if not channel.is_confirmed.wait(self._subscribe_seconds):
             unsubscribe()
             raise redis.TimeoutError("a subscription was not confirmed in time")
         return unsubscribe
@@ -109,7 +119,7 @@ class RedisChannels:
             with self._lock:
                 self._connection = None
             connection.disconnect()
-            self._closing.wait(RETRY_SECONDS)
+            self._closing.wait(self._retry_seconds)
 
     def _resume(self, connection: Any) -> None:
         """Subscribe to every channel on a new connection."""
@@ -124,7 +134,7 @@ class RedisChannels:
         """Read messages until the connection breaks."""
         is_asked = False
         while not self._closing.is_set():
-            if connection.can_read(SILENCE_SECONDS):
+            if connection.can_read(self._silence_seconds):
                 is_asked = False
                 response = connection.read_response()
                 # Without subscriptions, the response to PING is not a list.

@@ -10,6 +10,7 @@ from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.a2a import InvalidRequestError, Sent, described, events, failed, read_request, read_sent
 from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST
 from gaia_mcp.protocol.task_states import TaskState
+from tests.protocol_support import check_each, check_rows
 
 Wire = dict[str, Any]
 BEGUN = TaskState.begun("t1", "", 1_700_000_000.0)
@@ -26,22 +27,25 @@ def ended(outcome: Wire) -> TaskState:
     return completed({"content": [], "structuredContent": outcome})
 
 
-@pytest.mark.parametrize("request_id", ["req-1", 1, 0, 1.5, None])
-def test_a_request_has_any_id_that_can_be_returned(request_id: Any) -> None:
+def test_a_request_has_any_id_that_can_be_returned() -> None:
     """Seed systems, C6: AgentVault's own servers return what they get."""
-    read = read_request({"jsonrpc": "2.0", "id": request_id, "method": "tasks/get", "params": [1]})
 
-    assert read == (request_id, "tasks/get", [1])
+    def check(request_id: Any) -> None:
+        read = read_request({"jsonrpc": "2.0", "id": request_id, "method": "tasks/get", "params": [1]})
+
+        assert read == (request_id, "tasks/get", [1])
+
+    check_each(check, ["req-1", 1, 0, 1.5, None])
 
 
-def test_a_request_without_an_id_or_params_is_one() -> None:
+def test_a_request_may_omit_id_and_params() -> None:
     """Seed systems, C6: as AgentVault's own servers have it."""
     assert read_request({"jsonrpc": "2.0", "method": "tasks/get"}) == (None, "tasks/get", None)
 
 
-@pytest.mark.parametrize(
-    ("value", "request_id"),
-    [
+def test_an_invalid_request_is_rejected_with_its_id() -> None:
+    """Seed systems, C6: -32600, with the id where there is one."""
+    cases = [
         ([], None),
         ("x", None),
         ({"jsonrpc": "2.0", "id": [1], "method": "x"}, None),
@@ -52,42 +56,47 @@ def test_a_request_without_an_id_or_params_is_one() -> None:
         ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1),
         ({"id": "a", "method": "x"}, "a"),
         ({"jsonrpc": "1.0", "id": "a", "method": "x"}, "a"),
-    ],
-)
-def test_anything_else_is_an_invalid_request(value: Any, request_id: Any) -> None:
-    """Seed systems, C6: -32600, with the id where there is one."""
-    with pytest.raises(InvalidRequestError) as refused:
-        read_request(value)
+    ]
 
-    assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, request_id)
+    def check(value: Any, request_id: Any) -> None:
+        with pytest.raises(InvalidRequestError) as refused:
+            read_request(value)
+
+        assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, request_id)
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize(
-    ("parts", "content"),
-    [
+def test_the_first_data_part_of_a_message_is_used() -> None:
+    """Seed systems, C7: later data parts and texts are ignored."""
+    cases = [
         ([DATA], {"tool_name": "x"}),
         ([TEXT, DATA, {"type": "data", "content": {"tool_name": "second"}}], {"tool_name": "x"}),
         ([{"content": {"tool_name": "x"}}], {"tool_name": "x"}),
         ([{"content": "hello"}, {"url": "http://example.com/x"}], None),
         ([TEXT] * 10, None),
         ([{"type": "file", "url": "http://example.com/x", "mediaType": "text/plain"}], None),
-    ],
-)
-def test_the_first_data_part_of_a_message_counts(parts: list[Wire], content: Wire | None) -> None:
-    """Seed systems, C7."""
-    assert read_sent({"message": {"role": "user", "parts": parts}}) == Sent(None, content, None)
+    ]
+
+    wrong = [
+        (parts, content, found)
+        for parts, content in cases
+        if (found := read_sent({"message": {"role": "user", "parts": parts}})) != Sent(None, content, None)
+    ]
+
+    assert not wrong
 
 
-def test_what_is_meant_for_mcp_servers_is_read_and_the_rest_is_not_looked_at() -> None:
+def test_the_mcp_context_of_a_message_is_read_and_other_metadata_ignored() -> None:
     """Seed systems, C9."""
     message = {"role": "system", "parts": [DATA], "metadata": {"mcp_context": {"user": 7}, "other": 1}}
 
     assert read_sent({"id": "t1", "message": message, "webhookUrl": 5}) == Sent("t1", {"tool_name": "x"}, {"user": 7})
 
 
-@pytest.mark.parametrize(
-    ("params", "name"),
-    [
+def test_invalid_parameters_are_named() -> None:
+    """Seed systems, C6: -32602 says which."""
+    cases = [
         (None, "params"),
         ([], "params"),
         ({}, "message"),
@@ -104,23 +113,27 @@ def test_what_is_meant_for_mcp_servers_is_read_and_the_rest_is_not_looked_at() -
         ({"message": {"role": "user", "parts": [{"type": "file", "url": 5}]}}, "message.parts[0]"),
         ({"message": {"role": "user", "parts": [{"type": "video", "content": "x"}]}}, "message.parts[0]"),
         ({"message": {"role": "user", "parts": [DATA], "metadata": []}}, "message.metadata"),
-    ],
-)
-def test_invalid_parameters_are_named(params: Any, name: str) -> None:
-    """Seed systems, C6: -32602 says which."""
-    with pytest.raises(ValueError, match=f"^'{name}'".replace("[", "\\[")):
-        read_sent(params)
+    ]
+
+    def check(params: Any, name: str) -> None:
+        with pytest.raises(ValueError, match=f"^'{name}'".replace("[", "\\[")):
+            read_sent(params)
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize("params", [None, {}, {"id": ""}, {"id": 5}])
-def test_a_request_about_a_task_names_it(params: Any) -> None:
+def test_a_task_request_requires_a_task_id() -> None:
     """Seed systems, C6."""
-    assert a2a.read_task_id({"id": "t1"}) == "t1"
-    with pytest.raises(ValueError, match=r"^'(id|params)'"):
-        a2a.read_task_id(params)
+
+    def check(params: Any) -> None:
+        assert a2a.read_task_id({"id": "t1"}) == "t1"
+        with pytest.raises(ValueError, match=r"^'(id|params)'"):
+            a2a.read_task_id(params)
+
+    check_each(check, [None, {}, {"id": ""}, {"id": 5}])
 
 
-def test_a_task_that_goes_on_has_no_message() -> None:
+def test_a_running_task_has_no_message() -> None:
     """Seed systems, C6."""
     assert described(BEGUN) == {
         "id": "t1",
@@ -133,9 +146,9 @@ def test_a_task_that_goes_on_has_no_message() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("state", "name", "outcome"),
-    [
+def test_a_finished_task_has_one_message_and_one_final_state() -> None:
+    """Seed systems, C7 and C8."""
+    cases = [
         (ended(a2a.succeeded({"content": []})), "COMPLETED", a2a.succeeded({"content": []})),
         (ended(failed("A2A_PROXY", "MCP_TIMEOUT", "late")), "FAILED", failed("A2A_PROXY", "MCP_TIMEOUT", "late")),
         (
@@ -155,23 +168,24 @@ def test_a_task_that_goes_on_has_no_message() -> None:
             "FAILED",
             failed("MCP_TOOL", "TOOL_EXECUTION_FAILED", "the tool has failed", {"mcp_tool_error_content": [1]}),
         ),
-    ],
-)
-def test_a_task_ends_with_one_message_and_one_state(state: TaskState, name: str, outcome: Wire) -> None:
-    """Seed systems, C7 and C8."""
-    task = described(state)
-    (message_name, message), (status_name, status) = events(state)
+    ]
 
-    assert task["state"] == status["state"] == name
-    assert task["messages"] == [message["message"]]
-    assert message["message"]["role"] == "assistant"
-    assert message["message"]["parts"] == [{"type": "data", "content": outcome, "mediaType": "application/json"}]
-    assert (message_name, status_name) == ("task_message", "task_status")
-    assert message["taskId"] == status["taskId"] == "t1"
-    assert message["timestamp"] == status["timestamp"] == task["updatedAt"]
+    def check(state: TaskState, name: str, outcome: Wire) -> None:
+        task = described(state)
+        (message_name, message), (status_name, status) = events(state)
+
+        assert task["state"] == status["state"] == name
+        assert task["messages"] == [message["message"]]
+        assert message["message"]["role"] == "assistant"
+        assert message["message"]["parts"] == [{"type": "data", "content": outcome, "mediaType": "application/json"}]
+        assert (message_name, status_name) == ("task_message", "task_status")
+        assert message["taskId"] == status["taskId"] == "t1"
+        assert message["timestamp"] == status["timestamp"] == task["updatedAt"]
+
+    check_rows(check, cases)
 
 
-def test_the_last_status_says_what_went_wrong() -> None:
+def test_the_final_status_of_a_failed_task_has_the_error_message() -> None:
     """Seed systems, C8: as AgentVault's own proxy writes it."""
     state = ended(a2a.tool_failed("files.read", {"content": [], "isError": True}))
 
@@ -180,7 +194,7 @@ def test_the_last_status_says_what_went_wrong() -> None:
     assert events(ended(a2a.succeeded({})))[-1][1]["message"] is None
 
 
-def test_a_subscriber_is_sent_what_has_changed() -> None:
+def test_a_subscriber_is_sent_each_change_once() -> None:
     """Ours: progress is the message of a status, and nothing is sent twice."""
     reported = BEGUN.reported("half", 1_700_000_000.5)
 

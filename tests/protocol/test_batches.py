@@ -6,7 +6,7 @@ from gaia_mcp.protocol.batches import Batches
 from gaia_mcp.protocol.jsonrpc import result
 
 
-def test_the_responses_of_a_batch_come_together() -> None:
+def test_the_responses_of_a_batch_are_returned_together() -> None:
     """Spec 2025-03-26, batching: one array, when the last request has its response."""
     batches = Batches()
 
@@ -27,6 +27,6 @@ def test_a_cancelled_request_has_no_response_in_its_batch() -> None:
     assert batches.finish(1, None) == [result(9, {})]
 
 
-def test_a_batch_without_requests_is_not_open() -> None:
+def test_a_batch_without_requests_is_not_opened() -> None:
     """Spec 2025-03-26, batching: notifications alone get no array."""
     assert not Batches().begin(set(), [])

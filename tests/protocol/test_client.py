@@ -32,6 +32,8 @@ from tests.protocol_support import (
     LOG_LEVEL,
     SUBSCRIPTION,
     VERSION,
+    check_each,
+    check_rows,
     discovered,
     give,
     initialized,
@@ -51,9 +53,6 @@ OLD, NEW = "2025-11-25", "2026-07-28"
 URI = "file:///r/a.txt"
 ALL_LISTS = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 ACKNOWLEDGED = note("notifications/subscriptions/acknowledged", {"notifications": ALL_LISTS})
-handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-endings = pytest.mark.parametrize("ending", ["result", "cancelled", "cancelled, then result", "error", "broken"])
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 
 
 def opening(*, probe: bool = True) -> tuple[ClientConnection, Any]:
@@ -69,7 +68,7 @@ def opening(*, probe: bool = True) -> tuple[ClientConnection, Any]:
 
 @pytest.mark.parametrize("answer", [rpc_result("discover-1", discovered()), rpc_error("discover-1", -32601)])
 def test_a_client_is_probing_until_the_probe_is_answered(answer: dict[str, Any]) -> None:
-    """Ours: only until then may a server that ends have ended for an unknown request."""
+    """Ours: only until then can the exit of a server mean that it rejected an unknown request."""
     client = new_client()
     assert not client.is_probing
     client.open()
@@ -83,7 +82,7 @@ def test_a_client_is_probing_until_the_probe_is_answered(answer: dict[str, Any])
 @pytest.mark.parametrize(
     "line", [b"Starting...", b'{"level":"info"}', b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}']
 )
-def test_noise_is_no_answer_to_the_probe(line: bytes) -> None:
+def test_a_line_that_is_not_a_response_leaves_the_probe_pending(line: bytes) -> None:
     """Spec, IO-9: a banner says nothing about the era."""
     client, probe = opening()
 
@@ -94,7 +93,7 @@ def test_noise_is_no_answer_to_the_probe(line: bytes) -> None:
     assert isinstance(give(client, rpc_result(probe, discovered()))[0], Opened)
 
 
-def test_silence_falls_back_on_the_same_pipe_without_cancelling() -> None:
+def test_a_probe_timeout_sends_initialize_without_cancelling_the_probe() -> None:
     """Spec, IO-10: the probe is harmless; a cancellation would be one more thing that the server does not know."""
     client, _ = opening()
 
@@ -103,9 +102,9 @@ def test_silence_falls_back_on_the_same_pipe_without_cancelling() -> None:
     assert [(sent["id"], sent["method"]) for sent in sent_by(client)] == [(1, "initialize")]
 
 
-@pytest.mark.parametrize(
-    "late",
-    [
+def test_a_late_probe_response_is_ignored() -> None:
+    """Spec, IO-10: once initialize was sent, its reply decides."""
+    cases = [
         rpc_result("discover-1", discovered()),
         rpc_result("discover-1", {}),
         rpc_result("discover-1", None),
@@ -113,45 +112,45 @@ def test_silence_falls_back_on_the_same_pipe_without_cancelling() -> None:
         rpc_error("discover-1", -32022, "no", {"supported": [NEW]}),
         rpc_error(None, -32601),
         rpc_error(..., -32600),
-    ],
-)
-def test_the_probes_late_answer_changes_nothing(late: dict[str, Any]) -> None:
-    """Spec, IO-10: once initialize was sent, its reply decides."""
-    client, _ = opening()
-    client.probe_timed_out()
-    (handshake,) = (sent["id"] for sent in sent_by(client))
+    ]
 
-    assert give(client, late) == []
-    assert sent_by(client) == []
+    def check(late: dict[str, Any]) -> None:
+        client, _ = opening()
+        client.probe_timed_out()
+        (handshake,) = (sent["id"] for sent in sent_by(client))
 
-    (event,) = give(client, rpc_result(handshake, initialized()))
-    assert isinstance(event, Opened)
-    assert event.peer.era == "handshake"
+        assert give(client, late) == []
+        assert sent_by(client) == []
+
+        (event,) = give(client, rpc_result(handshake, initialized()))
+        assert isinstance(event, Opened)
+        assert event.peer.era == "handshake"
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize(
-    ("code", "listed", "said"),
-    [
+def test_a_rejection_of_the_negotiated_version_that_lists_it_is_reported() -> None:
+    """Spec 2026-07-28, MC-3: there is no other version to retry with, and the error message has the contradiction."""
+    cases = [
         (-32022, [NEW], f"no: it rejected {NEW}, which it lists as supported"),
         (-32022, ["2027-01-01"], "no"),
         (-32022, None, "no"),
         (-32602, [NEW], "no"),
-    ],
-)
-def test_a_server_that_rejects_the_agreed_version_later_and_lists_it_is_quoted_with_that(
-    code: int, listed: Any, said: str
-) -> None:
-    """Spec 2026-07-28, MC-3: there is no other version to retry with, and the user is told why."""
-    client = open_client(NEW)
-    request = client.request("tools/list")
+    ]
 
-    (event,) = give(client, rpc_error(request, code, "no", {"supported": listed}))
+    def check(code: int, listed: Any, said: str) -> None:
+        client = open_client(NEW)
+        request = client.request("tools/list")
 
-    assert isinstance(event, ErrorResponse)
-    assert (event.code, event.text) == (code, said)
+        (event,) = give(client, rpc_error(request, code, "no", {"supported": listed}))
+
+        assert isinstance(event, ErrorResponse)
+        assert (event.code, event.text) == (code, said)
+
+    check_rows(check, cases)
 
 
-def test_the_probes_late_answer_may_come_when_all_is_open() -> None:
+def test_a_probe_response_after_the_handshake_is_ignored() -> None:
     """Spec, IO-10."""
     client, _ = opening()
     client.probe_timed_out()
@@ -163,7 +162,7 @@ def test_the_probes_late_answer_may_come_when_all_is_open() -> None:
     assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
-def test_a_second_answer_to_the_probe_does_not_harm_the_handshake() -> None:
+def test_a_duplicate_probe_response_does_not_affect_the_handshake() -> None:
     """Ours: some servers answer twice."""
     client, probe = opening()
     give(client, rpc_error(probe, -32601))
@@ -175,23 +174,26 @@ def test_a_second_answer_to_the_probe_does_not_harm_the_handshake() -> None:
     assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
 
 
-@pytest.mark.parametrize("prepare", ["nothing", "answered", "initializing", "open"])
-def test_the_probes_time_can_only_run_out_while_it_is_waited_for(prepare: str) -> None:
+def test_a_probe_timeout_without_a_pending_probe_has_no_effect() -> None:
     """Ours: a timer that fires too late does no harm."""
-    client = new_client() if prepare == "nothing" else opening(probe=prepare != "initializing")[0]
-    if prepare == "answered":
-        give(client, rpc_error("discover-1", -32601))
-    elif prepare == "open":
-        give(client, rpc_result("discover-1", discovered()))
-    sent_by(client)
 
-    client.probe_timed_out()
+    def check(prepare: str) -> None:
+        client = new_client() if prepare == "nothing" else opening(probe=prepare != "initializing")[0]
+        if prepare == "answered":
+            give(client, rpc_error("discover-1", -32601))
+        elif prepare == "open":
+            give(client, rpc_result("discover-1", discovered()))
+        sent_by(client)
 
-    assert sent_by(client) == []
+        client.probe_timed_out()
+
+        assert sent_by(client) == []
+
+    check_each(check, ["nothing", "answered", "initializing", "open"])
 
 
-def test_what_comes_after_a_failed_opening_opens_nothing() -> None:
-    """Ours: the owner has been told once."""
+def test_a_response_after_a_failed_negotiation_is_discarded() -> None:
+    """Ours: the failure has been reported once already."""
     client, handshake = opening(probe=False)
     give(client, rpc_error(handshake, -32603))
 
@@ -202,8 +204,8 @@ def test_what_comes_after_a_failed_opening_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize("first", [rpc_error(1, 5), rpc("p", "ping"), {"jsonrpc": "2.0", "id": 7}])
-def test_what_arrives_before_anything_was_sent_opens_nothing(first: dict[str, Any]) -> None:
-    """Ours: a server that talks too early."""
+def test_a_message_before_the_first_request_does_not_open_the_connection(first: dict[str, Any]) -> None:
+    """Ours: some servers send messages before they are asked."""
     client = new_client()
     give(client, first)
 
@@ -215,8 +217,8 @@ def test_what_arrives_before_anything_was_sent_opens_nothing(first: dict[str, An
 @pytest.mark.parametrize(
     "line", [b'{"jsonrpc":"2.0","id":"discover-1","result":{', b'{"jsonrpc":"2.0","id":0,"result":{}}']
 )
-def test_an_invalid_response_moves_the_negotiation_on(line: bytes) -> None:
-    """Ours: nothing else was asked that it could be meant for."""
+def test_an_invalid_probe_response_is_followed_by_initialize(line: bytes) -> None:
+    """Ours: no other request is pending to which it could belong."""
     client, _ = opening()
 
     assert give(client, line) == []
@@ -224,8 +226,8 @@ def test_an_invalid_response_moves_the_negotiation_on(line: bytes) -> None:
     assert [sent["method"] for sent in sent_by(client)] == ["initialize"]
 
 
-def test_an_opening_that_fails_is_told() -> None:
-    """Ours: with the reason."""
+def test_a_failed_negotiation_is_reported() -> None:
+    """Ours: with the error response of the server as its reason."""
     client, handshake = opening(probe=False)
 
     (event,) = give(client, rpc_error(handshake, -32603))
@@ -252,7 +254,7 @@ def test_every_stateless_request_carries_the_envelope() -> None:
         assert meta[CAPABILITIES] == CLIENT_CAPABILITIES
 
 
-def test_a_request_on_behalf_of_another_client_has_the_capabilities_of_that() -> None:
+def test_a_forwarded_request_declares_the_capabilities_of_its_client() -> None:
     """Spec 2026-07-28, MC-1: they are those of the request."""
     client = open_client(NEW)
     client.request("tools/call", {"name": "echo", "_meta": {CAPABILITIES: {"roots": {}}}})
@@ -261,22 +263,25 @@ def test_a_request_on_behalf_of_another_client_has_the_capabilities_of_that() ->
     assert sent["params"]["_meta"] == {VERSION: NEW, CLIENT_INFO: CLIENT, CAPABILITIES: {"roots": {}}}
 
 
-@handshake_versions
-def test_no_request_of_the_handshake_era_carries_an_envelope(version: str) -> None:
+def test_no_request_of_the_handshake_era_carries_an_envelope() -> None:
     """Spec: version, capabilities and identity belong to the conversation."""
-    client = open_client(version)
-    client.request("tools/list")
-    client.request("tools/call", {"name": "echo"})
-    client.check_alive()
-    client.want_logs("info")
 
-    bare, *rest = sent_by(client)
-    assert bare == rpc(2, "tools/list")
-    for sent in rest:
-        assert "_meta" not in sent.get("params", {})
+    def check(version: str) -> None:
+        client = open_client(version)
+        client.request("tools/list")
+        client.request("tools/call", {"name": "echo"})
+        client.check_alive()
+        client.want_logs("info")
+
+        bare, *rest = sent_by(client)
+        assert bare == rpc(2, "tools/list")
+        for sent in rest:
+            assert "_meta" not in sent.get("params", {})
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_no_envelope_is_left_over_from_the_probe() -> None:
+def test_no_envelope_is_sent_after_falling_back_to_the_handshake() -> None:
     """Ours: falling back leaves the stateless era altogether."""
     client, probe = opening()
     give(client, rpc_error(probe, -32601))
@@ -288,21 +293,24 @@ def test_no_envelope_is_left_over_from_the_probe() -> None:
     assert "params" not in sent_by(client)[0]
 
 
-@every_version
-def test_a_request_for_progress_carries_its_own_id_as_token(version: str) -> None:
+def test_a_progress_token_is_the_id_of_its_request() -> None:
     """Spec, B-7: unique among active requests. The caller's own `_meta` stays."""
-    client = open_client(version)
-    request_id = client.request("tools/call", {"name": "x", "_meta": {"com.example/own": 1}}, progress=True)
-    client.request("tools/call", {"name": "x"})
 
-    with_progress, without = sent_by(client)
-    assert with_progress["params"]["_meta"]["progressToken"] == request_id
-    assert with_progress["params"]["_meta"]["com.example/own"] == 1
-    assert "progressToken" not in without["params"].get("_meta", {})
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = client.request("tools/call", {"name": "x", "_meta": {"com.example/own": 1}}, progress=True)
+        client.request("tools/call", {"name": "x"})
+
+        with_progress, without = sent_by(client)
+        assert with_progress["params"]["_meta"]["progressToken"] == request_id
+        assert with_progress["params"]["_meta"]["com.example/own"] == 1
+        assert "progressToken" not in without["params"].get("_meta", {})
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_the_callers_parameters_are_left_as_they_were() -> None:
-    """Ours: the next round sends them again."""
+def test_a_request_does_not_modify_the_callers_params() -> None:
+    """Ours: the next round trip sends them again."""
     params: dict[str, Any] = {"name": "echo", "_meta": {"a": 1}}
     open_client(NEW).request("tools/call", params, progress=True)
 
@@ -310,7 +318,7 @@ def test_the_callers_parameters_are_left_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(("version", "method"), [(OLD, "ping"), ("2024-11-05", "ping"), (NEW, "server/discover")])
-def test_a_server_is_asked_whether_it_is_there_with_what_it_must_answer(version: str, method: str) -> None:
+def test_liveness_is_checked_with_ping_or_discover(version: str, method: str) -> None:
     """Spec: ping is gone in 2026-07-28, and discover is the one method that every server has."""
     client = open_client(version)
     request_id = client.check_alive()
@@ -319,7 +327,7 @@ def test_a_server_is_asked_whether_it_is_there_with_what_it_must_answer(version:
     assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
-def test_logs_are_wanted_in_every_stateless_request() -> None:
+def test_the_log_level_is_sent_with_every_stateless_request() -> None:
     """Spec 2026-07-28: the level is part of the envelope."""
     client = open_client(NEW)
     client.request("tools/list")
@@ -332,19 +340,22 @@ def test_logs_are_wanted_in_every_stateless_request() -> None:
     assert after["params"]["_meta"][LOG_LEVEL] == "warning"
 
 
-@handshake_versions
-def test_logs_are_wanted_once_in_the_handshake_era(version: str) -> None:
+def test_the_log_level_is_set_by_a_request_in_the_handshake_era() -> None:
     """Spec: `logging/setLevel`, for the whole conversation."""
-    client = open_client(version)
-    request_id = client.want_logs("warning")
 
-    assert sent_by(client) == [rpc(request_id, "logging/setLevel", {"level": "warning"})]
-    assert give(client, rpc_error(request_id, -32601)) == [
-        ErrorResponse(request_id, "logging/setLevel", -32601, "no", None)  # type: ignore[arg-type]
-    ]
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = client.want_logs("warning")
+
+        assert sent_by(client) == [rpc(request_id, "logging/setLevel", {"level": "warning"})]
+        assert give(client, rpc_error(request_id, -32601)) == [
+            ErrorResponse(request_id, "logging/setLevel", -32601, "no", None)  # type: ignore[arg-type]
+        ]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_logs_are_not_wanted_of_a_server_that_has_none() -> None:
+def test_no_log_level_is_set_without_the_logging_capability() -> None:
     """Spec, LC-3: only negotiated capabilities are used."""
     client = open_client(OLD, capabilities={"tools": {}})
 
@@ -361,7 +372,7 @@ def watching() -> tuple[ClientConnection, Any]:
     return client, sent["id"]
 
 
-def test_lists_are_watched_as_far_as_the_server_announces_them() -> None:
+def test_only_lists_with_list_changed_are_subscribed_to() -> None:
     """Spec 2026-07-28: `subscriptions/listen`."""
     client = open_client(
         NEW,
@@ -388,8 +399,10 @@ def granting(listening: Any, **lists: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("prompts", [{}, {"promptsListChanged": False}, {"promptsListChanged": "yes"}])
-def test_a_list_that_is_not_granted_is_reported(prompts: dict[str, Any]) -> None:
-    """MC-9: what is acknowledged is compared with what was asked for; what is not watched does not end either."""
+def test_a_list_missing_from_the_acknowledgement_is_reported(prompts: dict[str, Any]) -> None:
+    """MC-9: the acknowledged filter is compared with the requested one; a list that is not subscribed to does not
+    change at the end.
+    """
     client, listening = watching()
 
     assert give(client, granting(listening, toolsListChanged=True, **prompts)) == [NotGranted("prompts")]
@@ -397,7 +410,7 @@ def test_a_list_that_is_not_granted_is_reported(prompts: dict[str, Any]) -> None
     assert ended(client, listening, "result") == [ListChanged("tools")]
 
 
-def test_an_acknowledgement_that_repeats_nothing_grants_everything() -> None:
+def test_an_acknowledgement_without_a_filter_grants_every_list() -> None:
     """Ours: some servers send no filter."""
     client, listening = watching()
     params = {"_meta": {SUBSCRIPTION: listening}}
@@ -406,7 +419,7 @@ def test_an_acknowledgement_that_repeats_nothing_grants_everything() -> None:
     assert ended(client, listening, "result") == [ListChanged("tools"), ListChanged("prompts")]
 
 
-def test_an_acknowledgement_for_another_subscription_grants_nothing() -> None:
+def test_an_acknowledgement_of_another_subscription_is_ignored() -> None:
     """MC-9: it is matched by its subscription id."""
     client, listening = watching()
 
@@ -417,35 +430,42 @@ def test_an_acknowledgement_for_another_subscription_grants_nothing() -> None:
     assert sent_by(client) == []  # It was refused.
 
 
-@pytest.mark.parametrize(("subscription", "is_ours"), [("ours", True), (None, True), ("foreign", False), (9999, False)])
-def test_a_changed_list_of_another_subscription_is_dropped(subscription: Any, is_ours: bool) -> None:
+def test_a_list_change_of_another_subscription_is_ignored() -> None:
     """MC-9: on stdio a notification is matched by its subscription id. Ours: some servers send none."""
-    client, listening = watching()
-    give(client, ACKNOWLEDGED)
-    meta = {} if subscription is None else {SUBSCRIPTION: listening if subscription == "ours" else subscription}
+    cases = [("ours", True), (None, True), ("foreign", False), (9999, False)]
 
-    events = give(client, note("notifications/tools/list_changed", {"_meta": meta}))
+    def check(subscription: Any, is_ours: bool) -> None:
+        client, listening = watching()
+        give(client, ACKNOWLEDGED)
+        meta = {} if subscription is None else {SUBSCRIPTION: listening if subscription == "ours" else subscription}
 
-    assert events == ([ListChanged("tools")] if is_ours else [])
+        events = give(client, note("notifications/tools/list_changed", {"_meta": meta}))
+
+        assert events == ([ListChanged("tools")] if is_ours else [])
+
+    check_rows(check, cases)
 
 
-def test_a_subscription_id_means_nothing_in_the_handshake_era() -> None:
+def test_a_subscription_id_is_ignored_in_the_handshake_era() -> None:
     """Spec, server/tools: servers announce unasked there."""
     changed = note("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: 7}})
 
     assert give(open_client(OLD), changed) == [ListChanged("tools")]
 
 
-@pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_lists_are_not_watched_where_there_is_nothing_to_watch(version: str) -> None:
+def test_no_subscription_is_opened_without_list_changed_in_the_stateless_era() -> None:
     """Spec: the handshake era announces unasked; a server without listChanged never does."""
-    client = open_client(version, capabilities={"tools": {}, "prompts": "yes"})
-    client.watch_lists()
-    new = new_client()
-    new.watch_lists()
 
-    assert sent_by(client) == []
-    assert sent_by(new) == []
+    def check(version: str) -> None:
+        client = open_client(version, capabilities={"tools": {}, "prompts": "yes"})
+        client.watch_lists()
+        new = new_client()
+        new.watch_lists()
+
+        assert sent_by(client) == []
+        assert sent_by(new) == []
+
+    check_each(check, ALL_VERSIONS)
 
 
 REFUSED = [NotGranted("tools"), NotGranted("prompts"), ListChanged("tools"), ListChanged("prompts")]
@@ -463,37 +483,47 @@ def ended(client: ClientConnection, listening: Any, ending: str) -> list[Any]:
     return [event for answer in answers[ending] for event in give(client, answer)]
 
 
-@endings
-def test_a_watch_that_the_server_ended_leaves_the_lists_in_doubt_and_can_begin_again(ending: str) -> None:
-    """Spec 2026-07-28, subscriptions: ended by a result or by a cancellation, for it says both. Nothing is repeated."""
-    client, listening = watching()
-    give(client, ACKNOWLEDGED)
-
-    assert ended(client, listening, ending) == [ListChanged("tools"), ListChanged("prompts")]
-
-    request_id = client.request("tools/list")
-    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
-    sent_by(client)
-    client.watch_lists()
-    (again,) = sent_by(client)
-    assert again["id"] not in (listening, request_id)
-
-
-@endings
-def test_a_watch_that_ends_before_it_was_acknowledged_was_refused_for_good(ending: str) -> None:
-    """MC-9: what was not granted is told. Ours: an owner that looks at once and watches again would never come to an
-    end.
+def test_a_list_subscription_ended_by_the_server_reports_changes_and_can_be_reopened() -> None:
+    """Spec 2026-07-28, subscriptions: a result or a cancellation ends one, for the pages allow both. Missed changes
+    are not repeated.
     """
-    client, listening = watching()
+    cases = ["result", "cancelled", "cancelled, then result", "error", "broken"]
 
-    assert ended(client, listening, ending) == REFUSED
+    def check(ending: str) -> None:
+        client, listening = watching()
+        give(client, ACKNOWLEDGED)
 
-    client.watch_lists()
-    assert sent_by(client) == []
+        assert ended(client, listening, ending) == [ListChanged("tools"), ListChanged("prompts")]
+
+        request_id = client.request("tools/list")
+        assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+        sent_by(client)
+        client.watch_lists()
+        (again,) = sent_by(client)
+        assert again["id"] not in (listening, request_id)
+
+    check_each(check, cases)
 
 
-def test_a_watch_that_is_refused_the_second_time_is_not_asked_for_a_third_time() -> None:
-    """Ours: what was granted once is no promise."""
+def test_a_list_subscription_ended_before_its_acknowledgement_is_not_reopened() -> None:
+    """MC-9: what was not granted is reported. Ours: an owner that lists and subscribes again at once would loop for
+    ever.
+    """
+    cases = ["result", "cancelled", "cancelled, then result", "error", "broken"]
+
+    def check(ending: str) -> None:
+        client, listening = watching()
+
+        assert ended(client, listening, ending) == REFUSED
+
+        client.watch_lists()
+        assert sent_by(client) == []
+
+    check_each(check, cases)
+
+
+def test_a_list_subscription_rejected_when_reopened_is_not_opened_again() -> None:
+    """Ours: a server may grant a subscription once and reject the next."""
     client, listening = watching()
     give(client, ACKNOWLEDGED)
     ended(client, listening, "result")
@@ -506,8 +536,8 @@ def test_a_watch_that_is_refused_the_second_time_is_not_asked_for_a_third_time()
     assert sent_by(client) == []
 
 
-def test_a_watch_that_is_always_granted_and_ended_is_given_up_some_time() -> None:
-    """Ours: the server goes in circles, and so would an owner that looks at once."""
+def test_a_list_subscription_is_reopened_a_limited_number_of_times() -> None:
+    """Ours: a server that ends each subscription at once must not keep its client in a loop."""
     client = open_client(NEW)
     for _ in range(MAX_WATCHES):
         client.watch_lists()
@@ -520,7 +550,7 @@ def test_a_watch_that_is_always_granted_and_ended_is_given_up_some_time() -> Non
     assert sent_by(client) == []
 
 
-def test_the_handshake_is_never_cancelled() -> None:
+def test_initialize_and_the_probe_are_never_cancelled() -> None:
     """Spec, LC-5."""
     for probe in (False, True):
         client, request_id = opening(probe=probe)
@@ -531,49 +561,59 @@ def test_the_handshake_is_never_cancelled() -> None:
 # What the results are.
 
 
-@handshake_versions
-def test_input_that_is_required_as_in_another_era_is_an_invalid_response(version: str) -> None:
+def test_an_input_required_result_in_the_handshake_era_is_an_invalid_response() -> None:
     """DE-4: a server that mixes the eras has not run the tool, and its result is not an empty one."""
-    client = open_client(version)
-    request_id = client.request("tools/call", {"name": "x"})
-    required = {"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}, "requestState": "s"}
 
-    (event,) = give(client, rpc_result(request_id, required))
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = client.request("tools/call", {"name": "x"})
+        required = {
+            "resultType": "input_required",
+            "inputRequests": {"q": {"method": "roots/list"}},
+            "requestState": "s",
+        }
 
-    assert event == InvalidResponse(request_id, "asked for input as no server of this revision does")
+        (event,) = give(client, rpc_result(request_id, required))
+
+        assert event == InvalidResponse(request_id, "asked for input as no server of this revision does")
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@handshake_versions
-@pytest.mark.parametrize("kind", ["table", "input_required", "complete", None])
-def test_a_result_type_has_no_meaning_before_it_was_introduced(version: str, kind: object) -> None:
+def test_a_result_type_is_removed_in_the_handshake_era() -> None:
     """Spec, DE-4: the member means nothing in the handshake era, whatever a server keeps there."""
-    client = open_client(version)
-    request_id = client.request("tools/call", {"name": "x"})
 
-    assert give(client, rpc_result(request_id, {"content": [], "resultType": kind})) == [
-        Result(request_id, {"content": []})
-    ]
+    def check(version: str, kind: object) -> None:
+        client = open_client(version)
+        request_id = client.request("tools/call", {"name": "x"})
+
+        assert give(client, rpc_result(request_id, {"content": [], "resultType": kind})) == [
+            Result(request_id, {"content": []})
+        ]
+
+    check_each(check, HANDSHAKE_VERSIONS, ["table", "input_required", "complete", None])
 
 
-@pytest.mark.parametrize(
-    "method", ["tools/list", "tools/call", "prompts/get", "completion/complete", "server/discover"]
-)
-@pytest.mark.parametrize("kind", ["task", "", None, 5, ["complete"]])
-def test_a_stateless_result_of_an_unknown_type_is_no_answer(method: str, kind: object) -> None:
-    """Spec 2026-07-28, MC-2: an invalid response, to whatever was asked."""
-    client = open_client(NEW)
-    request_id = client.request(method)
+def test_a_stateless_result_of_an_unknown_type_is_an_invalid_response() -> None:
+    """Spec 2026-07-28, MC-2: for every method."""
+    methods = ["tools/list", "tools/call", "prompts/get", "completion/complete", "server/discover"]
 
-    (event,) = give(client, rpc_result(request_id, {"resultType": kind, "tools": []}))
+    def check(method: str, kind: object) -> None:
+        client = open_client(NEW)
+        request_id = client.request(method)
 
-    assert isinstance(event, InvalidResponse)
-    assert event.id == request_id
-    assert str(kind) in event.problem
+        (event,) = give(client, rpc_result(request_id, {"resultType": kind, "tools": []}))
+
+        assert isinstance(event, InvalidResponse)
+        assert event.id == request_id
+        assert str(kind) in event.problem
+
+    check_each(check, methods, ["task", "", None, 5, ["complete"]])
 
 
 @pytest.mark.parametrize("kind", ["complete", "input_required"])
-def test_a_stateless_result_of_a_known_type_is_handed_on_whole(kind: str) -> None:
-    """Spec 2026-07-28: the caller goes on by it."""
+def test_a_stateless_result_of_a_known_type_is_passed_on_unchanged(kind: str) -> None:
+    """Spec 2026-07-28: the caller decides by the type."""
     client = open_client(NEW)
     request_id = client.request("tools/call", {"name": "x"})
     result = {"resultType": kind, "requestState": "s", "content": []}
@@ -584,32 +624,38 @@ def test_a_stateless_result_of_a_known_type_is_handed_on_whole(kind: str) -> Non
 # What the server asks.
 
 
-@handshake_versions
-def test_a_ping_is_answered_at_any_time(version: str) -> None:
+def test_a_ping_is_answered_at_any_time() -> None:
     """Spec, LC-4: also before the answer to initialize, also while the era is not known."""
-    for client in (opening()[0], opening(probe=False)[0], open_client(version)):
-        assert give(client, rpc("p", "ping")) == []
-        assert sent_by(client) == [rpc_result("p", {})]
+
+    def check(version: str) -> None:
+        for client in (opening()[0], opening(probe=False)[0], open_client(version)):
+            assert give(client, rpc("p", "ping")) == []
+            assert sent_by(client) == [rpc_result("p", {})]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@handshake_versions
-def test_a_server_request_is_reported_and_answered_once(version: str) -> None:
-    """Spec: in the handshake era servers ask; the id goes back as it came."""
-    client = open_client(version)
+def test_a_server_request_is_reported_and_answered_once() -> None:
+    """Spec: servers send requests in the handshake era; the id is returned unchanged."""
 
-    (asked,) = give(client, rpc("1", "roots/list", {"a": 1}))
+    def check(version: str) -> None:
+        client = open_client(version)
 
-    assert isinstance(asked, RequestReceived)
-    assert (asked.id, asked.method, asked.params) == ("1", "roots/list", {"a": 1})
-    assert asked.context.version == version
-    client.respond("1", {"roots": []})
-    client.respond("1", {"roots": []})
-    client.respond_error("1", -32603, "again")
-    assert sent_by(client) == [rpc_result("1", {"roots": []})]
+        (asked,) = give(client, rpc("1", "roots/list", {"a": 1}))
+
+        assert isinstance(asked, RequestReceived)
+        assert (asked.id, asked.method, asked.params) == ("1", "roots/list", {"a": 1})
+        assert asked.context.version == version
+        client.respond("1", {"roots": []})
+        client.respond("1", {"roots": []})
+        client.respond_error("1", -32603, "again")
+        assert sent_by(client) == [rpc_result("1", {"roots": []})]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_a_server_request_can_be_refused() -> None:
-    """Spec, LC-10: what we do not know gets an error, or the server's tool would hang."""
+def test_an_unknown_server_request_is_rejected() -> None:
+    """Spec, LC-10: without an error the server's tool would wait for ever."""
     client = open_client(OLD)
     give(client, rpc(7, "sampling/createMessage", {}))
     client.respond_error(7, -32601, "Method not found")
@@ -618,28 +664,29 @@ def test_a_server_request_can_be_refused() -> None:
     assert sent_by(client) == [rpc_error(7, -32601, "Method not found")]
 
 
-@pytest.mark.parametrize(
-    ("version", "params", "code"),
-    [
+def test_an_elicitation_that_the_revision_lacks_is_rejected() -> None:
+    """LC-3: elicitation is of 2025-06-18, its URLs of 2025-11-25."""
+    cases = [
         ("2024-11-05", {}, -32601),
         ("2025-03-26", {"mode": "form"}, -32601),
         ("2025-06-18", {"mode": "url"}, -32602),
         ("2025-06-18", {}, None),
         ("2025-06-18", {"mode": "form"}, None),
         ("2025-11-25", {"mode": "url"}, None),
-    ],
-)
-def test_what_a_revision_does_not_have_is_not_answered(version: str, params: dict[str, Any], code: int | None) -> None:
-    """LC-3: elicitation is of 2025-06-18, its URLs of 2025-11-25."""
-    client = open_client(version)
+    ]
 
-    events = give(client, rpc(7, "elicitation/create", params))
+    def check(version: str, params: dict[str, Any], code: int | None) -> None:
+        client = open_client(version)
 
-    assert len(events) == (1 if code is None else 0)
-    assert [sent["error"]["code"] for sent in sent_by(client)] == ([] if code is None else [code])
+        events = give(client, rpc(7, "elicitation/create", params))
+
+        assert len(events) == (1 if code is None else 0)
+        assert [sent["error"]["code"] for sent in sent_by(client)] == ([] if code is None else [code])
+
+    check_rows(check, cases)
 
 
-def test_a_server_request_before_the_response_to_initialize_is_reported_too() -> None:
+def test_a_server_request_before_the_initialize_response_is_reported() -> None:
     """Ours: the version is the one that was proposed."""
     (asked,) = give(opening(probe=False)[0], rpc(7, "roots/list"))
 
@@ -658,27 +705,28 @@ def test_a_batch_of_server_requests_is_answered_where_the_revision_has_batches()
     assert sent_by(client) == [rpc_result("p", {}), rpc_result(7, {"roots": []})]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_neither_noise_nor_an_invalid_server_request_ends_the_handshake() -> None:
+    """Ours: none of these is a response to `initialize`."""
+    cases = [
         b"Server listening on stdio",
         b"{not json}",
         b'{"level":"info","id":1,"msg":"started"}',
         b'{"jsonrpc":"2.0","id":1,"method":"roots/list","params":[]}',
         b'{"jsonrpc":"2.0","method":"notifications/message","params":[]}',
-    ],
-)
-def test_neither_noise_nor_an_invalid_server_request_ends_the_handshake(line: bytes) -> None:
-    """Ours: none of these answers anything."""
-    client, handshake = opening(probe=False)
+    ]
 
-    (event,) = give(client, line)
+    def check(line: bytes) -> None:
+        client, handshake = opening(probe=False)
 
-    assert isinstance(event, Discarded)
-    assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
+        (event,) = give(client, line)
+
+        assert isinstance(event, Discarded)
+        assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
+
+    check_each(check, cases)
 
 
-def test_nothing_but_the_codes_for_it_lacks_an_id_once_all_is_open() -> None:
+def test_an_error_without_an_id_fails_a_request_only_with_the_code_of_an_unreadable_one() -> None:
     """Ours: a server that refuses `initialized` must not fail the first real request."""
     client = open_client(OLD)
     request_id = client.request("tools/list")
@@ -715,18 +763,21 @@ def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     assert sent_by(client) == []
 
 
-@every_version
-@pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": 99}, {"requestId": True}, {"requestId": []}])
-def test_a_cancellation_of_nothing_is_ignored(version: str, params: dict[str, Any]) -> None:
+def test_a_cancellation_of_an_unknown_request_is_ignored() -> None:
     """Spec, B-9; our own requests are not the server's to cancel."""
-    client = open_client(version)
-    client.watch_lists()
-    request_id = client.request("tools/list")
-    give(client, rpc(1, "roots/list"))
+    cases = [{}, {"requestId": None}, {"requestId": 99}, {"requestId": True}, {"requestId": []}]
 
-    assert give(client, note("notifications/cancelled", params)) == []
-    assert give(client, note("notifications/cancelled", {"requestId": request_id})) == []
-    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+    def check(version: str, params: dict[str, Any]) -> None:
+        client = open_client(version)
+        client.watch_lists()
+        request_id = client.request("tools/list")
+        give(client, rpc(1, "roots/list"))
+
+        assert give(client, note("notifications/cancelled", params)) == []
+        assert give(client, note("notifications/cancelled", {"requestId": request_id})) == []
+        assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+
+    check_each(check, ALL_VERSIONS, cases)
 
 
 # Subscriptions to resources.
@@ -756,22 +807,25 @@ def subscribed() -> tuple[ClientConnection, Any]:
     return client, request_id
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_a_resource_is_subscribed_to_by_a_request_of_its_own_before_2026(version: str) -> None:
+def test_a_handshake_client_sends_resources_subscribe() -> None:
     """Spec up to 2025-11-25, resources: `resources/subscribe` and `resources/unsubscribe`."""
-    client = open_client(version)
 
-    asked = client.subscribe(URI)
-    assert sent_by(client) == [rpc(asked, "resources/subscribe", {"uri": URI})]
-    assert give(client, rpc_result(asked, {})) == [Result(asked, {})]
-    assert give(client, updated()) == [ResourceUpdated(URI)]
-    ended = client.unsubscribe(URI)
-    assert ended is not None
-    assert sent_by(client) == [rpc(ended, "resources/unsubscribe", {"uri": URI})]
+    def check(version: str) -> None:
+        client = open_client(version)
+
+        asked = client.subscribe(URI)
+        assert sent_by(client) == [rpc(asked, "resources/subscribe", {"uri": URI})]
+        assert give(client, rpc_result(asked, {})) == [Result(asked, {})]
+        assert give(client, updated()) == [ResourceUpdated(URI)]
+        ended = client.unsubscribe(URI)
+        assert ended is not None
+        assert sent_by(client) == [rpc(ended, "resources/unsubscribe", {"uri": URI})]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_a_resource_is_listened_to_in_2026() -> None:
-    """Spec 2026-07-28: `subscriptions/listen`; granted once it is acknowledged, and told of from then on."""
+def test_a_stateless_client_sends_subscriptions_listen_for_a_resource() -> None:
+    """Spec 2026-07-28: `subscriptions/listen`; granted once it is acknowledged, with updates from then on."""
     client = open_client(NEW)
 
     asked = client.subscribe(URI)
@@ -789,7 +843,7 @@ def test_a_resource_is_listened_to_in_2026() -> None:
     assert give(client, rpc_result(asked, {"resultType": "complete"})) == []
 
 
-def test_a_subscription_to_a_resource_and_one_to_lists_are_told_apart() -> None:
+def test_resource_and_list_subscriptions_are_distinguished_by_id() -> None:
     """Spec 2026-07-28: by the id of the subscription."""
     client = open_client(NEW)
     client.watch_lists()
@@ -828,8 +882,8 @@ def test_a_rejected_subscription_is_reported() -> None:
     ]
 
 
-def test_a_rejected_subscription_is_forgotten() -> None:
-    """Ours: a grant that comes after all grants nothing, and there is nothing to give up."""
+def test_an_acknowledgement_after_a_rejection_is_ignored() -> None:
+    """Ours: the request has failed, and there is no subscription to end."""
     client = open_client(NEW)
     asked = client.subscribe(URI)
     sent_by(client)
@@ -842,7 +896,9 @@ def test_a_rejected_subscription_is_forgotten() -> None:
 
 
 def test_an_update_of_an_unknown_subscription_is_ignored() -> None:
-    """Spec 2026-07-28, MC-9: told apart by the id of the subscription, and its type; without one it is believed."""
+    """Spec 2026-07-28, MC-9: subscriptions are distinguished by their id and its type; an update without one is
+    accepted.
+    """
     client, asked = subscribed()
 
     assert give(client, updated(URI, asked)) == [ResourceUpdated(URI)]
@@ -854,16 +910,16 @@ def test_an_update_of_an_unknown_subscription_is_ignored() -> None:
     assert give(client, updated(URI, asked)) == []
 
 
-def test_an_update_counts_where_subscriptions_have_no_ids() -> None:
-    """Spec up to 2025-11-25: `_meta` is anybody's."""
+def test_a_resource_update_with_any_meta_is_reported_in_the_handshake_era() -> None:
+    """Spec up to 2025-11-25: subscriptions have no ids, so a key in `_meta` has no meaning."""
     client = open_client(HANDSHAKE_VERSIONS[0])
 
     assert give(client, updated(URI, 7)) == [ResourceUpdated(URI)]
 
 
 @pytest.mark.parametrize("uris", [(), ("file:///b",)])
-def test_a_second_acknowledgement_changes_nothing(uris: tuple[str, ...]) -> None:
-    """Ours: the request has had its outcome, and each has one only."""
+def test_a_second_acknowledgement_is_ignored(uris: tuple[str, ...]) -> None:
+    """Ours: the request has had its one outcome."""
     client = open_client(NEW)
     asked = client.subscribe(URI)
     assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
@@ -872,8 +928,8 @@ def test_a_second_acknowledgement_changes_nothing(uris: tuple[str, ...]) -> None
     assert give(client, updated()) == [ResourceUpdated(URI)]
 
 
-def test_unsubscribing_leaves_alone_what_is_not_acknowledged_yet() -> None:
-    """Ours: the caller that waits for the grant would wait in vain."""
+def test_unsubscribing_does_not_cancel_a_pending_subscription() -> None:
+    """Ours: the caller that waits for the acknowledgement would wait in vain."""
     client = open_client(NEW)
     asked = client.subscribe(URI)
     sent_by(client)
@@ -884,8 +940,8 @@ def test_unsubscribing_leaves_alone_what_is_not_acknowledged_yet() -> None:
     assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
 
 
-def test_a_subscription_that_ends_before_it_began_is_an_invalid_response() -> None:
-    """Ours: servers answer so that do not know the method well (wire reference, Q9)."""
+def test_a_subscription_ended_before_its_acknowledgement_is_an_invalid_response() -> None:
+    """Ours: some servers answer so because they do not know the method well (wire reference, Q9)."""
     for ending in (rpc_result, lambda number, _: cancelled_by_server(number)):
         client = open_client(NEW)
         asked = client.subscribe(URI)
@@ -896,21 +952,24 @@ def test_a_subscription_that_ends_before_it_began_is_an_invalid_response() -> No
         assert broken.id == asked
 
 
-@pytest.mark.parametrize("how", ["result", "error", "cancelled", "broken"])
-def test_a_subscription_that_the_server_ends_is_reported(how: str) -> None:
+def test_a_subscription_that_the_server_ends_is_reported() -> None:
     """Spec 2026-07-28: nothing is replayed, so the owner has to know."""
-    client, asked = subscribed()
-    ending = {
-        "result": rpc_result(asked, {"resultType": "complete"}),
-        "error": rpc_error(asked, -32603),
-        "cancelled": cancelled_by_server(asked),
-        "broken": {"jsonrpc": "2.0", "id": asked, "result": None},
-    }[how]
 
-    assert give(client, ending) == [SubscriptionEnded(URI)]
-    # What still comes for it is expected where the answer proper has not been there yet.
-    late = give(client, rpc_result(asked, {}))
-    assert [type(event) for event in late] == ([Discarded] if how in ("result", "error") else [])
+    def check(how: str) -> None:
+        client, asked = subscribed()
+        ending = {
+            "result": rpc_result(asked, {"resultType": "complete"}),
+            "error": rpc_error(asked, -32603),
+            "cancelled": cancelled_by_server(asked),
+            "broken": {"jsonrpc": "2.0", "id": asked, "result": None},
+        }[how]
+
+        assert give(client, ending) == [SubscriptionEnded(URI)]
+        # What still comes for it is expected where the answer proper has not been there yet.
+        late = give(client, rpc_result(asked, {}))
+        assert [type(event) for event in late] == ([Discarded] if how in ("result", "error") else [])
+
+    check_each(check, ["result", "error", "cancelled", "broken"])
 
 
 def test_an_abandoned_subscription_is_cancelled() -> None:
@@ -925,16 +984,19 @@ def test_an_abandoned_subscription_is_cancelled() -> None:
     assert give(client, acknowledged(asked, URI)) == []
 
 
-@every_version
-def test_an_unknown_notification_is_ignored(version: str) -> None:
+def test_an_unknown_notification_is_ignored() -> None:
     """Spec: a receiver ignores notifications that it does not know."""
-    client = open_client(version)
-    give(client, note("notifications/of/tomorrow", {"a": 1}))
-    assert client.take_events() == []
-    assert sent_by(client) == []
+
+    def check(version: str) -> None:
+        client = open_client(version)
+        give(client, note("notifications/of/tomorrow", {"a": 1}))
+        assert client.take_events() == []
+        assert sent_by(client) == []
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_a_client_that_has_probed_may_do_better_without() -> None:
-    """IO-10: a new connection may begin with `initialize`; one that has begun so would not differ."""
+def test_a_client_that_has_probed_may_reconnect_with_initialize() -> None:
+    """IO-10: a second connection with `initialize` may succeed; after one without a probe it would be no different."""
     assert opening()[0].may_prefer_handshake
     assert not opening(probe=False)[0].may_prefer_handshake

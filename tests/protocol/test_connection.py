@@ -28,6 +28,7 @@ from tests.protocol_support import (
     CLIENT_CAPABILITIES,
     ENVELOPE,
     LOG_LEVEL,
+    check_each,
     discovered,
     enveloped,
     give,
@@ -46,7 +47,6 @@ from tests.protocol_support import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 OLD, NEW = "2025-11-25", "2026-07-28"
 
 
@@ -56,8 +56,8 @@ def asked(client: ClientConnection, method: str = "tools/list", **how: Any) -> A
     return request_id
 
 
-def test_a_request_that_was_read_is_taken_as_it_is() -> None:
-    """Ours: an HTTP server has read it already, for its headers."""
+def test_a_parsed_request_is_received_unchanged() -> None:
+    """Ours: an HTTP server has parsed it already, for its headers."""
     server = new_server()
     params = {"name": "t", "arguments": {}, "_meta": ENVELOPE}
 
@@ -68,8 +68,8 @@ def test_a_request_that_was_read_is_taken_as_it_is() -> None:
     assert (event.id, event.method, event.params) == (1, "tools/call", params)
 
 
-def test_a_connection_without_a_role_decides_nothing() -> None:
-    """Ours: both roles must say what they do with these."""
+def test_the_methods_of_a_role_are_abstract() -> None:
+    """Ours: each role has to decide these."""
     connection = Connection()
 
     with pytest.raises(NotImplementedError):
@@ -82,8 +82,8 @@ def test_a_connection_without_a_role_decides_nothing() -> None:
         connection._receive_notification(Notification("notifications/x", {}))
 
 
-def test_what_was_taken_is_taken_once() -> None:
-    """Ours: nothing is written or told twice."""
+def test_messages_and_events_are_returned_once() -> None:
+    """Ours: nothing is written or reported twice."""
     client = open_client(OLD)
     client.notify("notifications/one")
     client.receive(b"rubbish")
@@ -94,30 +94,36 @@ def test_what_was_taken_is_taken_once() -> None:
     assert client.take_events() == []
 
 
-@every_version
-def test_every_response_finds_its_request_in_any_order(version: str) -> None:
+def test_responses_in_any_order_are_matched_by_id() -> None:
     """Spec, B-1 and B-2."""
-    client = open_client(version)
-    first, second = asked(client), asked(client)
 
-    assert first != second
-    assert give(client, rpc_result(second, {"n": 2})) == [Result(second, {"n": 2})]
-    assert give(client, rpc_result(first, {"n": 1})) == [Result(first, {"n": 1})]
+    def check(version: str) -> None:
+        client = open_client(version)
+        first, second = asked(client), asked(client)
+
+        assert first != second
+        assert give(client, rpc_result(second, {"n": 2})) == [Result(second, {"n": 2})]
+        assert give(client, rpc_result(first, {"n": 1})) == [Result(first, {"n": 1})]
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_a_refusal_carries_the_method_and_the_peers_own_words(version: str) -> None:
-    """Ours: the person needs all of it."""
-    client = open_client(version)
-    request_id = asked(client, "tools/call")
+def test_an_error_response_has_the_method_and_the_text_of_the_peer() -> None:
+    """Ours: the user needs both to find the cause."""
 
-    assert give(client, rpc_error(request_id, -32602, "Unknown tool: x", {"d": 1})) == [
-        ErrorResponse(request_id, "tools/call", -32602, "Unknown tool: x", {"d": 1})
-    ]
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = asked(client, "tools/call")
+
+        assert give(client, rpc_error(request_id, -32602, "Unknown tool: x", {"d": 1})) == [
+            ErrorResponse(request_id, "tools/call", -32602, "Unknown tool: x", {"d": 1})
+        ]
+
+    check_each(check, ALL_VERSIONS)
 
 
 @pytest.mark.parametrize("code", [-32700, -32600])
-def test_an_error_without_an_id_refuses_the_only_open_request(code: int) -> None:
+def test_an_error_without_an_id_fails_the_only_pending_request(code: int) -> None:
     """Spec: the codes for a request that could not be read, whose id is therefore unknown."""
     client = open_client(OLD)
     request_id = asked(client)
@@ -141,63 +147,71 @@ def test_an_error_without_an_id_is_discarded_when_several_requests_are_pending(c
 
 
 def test_an_error_without_an_id_is_discarded_when_no_request_is_pending() -> None:
-    """Ours."""
+    """Ours: it can be about a notification only, for which no caller waits."""
     (event,) = give(open_client(OLD), rpc_error(None, -32700))
 
     assert isinstance(event, Discarded)
 
 
-@pytest.mark.parametrize("code", [-32601, -32602, -32603, -32000])
-def test_a_server_that_refuses_our_notification_does_not_fail_our_request(code: int) -> None:
+def test_an_error_to_a_notification_does_not_fail_a_request() -> None:
     """Ours: some servers answer `notifications/initialized` with an error, which has no id to give."""
-    client = open_client(OLD)
-    request_id = asked(client)
 
-    (event,) = give(client, rpc_error(None, code, "Method not found: notifications/initialized"))
+    def check(code: int) -> None:
+        client = open_client(OLD)
+        request_id = asked(client)
 
-    assert isinstance(event, Discarded)
-    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+        (event,) = give(client, rpc_error(None, code, "Method not found: notifications/initialized"))
+
+        assert isinstance(event, Discarded)
+        assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+
+    check_each(check, [-32601, -32602, -32603, -32000])
 
 
-@pytest.mark.parametrize("stranger", ["1", "7", 99, -1, 0, "server-error"])
-def test_an_answer_to_what_was_never_asked_breaks_the_only_open_request(stranger: object) -> None:
+def test_a_response_with_an_unknown_id_fails_the_only_pending_request() -> None:
     """Ours: a server that loses the id's type or makes ids up would otherwise cost the whole deadline."""
-    client = open_client(OLD)
-    request_id = asked(client)
 
-    (event,) = give(client, rpc_result(stranger, {}))
+    def check(stranger: object) -> None:
+        client = open_client(OLD)
+        request_id = asked(client)
 
-    assert isinstance(event, InvalidResponse)
-    assert event.id == request_id
-    assert repr(stranger) in event.problem
-    assert give(client, rpc_result(request_id, {})) == []
+        (event,) = give(client, rpc_result(stranger, {}))
+
+        assert isinstance(event, InvalidResponse)
+        assert event.id == request_id
+        assert repr(stranger) in event.problem
+        assert give(client, rpc_result(request_id, {})) == []
+
+    check_each(check, ["1", "7", 99, -1, 0, "server-error"])
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_subscription_is_not_a_pending_request() -> None:
+    """Ours: it is always open, and with it no unmatched response would fail the only other request before its
+    deadline.
+    """
+    lines = [
         b'{"jsonrpc":"2.0","id":"1","result":{}}',
         b'{"jsonrpc":"2.0","id":1,"result":{nonsense}}',
         b'{"jsonrpc":"2.0","result":{}}',
-    ],
-)
-@pytest.mark.parametrize("first", ["listen", "ask"])
-def test_a_subscription_is_not_among_those_that_wait(line: bytes, first: str) -> None:
-    """Ours: it is always open, and would cost every other request the whole deadline."""
-    client = open_client(NEW)
-    if first == "listen":
+    ]
+
+    def check(line: bytes, first: str) -> None:
+        client = open_client(NEW)
+        if first == "listen":
+            client.watch_lists()
+        request_id = asked(client, "tools/call")
         client.watch_lists()
-    request_id = asked(client, "tools/call")
-    client.watch_lists()
 
-    (event,) = give(client, line)
+        (event,) = give(client, line)
 
-    assert isinstance(event, InvalidResponse)
-    assert event.id == request_id
+        assert isinstance(event, InvalidResponse)
+        assert event.id == request_id
+
+    check_each(check, lines, ["listen", "ask"])
 
 
-def test_an_error_without_an_id_is_not_the_subscriptions() -> None:
-    """Ours: it is about the only request that waits."""
+def test_an_error_without_an_id_does_not_fail_a_subscription() -> None:
+    """Ours: it is about the only pending request."""
     client = open_client(NEW)
     client.watch_lists()
     request_id = asked(client)
@@ -206,8 +220,8 @@ def test_an_error_without_an_id_is_not_the_subscriptions() -> None:
 
 
 @pytest.mark.parametrize("line", [rpc_result("1", {}), rpc_error(None, -32600), b'{"jsonrpc":"2.0",'])
-def test_what_answers_nothing_does_not_end_a_subscription(line: object) -> None:
-    """Ours: the server goes on telling of changes."""
+def test_an_unmatched_response_does_not_end_a_subscription(line: object) -> None:
+    """Ours: the server continues to send its notifications."""
     client = open_client(NEW)
     client.watch_lists()
     sent_by(client)
@@ -219,7 +233,7 @@ def test_what_answers_nothing_does_not_end_a_subscription(line: object) -> None:
     assert sent_by(client) == []
 
 
-def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() -> None:
+def test_a_response_with_an_unknown_id_is_discarded_when_several_requests_are_pending() -> None:
     """Ours: it could be about any of them."""
     client = open_client(OLD)
     first, second = asked(client), asked(client)
@@ -231,38 +245,46 @@ def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() ->
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
-@every_version
-def test_a_second_answer_does_not_harm_the_next_request(version: str) -> None:
-    """Ours: the id was asked, only longer ago."""
-    client = open_client(version)
-    first = asked(client)
-    give(client, rpc_result(first, {}))
-    second = asked(client)
+def test_a_duplicate_response_is_discarded() -> None:
+    """Ours: its id belongs to an earlier request, so it fails no pending one."""
 
-    (event,) = give(client, rpc_result(first, {}))
+    def check(version: str) -> None:
+        client = open_client(version)
+        first = asked(client)
+        give(client, rpc_result(first, {}))
+        second = asked(client)
 
-    assert isinstance(event, Discarded)
-    assert give(client, rpc_result(second, {})) == [Result(second, {})]
+        (event,) = give(client, rpc_result(first, {}))
+
+        assert isinstance(event, Discarded)
+        assert give(client, rpc_result(second, {})) == [Result(second, {})]
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_giving_up_tells_the_peer_and_ignores_its_late_answer(version: str) -> None:
+def test_abandoning_a_request_sends_a_cancellation_and_ignores_the_late_response() -> None:
     """Spec, IO-5 and MC-15."""
-    client = open_client(version)
-    request_id = asked(client, "tools/call", progress=True)
 
-    client.abandon(request_id, "no longer wanted")
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = asked(client, "tools/call", progress=True)
 
-    assert sent_by(client) == [note("notifications/cancelled", {"requestId": request_id, "reason": "no longer wanted"})]
-    other = asked(client)
-    assert give(client, note("notifications/progress", {"progressToken": request_id, "progress": 1})) == []
-    assert give(client, rpc_result(request_id, {})) == []
-    assert give(client, rpc_result(other, {})) == [Result(other, {})]
+        client.abandon(request_id, "no longer wanted")
+
+        assert sent_by(client) == [
+            note("notifications/cancelled", {"requestId": request_id, "reason": "no longer wanted"})
+        ]
+        other = asked(client)
+        assert give(client, note("notifications/progress", {"progressToken": request_id, "progress": 1})) == []
+        assert give(client, rpc_result(request_id, {})) == []
+        assert give(client, rpc_result(other, {})) == [Result(other, {})]
+
+    check_each(check, ALL_VERSIONS)
 
 
 @pytest.mark.parametrize("late", [rpc_error(2, 0, "Request cancelled"), rpc_result(2, None), rpc_result(2, "text")])
-def test_the_late_answer_may_be_any(late: dict[str, Any]) -> None:
-    """Spec, MC-15. Python's first SDK answers with code 0; a broken answer must not break the next request."""
+def test_any_late_response_to_a_cancelled_request_is_ignored(late: dict[str, Any]) -> None:
+    """Spec, MC-15. Python's first SDK answers with code 0; an invalid response must not fail the next request."""
     client = open_client(OLD)
     assert asked(client) == 2
     client.abandon(2, "")
@@ -287,8 +309,8 @@ def test_cancelling_twice_or_after_the_response_sends_nothing() -> None:
     assert sent_by(client) == []
 
 
-def test_only_so_many_given_up_requests_are_remembered() -> None:
-    """Ours: a long-lived client must not grow; what was forgotten is still known to have been asked."""
+def test_the_number_of_remembered_cancelled_requests_is_limited() -> None:
+    """Ours: a long-lived client must not grow; the response to a forgotten one is still not unknown."""
     client = open_client(OLD)
     first = asked(client)
     client.abandon(first, "")
@@ -302,32 +324,35 @@ def test_only_so_many_given_up_requests_are_remembered() -> None:
     assert give(client, rpc_result(waiting, {})) == [Result(waiting, {})]
 
 
-@every_version
-def test_progress_is_told_as_long_as_it_grows(version: str) -> None:
+def test_progress_is_reported_while_it_increases() -> None:
     """Spec, B-7: strictly increasing."""
-    client = open_client(version)
-    token = asked(client, "tools/call", progress=True)
 
-    def told(progress: object, **members: object) -> list[Any]:
-        return list(
-            give(client, note("notifications/progress", {"progressToken": token, "progress": progress, **members}))
-        )
+    def check(version: str) -> None:
+        client = open_client(version)
+        token = asked(client, "tools/call", progress=True)
 
-    assert told(0) == [Progressed(token, 0, None, "")]
-    assert told(0.5, total=2, message="half") == [Progressed(token, 0.5, 2, "half")]
-    assert told(0.5) == []
-    assert told(0.25) == []
-    assert told(2, total="many", message=5) == [Progressed(token, 2, None, "")]
-    for number, total in enumerate((10**400, -(10**400), float("inf"), float("nan"), True), 3):
-        assert told(number, total=total) == [Progressed(token, number, None, "")]
-    assert told(10**300, total=10**308) == [Progressed(token, 10**300, 10**308, "")]
-    give(client, rpc_result(token, {}))
-    assert told(10**301) == []
+        def reported(progress: object, **members: object) -> list[Any]:
+            return list(
+                give(client, note("notifications/progress", {"progressToken": token, "progress": progress, **members}))
+            )
+
+        assert reported(0) == [Progressed(token, 0, None, "")]
+        assert reported(0.5, total=2, message="half") == [Progressed(token, 0.5, 2, "half")]
+        assert reported(0.5) == []
+        assert reported(0.25) == []
+        assert reported(2, total="many", message=5) == [Progressed(token, 2, None, "")]
+        for number, total in enumerate((10**400, -(10**400), float("inf"), float("nan"), True), 3):
+            assert reported(number, total=total) == [Progressed(token, number, None, "")]
+        assert reported(10**300, total=10**308) == [Progressed(token, 10**300, 10**308, "")]
+        give(client, rpc_result(token, {}))
+        assert reported(10**301) == []
+
+    check_each(check, ALL_VERSIONS)
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
+def test_invalid_progress_is_ignored() -> None:
+    """Ours: progress is optional, and no result depends on it."""
+    cases = [
         {},
         {"progressToken": 2},
         {"progress": 1},
@@ -342,18 +367,19 @@ def test_progress_is_told_as_long_as_it_grows(version: str) -> None:
         {"progressToken": 2, "progress": float("inf")},
         {"progressToken": 2, "progress": 10**400},
         {"progressToken": 2, "progress": True},
-    ],
-)
-def test_progress_that_makes_no_sense_is_passed_over(params: dict[str, Any]) -> None:
-    """Ours: progress is a favour; nothing hangs on it."""
-    client = open_client(OLD)
-    assert asked(client, "tools/call", progress=True) == 2
+    ]
 
-    assert give(client, note("notifications/progress", params)) == []
+    def check(params: dict[str, Any]) -> None:
+        client = open_client(OLD)
+        assert asked(client, "tools/call", progress=True) == 2
+
+        assert give(client, note("notifications/progress", params)) == []
+
+    check_each(check, cases)
 
 
-def test_a_log_message_is_told_as_far_as_it_is_one() -> None:
-    """Spec: level, logger and any JSON as data. Ours: what is missing has a harmless stand-in."""
+def test_missing_members_of_a_log_message_have_defaults() -> None:
+    """Spec: level, logger and any JSON as data. Ours: an incomplete message is still shown."""
     client = open_client(OLD)
 
     assert give(client, note("notifications/message", {"level": "error", "logger": "db", "data": {"a": [1]}})) == [
@@ -363,24 +389,31 @@ def test_a_log_message_is_told_as_far_as_it_is_one() -> None:
     assert give(client, note("notifications/message")) == [Logged("info", "", None)]
 
 
-@every_version
-@pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
-def test_a_changed_list_is_told(version: str, kind: str) -> None:
+def test_a_list_change_is_reported() -> None:
     """Spec: list_changed; a stateless server adds the subscription, which changes nothing for us."""
-    client = open_client(version)
 
-    assert give(client, note(f"notifications/{kind}/list_changed", {"_meta": {"a": 1}})) == [ListChanged(kind)]
+    def check(version: str, kind: str) -> None:
+        client = open_client(version)
+
+        assert give(client, note(f"notifications/{kind}/list_changed", {"_meta": {"a": 1}})) == [ListChanged(kind)]
+
+    check_each(check, ALL_VERSIONS, ["tools", "prompts", "resources"])
 
 
-@every_version
-def test_any_other_notification_is_passed_over(version: str) -> None:
+def test_an_unknown_notification_is_ignored() -> None:
     """Spec: unknown notifications are ignored; that is the owner's choice."""
-    assert give(open_client(version), note("notifications/x", {"a": 1})) == []
+    wrong = [
+        (version, found)
+        for version in ALL_VERSIONS
+        if (found := give(open_client(version), note("notifications/x", {"a": 1}))) != []
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_line_that_is_not_a_message_is_discarded() -> None:
+    """Spec, IO-9: banners and JSON log lines are skipped and shown to the person, and answers still come."""
+    cases = [
         b"Server listening on stdio",
         b"Content-Length: 120",
         b"\xff\xfe\xfa",
@@ -392,25 +425,25 @@ def test_any_other_notification_is_passed_over(version: str) -> None:
         b"42",
         b"null",
         b'"text"',
-    ],
-)
-@every_version
-def test_noise_on_stdout_is_passed_over(version: str, line: bytes) -> None:
-    """Spec, IO-9: banners and JSON log lines are skipped and shown to the person, and answers still come."""
-    client = open_client(version)
-    request_id = asked(client)
+    ]
 
-    (event,) = give(client, line)
+    def check(version: str, line: bytes) -> None:
+        client = open_client(version)
+        request_id = asked(client)
 
-    assert isinstance(event, Discarded)
-    assert event.problem
-    # Where there are batches, it is the member that is shown.
-    assert event.excerpt in line.decode("utf-8", "replace")
-    assert len(event.excerpt) >= len(line) - 2
-    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+        (event,) = give(client, line)
+
+        assert isinstance(event, Discarded)
+        assert event.problem
+        # Where there are batches, it is the member that is shown.
+        assert event.excerpt in line.decode("utf-8", "replace")
+        assert len(event.excerpt) >= len(line) - 2
+        assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
+
+    check_each(check, ALL_VERSIONS, cases)
 
 
-def test_the_excerpt_of_a_stray_line_is_short() -> None:
+def test_the_excerpt_of_a_discarded_line_is_limited() -> None:
     """Ours: enough to recognise it, not enough to fill a screen."""
     (event,) = give(open_client(OLD), b"\xc3\xa9" * 100_000)
 
@@ -418,9 +451,9 @@ def test_the_excerpt_of_a_stray_line_is_short() -> None:
     assert event.excerpt == "é" * (EXCERPT_CHARS + 1)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_an_invalid_response_ends_its_request() -> None:
+    """Ours: the caller gets the error at once instead of waiting for the deadline."""
+    cases = [
         b'{"jsonrpc":"2.0","id":2,"result":{"tools":[',
         b'{"jsonrpc":"2.0","id":2,"result":null}',
         b'{"jsonrpc":"2.0","id":2,"result":[]}',
@@ -431,25 +464,25 @@ def test_the_excerpt_of_a_stray_line_is_short() -> None:
         b'{"id":2,"result":{}}',
         b'{"jsonrpc":"1.0","id":2,"result":{}}',
         b'[{"jsonrpc":"2.0","id":2,"result":{}}]',
-    ],
-)
-@pytest.mark.parametrize("version", ["2025-06-18", NEW])
-def test_an_invalid_response_ends_its_request(version: str, line: bytes) -> None:
-    """Ours: the person hears at once what the server did wrong, instead of waiting for the deadline."""
-    client = open_client(version)
-    while (request_id := asked(client)) != 2:
-        give(client, rpc_result(request_id, {}))
+    ]
 
-    (event,) = give(client, line)
+    def check(version: str, line: bytes) -> None:
+        client = open_client(version)
+        while (request_id := asked(client)) != 2:
+            give(client, rpc_result(request_id, {}))
 
-    assert isinstance(event, InvalidResponse)
-    assert event.id == 2
-    assert event.problem
-    assert give(client, rpc_result(2, {})) == []
+        (event,) = give(client, line)
+
+        assert isinstance(event, InvalidResponse)
+        assert event.id == 2
+        assert event.problem
+        assert give(client, rpc_result(2, {})) == []
+
+    check_each(check, ["2025-06-18", NEW], cases)
 
 
 def test_an_invalid_response_without_an_id_is_discarded_when_several_requests_are_pending() -> None:
-    """Ours."""
+    """Ours: a guess could fail the wrong request."""
     client = open_client(OLD)
     first, second = asked(client), asked(client)
 
@@ -462,29 +495,30 @@ def test_an_invalid_response_without_an_id_is_discarded_when_several_requests_ar
     assert broken.id == second
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_an_invalid_message_that_is_not_a_response_fails_no_request() -> None:
+    """Spec: a server's request differs from a response by its method alone; its id is its own."""
+    cases = [
         {"jsonrpc": "2.0", "method": "notifications/message", "params": ["text"]},
         {"jsonrpc": "2.0", "id": 2, "method": "roots/list", "params": []},
         {"jsonrpc": "2.0", "id": 1.5, "method": "roots/list"},
         {"jsonrpc": "2.0", "id": 2, "method": 5},
         {"id": 2, "method": "ping"},
-    ],
-)
-def test_a_broken_message_that_is_no_answer_breaks_no_request(message: dict[str, Any]) -> None:
-    """Spec: a server's request differs from a response by its method alone; its id is its own."""
-    client = open_client(OLD)
-    assert asked(client) == 2
+    ]
 
-    (event,) = give(client, message)
+    def check(message: dict[str, Any]) -> None:
+        client = open_client(OLD)
+        assert asked(client) == 2
 
-    assert isinstance(event, Discarded)
-    assert give(client, rpc_result(2, {})) == [Result(2, {})]
+        (event,) = give(client, message)
+
+        assert isinstance(event, Discarded)
+        assert give(client, rpc_result(2, {})) == [Result(2, {})]
+
+    check_each(check, cases)
 
 
-def test_a_broken_request_forgets_its_progress() -> None:
-    """Ours: nothing is kept of what is over."""
+def test_no_state_is_left_of_a_request_with_an_invalid_response() -> None:
+    """Ours: a long-lived client must not grow."""
     client = open_client(OLD)
     token = asked(client, "tools/call", progress=True)
     give(client, note("notifications/progress", {"progressToken": token, "progress": 1}))
@@ -494,7 +528,7 @@ def test_a_broken_request_forgets_its_progress() -> None:
     assert client._pending == {}
 
 
-def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
+def test_a_batch_of_responses_is_accepted_in_2025_03_26() -> None:
     """Spec 2025-03-26, LC-9: receivers MUST accept batches."""
     client = open_client("2025-03-26")
     first, second = asked(client), asked(client)
@@ -506,7 +540,7 @@ def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
     assert events[3] == Result(first, {"n": 1})
 
 
-def test_an_impossible_member_of_a_batch_is_passed_over() -> None:
+def test_a_batch_member_with_nan_is_discarded() -> None:
     """Ours: NaN can be read but not written."""
     client = open_client("2025-03-26")
 
@@ -515,15 +549,19 @@ def test_an_impossible_member_of_a_batch_is_passed_over() -> None:
     assert isinstance(event, Discarded)
 
 
-@pytest.mark.parametrize("version", [version for version in ALL_VERSIONS if version != "2025-03-26"])
-def test_no_other_revision_has_batches(version: str) -> None:
+def test_batches_are_not_accepted_in_other_revisions() -> None:
     """Spec 2025-06-18: batches are removed."""
-    client = open_client(version)
-    first, second = asked(client), asked(client)
+    cases = [version for version in ALL_VERSIONS if version != "2025-03-26"]
 
-    (event,) = give(client, [rpc_result(first, {}), rpc_result(second, {})])
+    def check(version: str) -> None:
+        client = open_client(version)
+        first, second = asked(client), asked(client)
 
-    assert isinstance(event, Discarded)
+        (event,) = give(client, [rpc_result(first, {}), rpc_result(second, {})])
+
+        assert isinstance(event, Discarded)
+
+    check_each(check, cases)
 
 
 STATES: dict[str, Callable[[], Connection]] = {
@@ -575,53 +613,57 @@ def survives(state: str, records: list[bytes]) -> None:
         sent_by(connection)
 
 
-@pytest.mark.parametrize("state", STATES)
 @steady
-@given(records=st.lists(st.binary(max_size=60), max_size=3))
-def test_no_bytes_at_all_make_a_connection_fail(state: str, records: list[bytes]) -> None:
-    """Ours: `receive` never raises, and what it answers can be written."""
-    survives(state, records)
+@given(st.lists(st.binary(max_size=60), max_size=3))
+def test_receiving_any_bytes_never_raises(records: list[bytes]) -> None:
+    """Ours: a hostile peer gets error responses that can be encoded."""
+    check_each(survives, STATES, [records])
 
 
-@pytest.mark.parametrize("state", STATES)
 @steady
-@given(messages=st.lists(MESSAGE | VALUE | st.lists(MESSAGE, max_size=3), max_size=4))
-def test_no_json_at_all_makes_a_connection_fail(state: str, messages: list[Any]) -> None:
-    """Ours: `receive` never raises, and what it answers can be written."""
-    survives(state, [json.dumps(message).encode() for message in messages])
+@given(st.lists(MESSAGE | VALUE | st.lists(MESSAGE, max_size=3), max_size=4))
+def test_receiving_any_json_never_raises(messages: list[Any]) -> None:
+    """Ours: a hostile peer gets error responses that can be encoded."""
+    check_each(survives, STATES, [[json.dumps(message).encode() for message in messages]])
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_no_depth_of_nesting_makes_a_connection_fail(state: str) -> None:
-    """Ours: also where reading just succeeds and looking at it might not."""
-    for depth in [*range(900, 1000), 100_000]:
-        deep = b"[" * depth + b"]" * depth
-        for frame in (
-            b"%s",
-            b"[%s]",
-            b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":%s}}',
-            b'{"jsonrpc":"2.0","id":1,"result":{"resultType":%s}}',
-            b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":%s,"data":%s}}',
-            b'{"jsonrpc":"2.0","id":"discover-1","error":{"code":-32022,"message":"no","data":{"supported":%s}}}',
-            b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%s}}',
-            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":%s}}',
-        ):
-            survives(state, [frame.replace(b"%s", deep)])
+def test_receiving_deeply_nested_json_never_raises() -> None:
+    """Ours: also at the depths that can just be parsed, but not formatted or compared."""
+
+    def check(state: str) -> None:
+        for depth in [*range(900, 1000), 100_000]:
+            deep = b"[" * depth + b"]" * depth
+            for frame in (
+                b"%s",
+                b"[%s]",
+                b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":%s}}',
+                b'{"jsonrpc":"2.0","id":1,"result":{"resultType":%s}}',
+                b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":%s,"data":%s}}',
+                b'{"jsonrpc":"2.0","id":"discover-1","error":{"code":-32022,"message":"no","data":{"supported":%s}}}',
+                b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%s}}',
+                b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":%s}}',
+            ):
+                survives(state, [frame.replace(b"%s", deep)])
+
+    check_each(check, STATES)
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_both_ends_count_for_themselves(version: str) -> None:
+def test_both_sides_may_use_the_same_request_id() -> None:
     """Spec: in the handshake era either side may ask, and the same id may be open in both directions."""
-    client = open_client(version)
-    request_id = asked(client)
 
-    give(client, rpc(request_id, "ping"))
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = asked(client)
 
-    assert sent_by(client) == [rpc_result(request_id, {})]
-    assert give(client, rpc_result(request_id, {"tools": []})) == [Result(request_id, {"tools": []})]
+        give(client, rpc(request_id, "ping"))
+
+        assert sent_by(client) == [rpc_result(request_id, {})]
+        assert give(client, rpc_result(request_id, {"tools": []})) == [Result(request_id, {"tools": []})]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_the_opening_is_given_up_without_a_word() -> None:
+def test_abandoning_the_first_request_sends_no_cancellation() -> None:
     """Spec, LC-5: initialize MUST NOT be cancelled, and the probe is harmless."""
     for probe in (True, False):
         client = new_client(probe=probe)
@@ -636,25 +678,28 @@ def test_the_opening_is_given_up_without_a_word() -> None:
 # Streams: what belongs to which request.
 
 
-@pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_every_message_about_a_request_names_that_request(version: str) -> None:
+def test_every_message_about_a_request_names_that_request() -> None:
     """Spec, Streamable HTTP: a request's own stream carries its notifications and its response, and no other's."""
-    server = open_server(version)
-    with_token: dict[str, Any] = {"name": "x", "_meta": {"progressToken": "t"}}
-    for request_id in (1, 2):
-        message = rpc(request_id, "tools/call", with_token)
-        if version in STATELESS_VERSIONS:
-            message["params"]["_meta"] = {**ENVELOPE, "progressToken": "t", LOG_LEVEL: "info"}
-        give(server, message)
-    for request_id in (2, 1):
-        server.log(request_id, "info", "a step", "x")
-        server.report_progress(request_id, 1, None, "")
-        server.respond(request_id, {"content": []})
 
-    sent = server.take_outgoing()
+    def check(version: str) -> None:
+        server = open_server(version)
+        with_token: dict[str, Any] = {"name": "x", "_meta": {"progressToken": "t"}}
+        for request_id in (1, 2):
+            message = rpc(request_id, "tools/call", with_token)
+            if version in STATELESS_VERSIONS:
+                message["params"]["_meta"] = {**ENVELOPE, "progressToken": "t", LOG_LEVEL: "info"}
+            give(server, message)
+        for request_id in (2, 1):
+            server.log(request_id, "info", "a step", "x")
+            server.report_progress(request_id, 1, None, "")
+            server.respond(request_id, {"content": []})
 
-    assert [outgoing.about for outgoing in sent] == [2, 2, 2, 1, 1, 1]
-    assert not any(outgoing.cancels for outgoing in sent)
+        sent = server.take_outgoing()
+
+        assert [outgoing.about for outgoing in sent] == [2, 2, 2, 1, 1, 1]
+        assert not any(outgoing.cancels for outgoing in sent)
+
+    check_each(check, ALL_VERSIONS)
 
 
 def test_a_subscription_s_notifications_belong_to_the_request_that_opened_it() -> None:
@@ -687,8 +732,8 @@ def test_a_request_with_an_id_in_use_is_not_answered_on_the_stream_of_the_first(
     assert refused.about is None
 
 
-def test_what_a_client_sends_says_what_it_belongs_to() -> None:
-    """Ours: a channel with a stream for each request may cancel by closing the stream instead."""
+def test_every_client_message_names_its_request() -> None:
+    """Ours: a transport with a stream for each request may cancel by closing the stream instead."""
     client = open_client("2025-11-25")
     first, second = client.request("tools/list"), client.request("tools/list")
     client.notify("notifications/roots/list_changed")
@@ -720,7 +765,7 @@ def test_an_error_without_an_id_on_a_request_s_own_stream_is_about_that_request(
     assert give(client, rpc_result(second, {"prompts": []})) == [Result(second, {"prompts": []})]
 
 
-def test_an_error_without_an_id_on_a_stream_whose_request_was_answered_is_passed_over() -> None:
+def test_an_error_without_an_id_on_the_stream_of_an_answered_request_is_discarded() -> None:
     """Ours: it must not be blamed on another request."""
     client = open_client("2025-11-25")
     first, second = client.request("tools/list"), client.request("prompts/list")
@@ -733,7 +778,7 @@ def test_an_error_without_an_id_on_a_stream_whose_request_was_answered_is_passed
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
-def test_an_extension_adds_a_type_of_result() -> None:
+def test_an_extension_may_add_a_result_type() -> None:
     """Spec 2026-07-28, extensions: `resultType` is open; without the extension an unknown value is an error."""
     for known, expected in (({}, InvalidResponse), ({"task": frozenset({"tools/call"})}, Result)):
         client = ClientConnection(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
     declares_tasks,
@@ -17,10 +15,10 @@ from gaia_mcp.protocol.envelope import (
     with_meta,
 )
 from gaia_mcp.protocol.events import RequestContext
-from tests.protocol_support import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
+from tests.protocol_support import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION, check_each, check_rows
 
 
-def test_meta_is_added_to_the_parameters_and_leaves_them_as_they_were() -> None:
+def test_meta_is_added_to_a_copy_of_the_params() -> None:
     """Ours: the caller may send the same parameters again."""
     params = {"name": "echo", "_meta": {"com.example/own": 1, "key": "old"}}
 
@@ -30,27 +28,35 @@ def test_meta_is_added_to_the_parameters_and_leaves_them_as_they_were() -> None:
     assert params == {"name": "echo", "_meta": {"com.example/own": 1, "key": "old"}}
 
 
-@pytest.mark.parametrize("params", [None, {}, {"_meta": None}, {"_meta": "text"}])
-def test_meta_is_added_where_there_is_none(params: dict[str, object] | None) -> None:
-    """Ours."""
-    assert with_meta(params, {"key": 1}) == {"_meta": {"key": 1}}
+def test_meta_is_added_to_params_without_meta() -> None:
+    """Ours: `_meta` is our envelope, and a caller's null or text there must not cost the request."""
+    wrong = [
+        (params, found)
+        for params in [None, {}, {"_meta": None}, {"_meta": "text"}]
+        if (found := with_meta(params, {"key": 1})) != {"_meta": {"key": 1}}
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("params", [{}, {"_meta": None}, {"_meta": []}, {"_meta": "text"}])
-def test_parameters_without_a_usable_meta_have_an_empty_one(params: dict[str, object]) -> None:
-    """Ours: whatever a peer writes there."""
-    assert meta_of(params) == {}
-    assert not has_envelope(params)
+def test_params_with_an_invalid_meta_have_an_empty_one() -> None:
+    """Ours: a peer may send any value there."""
+
+    def check(params: dict[str, object]) -> None:
+        assert meta_of(params) == {}
+        assert not has_envelope(params)
+
+    check_each(check, [{}, {"_meta": None}, {"_meta": []}, {"_meta": "text"}])
 
 
-def test_the_version_key_makes_the_envelope() -> None:
+def test_the_protocol_version_key_marks_the_envelope() -> None:
     """Spec 2026-07-28: what tells a stateless request from one of the handshake era."""
     assert has_envelope({"_meta": {VERSION: "2026-07-28"}})
     assert has_envelope({"_meta": {VERSION: None}})
     assert not has_envelope({"_meta": {CAPABILITIES: {}, "progressToken": 1}})
 
 
-def test_the_caller_is_read_from_a_full_envelope() -> None:
+def test_the_request_context_is_read_from_the_envelope() -> None:
     """Spec 2026-07-28, MC-1."""
     meta = {
         VERSION: "2026-07-28",
@@ -65,14 +71,14 @@ def test_the_caller_is_read_from_a_full_envelope() -> None:
     )
 
 
-def test_version_and_capabilities_are_enough() -> None:
+def test_version_and_capabilities_are_the_required_keys() -> None:
     """Spec 2026-07-28: clientInfo is only a SHOULD; without a level there are no log messages."""
     assert read_context({"_meta": {VERSION: "v", CAPABILITIES: {}}}) == RequestContext("v", {}, {}, None, None)
 
 
-@pytest.mark.parametrize(
-    ("meta", "key"),
-    [
+def test_a_missing_or_mistyped_key_is_named() -> None:
+    """Spec 2026-07-28, MS-2 and MS-14; the client's author must see which key."""
+    cases = [
         ({}, VERSION),
         ({VERSION: 5, CAPABILITIES: {}}, VERSION),
         ({VERSION: "v"}, CAPABILITIES),
@@ -81,51 +87,58 @@ def test_version_and_capabilities_are_enough() -> None:
         ({VERSION: "v", CAPABILITIES: {}, CLIENT_INFO: "me"}, CLIENT_INFO),
         ({VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: "loud"}, LOG_LEVEL),
         ({VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: ["info"]}, LOG_LEVEL),
-    ],
-)
-def test_a_missing_or_mistyped_key_is_named(meta: dict[str, object], key: str) -> None:
-    """Spec 2026-07-28, MS-2 and MS-14; the client's author must see which key."""
-    problem = read_context({"_meta": meta})
+    ]
 
-    assert isinstance(problem, str)
-    assert key in problem
+    def check(meta: dict[str, object], key: str) -> None:
+        problem = read_context({"_meta": meta})
+
+        assert isinstance(problem, str)
+        assert key in problem
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize("level", LOG_LEVELS)
-def test_every_log_level_may_be_asked_for(level: str) -> None:
+def test_every_log_level_is_accepted() -> None:
     """Spec: the eight levels."""
-    context = read_context({"_meta": {VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: level}})
 
-    assert isinstance(context, RequestContext)
-    assert context.log_level == level
+    def check(level: str) -> None:
+        context = read_context({"_meta": {VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: level}})
+
+        assert isinstance(context, RequestContext)
+        assert context.log_level == level
+
+    check_each(check, LOG_LEVELS)
 
 
-@pytest.mark.parametrize("token", [0, 7, "", "t"])
-def test_a_progress_token_is_a_text_or_an_integer(token: int | str) -> None:
+def test_a_progress_token_is_a_string_or_an_integer() -> None:
     """Spec, B-7."""
-    assert progress_token({"progressToken": token}) == token
+    wrong = [
+        (token, found) for token in [0, 7, "", "t"] if (found := progress_token({"progressToken": token})) != token
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("token", [None, True, 1.5, [], {}])
-def test_any_other_progress_token_is_none(token: object) -> None:
-    """Ours: progress is a favour; the request itself is served."""
-    assert progress_token({"progressToken": token}) is None
+def test_an_invalid_progress_token_is_ignored() -> None:
+    """Ours: progress is optional, and the request itself is served."""
+    wrong = [token for token in [None, True, 1.5, [], {}] if progress_token({"progressToken": token}) is not None]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("version", "capabilities", "declares", "may"),
-    [
+def test_the_tasks_extension_is_declared_with_each_request() -> None:
+    """Extension, capability negotiation; no older revision has it."""
+    cases = [
         ("2026-07-28", {"extensions": {"io.modelcontextprotocol/tasks": {}}}, True, True),
         ("2026-07-28", {"extensions": {"io.modelcontextprotocol/apps": {}}}, False, True),
         ("2026-07-28", {"extensions": "io.modelcontextprotocol/tasks"}, False, True),
         ("2026-07-28", {}, False, True),
         ("2025-11-25", {"extensions": {"io.modelcontextprotocol/tasks": {}}}, False, False),
-    ],
-)
-def test_a_client_declares_the_extension_with_each_request(
-    version: str, capabilities: dict[str, Any], declares: bool, may: bool
-) -> None:
-    """Extension, capability negotiation; no older revision has it."""
-    context = RequestContext(version, {}, capabilities, None, None)
+    ]
 
-    assert (declares_tasks(context), may_declare_tasks(context)) == (declares, may)
+    def check(version: str, capabilities: dict[str, Any], declares: bool, may: bool) -> None:
+        context = RequestContext(version, {}, capabilities, None, None)
+
+        assert (declares_tasks(context), may_declare_tasks(context)) == (declares, may)
+
+    check_rows(check, cases)

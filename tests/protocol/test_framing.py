@@ -20,8 +20,8 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     st.lists(st.sampled_from([b"a", b"{}", b" ", b"\t", b"\r", b"\n", b"\r\n", b"\xc3", b"\xa9", b"xyz"])),
     st.lists(st.integers(min_value=0)),
 )
-def test_a_stream_cut_anywhere_gives_the_same_records_as_the_whole(pieces: list[bytes], places: list[int]) -> None:
-    """Ours: a pipe cuts where it likes."""
+def test_records_do_not_depend_on_chunk_boundaries(pieces: list[bytes], places: list[int]) -> None:
+    """Ours: a pipe may cut the stream anywhere."""
     data = b"".join(pieces)
     whole, parts = LineBuffer(), LineBuffer()
 
@@ -33,7 +33,7 @@ def test_a_stream_cut_anywhere_gives_the_same_records_as_the_whole(pieces: list[
     assert expected == [line for line in stripped if line and not line.isspace()]
 
 
-def test_a_record_comes_when_its_line_ends() -> None:
+def test_a_record_is_returned_when_its_line_ends() -> None:
     """Spec, IO-1: lines end with a newline."""
     buffer = LineBuffer()
 
@@ -43,7 +43,7 @@ def test_a_record_comes_when_its_line_ends() -> None:
     assert buffer.feed(b":3}\n") == [b'{"c":3}']
 
 
-def test_both_line_ends_are_read_also_when_cut_in_two() -> None:
+def test_both_line_endings_are_read_across_chunks() -> None:
     """Spec, stdio: readers accept a carriage return."""
     buffer = LineBuffer()
 
@@ -51,18 +51,18 @@ def test_both_line_ends_are_read_also_when_cut_in_two() -> None:
     assert buffer.feed(b"\n") == [b"b"]
 
 
-def test_a_carriage_return_inside_a_line_stays() -> None:
-    """Ours: only the line's end is not the record's."""
+def test_a_carriage_return_inside_a_line_is_preserved() -> None:
+    """Ours: only the line ending is removed from a record."""
     assert LineBuffer().feed(b"a\rb\r\r\n") == [b"a\rb\r"]
 
 
-def test_blank_lines_are_left_out() -> None:
+def test_blank_lines_are_skipped() -> None:
     """Spec, stdio: readers skip them."""
     assert LineBuffer().feed(b"\n\r\n  \t\na\n\n") == [b"a"]
 
 
-def test_the_unfinished_last_line_comes_at_the_streams_end() -> None:
-    """Ours: a server's last words may lack their newline."""
+def test_an_unterminated_last_line_is_returned_at_the_end_of_the_stream() -> None:
+    """Ours: a server that crashes may not have written the newline."""
     buffer = LineBuffer()
     buffer.feed(b"a\nlast")
     buffer.feed(b" words\r")
@@ -81,7 +81,7 @@ def test_a_buffer_can_be_used_after_its_stream_ended() -> None:
     assert buffer.feed(b"\n") == [b"efgh"]
 
 
-def test_a_line_that_never_ends_passes_the_limit() -> None:
+def test_a_line_longer_than_the_limit_is_an_error() -> None:
     """Spec, IO-9: line length is bounded."""
     buffer = LineBuffer(limit=10)
     buffer.feed(b"a" * 6)
@@ -92,7 +92,7 @@ def test_a_line_that_never_ends_passes_the_limit() -> None:
     assert caught.value.limit == 10
 
 
-def test_the_end_of_a_piece_counts_towards_the_limit() -> None:
+def test_an_unterminated_line_counts_towards_the_limit() -> None:
     """Spec, IO-9: also when lines came before it."""
     with pytest.raises(RecordTooLongError):
         LineBuffer(limit=10).feed(b"short\n" + b"a" * 11)
@@ -110,7 +110,7 @@ def test_every_line_may_be_as_long_as_the_limit() -> None:
     assert records == [b"a" * 10] * 5
 
 
-def test_a_large_record_passes() -> None:
+def test_a_large_record_is_read() -> None:
     """Ours: pictures and sound come as one line."""
     assert MAX_RECORD_BYTES >= 64 * 1024 * 1024
     buffer = LineBuffer()

@@ -20,7 +20,7 @@ from gaia_mcp.protocol.headers import (
     standard_problem,
 )
 from gaia_mcp.protocol.jsonrpc import request
-from tests.protocol_support import ENVELOPE, VERSION, steady
+from tests.protocol_support import ENVELOPE, VERSION, check_each, check_rows, steady
 
 REGION = (Parameter("Mcp-Param-Region", ("region",)),)
 COUNT = (Parameter("Mcp-Param-Count", ("count",)),)
@@ -41,9 +41,9 @@ def lowered(headers: dict[str, str]) -> dict[str, str]:
 # Values.
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_values_are_encoded_as_the_specification_shows() -> None:
+    """Spec, HC-4: its examples, and those of SEP-2243."""
+    cases = [
         ("us-west1", "us-west1"),
         ("us west\t1", "us west\t1"),
         ("", ""),
@@ -56,17 +56,18 @@ def lowered(headers: dict[str, str]) -> dict[str, str]:
         ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
         ("line1\r\nline2", "=?base64?bGluZTENCmxpbmUy?="),
         ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
-    ],
-)
-def test_values_are_encoded_as_the_specification_shows(text: str, value: str) -> None:
-    """Spec, HC-4: its examples, and those of SEP-2243."""
-    assert encoded(text) == value
-    assert decoded(value) == text
+    ]
+
+    def check(text: str, value: str) -> None:
+        assert encoded(text) == value
+        assert decoded(value) == text
+
+    check_rows(check, cases)
 
 
 @steady
 @for_each(st.text())
-def test_any_text_passes_in_a_header(text: str) -> None:
+def test_any_text_survives_encoding_in_a_header(text: str) -> None:
     """Ours: nothing that a name or an argument holds can begin another header."""
     value = encoded(text)
 
@@ -76,33 +77,35 @@ def test_any_text_passes_in_a_header(text: str) -> None:
     assert decoded(value) == text
 
 
-def test_half_of_a_pair_becomes_what_the_body_makes_of_it() -> None:
+def test_a_lone_surrogate_is_encoded_as_in_the_body() -> None:
     """Ours: header and body must agree (HC-1)."""
     assert decoded(encoded("a\ud800")) == "a\ufffd"
     assert decoded(encoded("\ud83d\ude00")) == "\U0001f600"
 
 
 @pytest.mark.parametrize("value", ["=?BASE64?SGVsbG8=?=", "=?base64?SGVsbG8=", "SGVsbG8="])
-def test_what_only_resembles_the_encoding_is_taken_as_it_is(value: str) -> None:
+def test_a_value_that_only_resembles_the_encoding_is_not_decoded(value: str) -> None:
     """SEP-2243: the marks are compared exactly."""
     assert decoded(value) == value
 
 
-@pytest.mark.parametrize(
-    "value", ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "=?base64?/w==?=", "caf\xe9", " a", "a\0", "a\r\nb"]
-)
-def test_a_value_that_stands_for_no_text_is_an_error(value: str) -> None:
+def test_a_malformed_header_value_is_an_error() -> None:
     """Spec, HS-5: malformed headers are rejected."""
-    with pytest.raises(ValueError, match=r"Base64|characters"):
-        decoded(value)
+    cases = ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "=?base64?/w==?=", "caf\xe9", " a", "a\0", "a\r\nb"]
+
+    def check(value: str) -> None:
+        with pytest.raises(ValueError, match=r"Base64|characters"):
+            decoded(value)
+
+    check_each(check, cases)
 
 
 # What a client sends.
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "name"),
-    [
+def test_revision_method_and_name_are_repeated_in_headers() -> None:
+    """Spec, HC-1: its revision, its method and what it names."""
+    cases = [
         ("tools/call", {"name": "get_weather"}, "get_weather"),
         ("prompts/get", {"name": "Überblick"}, "=?base64?w5xiZXJibGljaw==?="),
         ("resources/read", {"uri": "file:///a"}, "file:///a"),
@@ -112,29 +115,30 @@ def test_a_value_that_stands_for_no_text_is_an_error(value: str) -> None:
         ("tasks/result", {"taskId": "t-1"}, None),
         ("tools/call", {"name": 7}, None),
         ("tools/list", {"name": "x"}, None),
-    ],
-)
-def test_a_message_is_repeated_in_headers(method: str, params: dict[str, Any], name: str | None) -> None:
-    """Spec, HC-1: its revision, its method and what it names."""
-    headers = standard_headers(request(1, method, {**params, "_meta": ENVELOPE}))
+    ]
 
-    assert headers.pop("Mcp-Name", None) == name
-    assert headers == {"MCP-Protocol-Version": ENVELOPE[VERSION], "Mcp-Method": method}
+    def check(method: str, params: dict[str, Any], name: str | None) -> None:
+        headers = standard_headers(request(1, method, {**params, "_meta": ENVELOPE}))
+
+        assert headers.pop("Mcp-Name", None) == name
+        assert headers == {"MCP-Protocol-Version": ENVELOPE[VERSION], "Mcp-Method": method}
+
+    check_rows(check, cases)
 
 
-def test_a_message_without_an_envelope_has_no_revision_to_repeat() -> None:
+def test_a_message_without_an_envelope_has_no_version_header() -> None:
     """Ours: it is of the handshake era, or a notification."""
     assert standard_headers({"jsonrpc": "2.0", "method": "ping", "params": None}) == {"Mcp-Method": "ping"}
 
 
-def test_a_method_cannot_begin_another_header() -> None:
+def test_a_method_with_a_line_break_cannot_inject_a_header() -> None:
     """Ours: programs choose methods too."""
     assert "\n" not in standard_headers(request(1, "a\r\nX: y", None))["Mcp-Method"]
 
 
-@pytest.mark.parametrize(
-    ("value", "header"),
-    [
+def test_an_argument_is_repeated_in_a_header() -> None:
+    """Spec, HC-4: null has no header, and no other value has one that is not a string, a boolean or a safe integer."""
+    cases = [
         ("us west", "us west"),
         ("", ""),
         (True, "true"),
@@ -149,19 +153,25 @@ def test_a_method_cannot_begin_another_header() -> None:
         (float("nan"), None),
         (None, None),
         (["a"], None),
-    ],
-)
-def test_an_argument_is_repeated_in_a_header(value: Any, header: str | None) -> None:
-    """Spec, HC-4: null has no header, and no other value has one that is not a string, a boolean or a safe integer."""
-    expected = {} if header is None else {"Mcp-Param-Region": header}
+    ]
 
-    assert parameter_headers(REGION, {"region": value}) == expected
+    def check(value: Any, header: str | None) -> None:
+        expected = {} if header is None else {"Mcp-Param-Region": header}
+
+        assert parameter_headers(REGION, {"region": value}) == expected
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize("arguments", [{}, None, {"filter": "x"}, {"filter": {}}])
-def test_an_argument_that_is_not_given_has_no_header(arguments: Any) -> None:
+def test_an_argument_that_is_not_given_has_no_header() -> None:
     """Spec, HC-4: also where its object is not one."""
-    assert parameter_headers([Parameter("Mcp-Param-A", ("filter", "a"))], arguments) == {}
+    wrong = [
+        (arguments, found)
+        for arguments in [{}, None, {"filter": "x"}, {"filter": {}}]
+        if (found := parameter_headers([Parameter("Mcp-Param-A", ("filter", "a"))], arguments)) != {}
+    ]
+
+    assert not wrong
 
 
 # Annotations.
@@ -190,21 +200,22 @@ def test_a_parameter_that_may_be_null_may_be_annotated() -> None:
     assert annotated_parameters(schema(region=annotated(["string", "null"]))) == REGION
 
 
-def test_a_property_of_that_name_is_no_annotation() -> None:
-    """Ours: names of properties are free, and values are no schemas."""
+def test_a_property_named_x_mcp_header_is_not_an_annotation() -> None:
+    """Ours: property names are free, and values are not schemas."""
     free = schema(**{"x-mcp-header": {"type": "string", "default": annotated(), "examples": [annotated()]}})
     assert annotated_parameters({**free, "const": {"x-mcp-header": 1}}) == ()
 
 
-@pytest.mark.parametrize("root", [None, [], True, "x", {}])
-def test_a_schema_that_annotates_nothing_has_no_parameters(root: Any) -> None:
-    """Ours: what is wrong with a schema otherwise is for others to report."""
-    assert annotated_parameters(root) == ()
+def test_a_schema_without_annotations_has_no_parameters() -> None:
+    """Ours: other faults of a schema are reported elsewhere."""
+    wrong = [(root, found) for root in [None, [], True, "x", {}] if (found := annotated_parameters(root)) != ()]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    "root",
-    [
+def test_a_malformed_annotation_makes_the_tool_invalid() -> None:
+    """Spec, HC-4: a client excludes the tool."""
+    cases = [
         schema(a=annotated(name="")),
         schema(a=annotated(name="My Region")),
         schema(a=annotated(name="Region:Primary")),
@@ -234,15 +245,16 @@ def test_a_schema_that_annotates_nothing_has_no_parameters(root: Any) -> None:
         {**schema(a={"$ref": "#/$defs/a"}), "$defs": {"a": annotated()}},
         {**schema(), "patternProperties": {"^a": annotated()}},
         {**schema(), "additionalProperties": annotated()},
-    ],
-)
-def test_a_malformed_annotation_makes_the_tool_invalid(root: Any) -> None:
-    """Spec, HC-4: a client leaves the tool out."""
-    with pytest.raises(AnnotationError, match="x-mcp-header"):
-        annotated_parameters(root)
+    ]
+
+    def check(root: Any) -> None:
+        with pytest.raises(AnnotationError, match="x-mcp-header"):
+            annotated_parameters(root)
+
+    check_each(check, cases)
 
 
-def test_a_schema_may_be_nested_more_deeply_than_python_calls() -> None:
+def test_a_schema_may_be_nested_beyond_the_recursion_limit() -> None:
     """Ours: a hostile schema must not end the client."""
     deep: dict[str, Any] = annotated()
     for _ in range(5000):
@@ -255,7 +267,7 @@ def test_a_schema_may_be_nested_more_deeply_than_python_calls() -> None:
 # What a server checks.
 
 
-def test_what_a_client_builds_a_server_accepts() -> None:
+def test_headers_built_by_a_client_are_accepted_by_a_server() -> None:
     """Spec, HC-1 and HS-5."""
     arguments = {"region": "Zürich"}
     message = request(1, "tools/call", {"name": "a b ", "arguments": arguments, "_meta": ENVELOPE})
@@ -264,9 +276,9 @@ def test_what_a_client_builds_a_server_accepts() -> None:
     assert parameter_problem(lowered(parameter_headers(REGION, arguments)), REGION, arguments) is None
 
 
-@pytest.mark.parametrize(
-    ("changed", "problem"),
-    [
+def test_headers_that_differ_from_the_body_are_reported() -> None:
+    """Spec, HS-5: missing, malformed or different."""
+    cases = [
         ({"mcp-method": "TOOLS/CALL"}, "the header Mcp-Method is 'TOOLS/CALL', and the body has 'tools/call'"),
         ({"mcp-name": "foo"}, "the header Mcp-Name is 'foo', and the body has 'bar'"),
         ({"mcp-name": None}, "the header Mcp-Name is missing"),
@@ -275,15 +287,16 @@ def test_what_a_client_builds_a_server_accepts() -> None:
         ({"mcp-protocol-version": "2025"}, "the header MCP-Protocol-Version is '2025', and the body has '2026-07-28'"),
         ({"mcp-name": "=?base64?YmFy!?="}, "the header Mcp-Name is not Base64 of UTF-8"),
         ({"mcp-name": "b\xe4r"}, "the header Mcp-Name holds characters that a header may not hold"),
-    ],
-)  # fmt: skip
-def test_headers_that_differ_from_the_body_are_reported(changed: dict[str, str | None], problem: str) -> None:
-    """Spec, HS-5: missing, malformed or different."""
-    message = request(1, "tools/call", {"name": "bar", "_meta": ENVELOPE})
-    headers = {**lowered(standard_headers(message)), **changed}
-    present = {name: value for name, value in headers.items() if value is not None}
+    ]  # fmt: skip
 
-    assert standard_problem(present, message) == problem
+    def check(changed: dict[str, str | None], problem: str) -> None:
+        message = request(1, "tools/call", {"name": "bar", "_meta": ENVELOPE})
+        headers = {**lowered(standard_headers(message)), **changed}
+        present = {name: value for name, value in headers.items() if value is not None}
+
+        assert standard_problem(present, message) == problem
+
+    check_rows(check, cases)
 
 
 def test_a_name_is_compared_after_decoding() -> None:
@@ -294,16 +307,16 @@ def test_a_name_is_compared_after_decoding() -> None:
     assert standard_problem(headers, message) is None
 
 
-def test_a_request_that_names_nothing_needs_no_name() -> None:
+def test_a_request_without_a_name_needs_no_mcp_name_header() -> None:
     """Spec, Streamable HTTP: `Mcp-Name` belongs to some methods."""
     message = request(1, "tools/list", {"_meta": ENVELOPE})
 
     assert standard_problem(lowered(standard_headers(message)), message) is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "headers", "problem"),
-    [
+def test_headers_of_arguments_are_checked() -> None:
+    """Spec, HS-5: integers as numbers; an argument that no header can repeat is for its schema to reject."""
+    cases = [
         ({"count": 42}, {"mcp-param-count": "42"}, None),
         ({"count": 42}, {"mcp-param-count": "42.0"}, None),
         ({"count": 42}, {"mcp-param-count": "43"}, "the header Mcp-Param-Count is '43', and the body has '42'"),
@@ -318,8 +331,12 @@ def test_a_request_that_names_nothing_needs_no_name() -> None:
         ({"count": None}, {"mcp-param-count": "4"}, "the header Mcp-Param-Count repeats an argument that is not given"),
         ({"count": ["x"]}, {"mcp-param-count": "x"}, None),
         ({"count": ["x"]}, {}, None),
-    ],
-)  # fmt: skip
-def test_headers_of_arguments_are_checked(arguments: Any, headers: dict[str, str], problem: str | None) -> None:
-    """Spec, HS-5: integers as numbers; an argument that no header can repeat is for its schema to reject."""
-    assert parameter_problem(headers, COUNT, arguments) == problem
+    ]  # fmt: skip
+
+    wrong = [
+        (arguments, headers, problem, found)
+        for arguments, headers, problem in cases
+        if (found := parameter_problem(headers, COUNT, arguments)) != problem
+    ]
+
+    assert not wrong

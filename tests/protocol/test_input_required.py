@@ -21,6 +21,7 @@ from gaia_mcp.protocol.input_required import (
     type_problem,
 )
 from gaia_mcp.protocol.jsonrpc import URL_REQUIRED
+from tests.protocol_support import check_each, check_rows
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Sure?"}}
 
@@ -48,9 +49,9 @@ def test_input_requests_or_state_alone_are_enough() -> None:
     assert input_required({"resultType": "input_required", "requestState": ""}) == InputRequired({}, "")
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
+def test_an_invalid_result_is_reported() -> None:
+    """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
+    cases = [
         {"resultType": "task"},
         {"resultType": None},
         {"resultType": ["complete"]},
@@ -62,12 +63,13 @@ def test_input_requests_or_state_alone_are_enough() -> None:
         {"resultType": "input_required", "inputRequests": {"q": {"method": 5}}},
         {"resultType": "input_required", "inputRequests": {"q": {"method": "m", "params": []}}},
         {"resultType": "input_required", "inputRequests": {"q": QUESTION}, "requestState": 5},
-    ],
-)
-def test_an_invalid_result_is_described(result: dict[str, Any]) -> None:
-    """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
-    assert not is_complete(result)
-    assert isinstance(input_required(result), str)
+    ]
+
+    def check(result: dict[str, Any]) -> None:
+        assert not is_complete(result)
+        assert isinstance(input_required(result), str)
+
+    check_each(check, cases)
 
 
 FORM = {"method": "elicitation/create", "params": {"message": "Sure?"}}
@@ -77,9 +79,9 @@ TOOLS = {"method": "sampling/createMessage", "params": {"maxTokens": 1, "tools":
 ROOTS = {"method": "roots/list"}
 
 
-@pytest.mark.parametrize(
-    ("requests", "declared", "missing"),
-    [
+def test_missing_client_capabilities_are_listed() -> None:
+    """Spec 2026-07-28, MS-4 and MS-8: in the form of `requiredCapabilities`; `elicitation: {}` means forms."""
+    cases = [
         ([], {}, {}),
         ([FORM], {"elicitation": {}}, {}),
         ([FORM], {"elicitation": {"form": {}}}, {}),
@@ -92,26 +94,34 @@ ROOTS = {"method": "roots/list"}
         ([SAMPLING, ROOTS], {"sampling": {}, "roots": {}}, {}),
         ([TOOLS], {"sampling": {}}, {"sampling": {"tools": {}}}),
         ([TOOLS], {"sampling": {"tools": {}}}, {}),
-    ],
-)
-def test_the_capabilities_that_a_client_lacks_for_what_is_asked(requests: Any, declared: Any, missing: Any) -> None:
-    """Spec 2026-07-28, MS-4 and MS-8: in the form of `requiredCapabilities`; `elicitation: {}` means forms."""
-    asked = {str(number): request for number, request in enumerate(requests)}
+    ]
 
-    assert missing_capabilities(asked, declared) == missing
+    def check(requests: Any, declared: Any, missing: Any) -> None:
+        asked = {str(number): request for number, request in enumerate(requests)}
+
+        assert missing_capabilities(asked, declared) == missing
+
+    check_rows(check, cases)
 
 
-def test_a_request_for_input_that_no_client_knows_is_an_error() -> None:
+def test_an_unknown_input_request_method_is_an_error() -> None:
     """Spec 2026-07-28, InputRequest."""
     with pytest.raises(ValueError, match="tools/list"):
         missing_capabilities({"q": {"method": "tools/list"}}, {})
 
 
-@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read", "tools/list"])
-@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}])
-def test_every_request_may_be_answered_completely(method: str, result: dict[str, Any]) -> None:
+def test_every_method_may_have_a_complete_result() -> None:
     """Spec 2026-07-28, MC-2."""
-    assert type_problem(method, result) is None
+    methods = ["tools/call", "prompts/get", "resources/read", "tools/list"]
+
+    wrong = [
+        (method, result)
+        for method in methods
+        for result in [{}, {"resultType": "complete"}]
+        if type_problem(method, result) is not None
+    ]
+
+    assert not wrong
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
@@ -120,22 +130,28 @@ def test_three_methods_may_require_input(method: str) -> None:
     assert type_problem(method, {"resultType": "input_required"}) is None
 
 
-@pytest.mark.parametrize("method", ["tools/list", "completion/complete", "server/discover", "com.example/own"])
-def test_no_other_method_may_require_input(method: str) -> None:
+def test_no_other_method_may_require_input() -> None:
     """Spec 2026-07-28, multi-round-trip requests."""
-    assert type_problem(method, {"resultType": "input_required"}) is not None
+    cases = ["tools/list", "completion/complete", "server/discover", "com.example/own"]
+
+    wrong = [method for method in cases if type_problem(method, {"resultType": "input_required"}) is None]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("kind", ["task", "", None, 5, ["complete"]])
-def test_no_request_may_be_answered_with_a_result_of_an_unknown_type(kind: object) -> None:
+def test_an_unknown_result_type_is_invalid_for_every_method() -> None:
     """Spec 2026-07-28, MC-2."""
-    for method in ("tools/call", "tools/list"):
-        problem = type_problem(method, {"resultType": kind})
-        assert problem is not None
-        assert repr(str(kind)) in problem
+
+    def check(kind: object) -> None:
+        for method in ("tools/call", "tools/list"):
+            problem = type_problem(method, {"resultType": kind})
+            assert problem is not None
+            assert repr(str(kind)) in problem
+
+    check_each(check, ["task", "", None, 5, ["complete"]])
 
 
-def test_the_next_round_trip_is_the_same_request_with_responses_and_state() -> None:
+def test_a_retry_is_the_same_request_with_responses_and_state() -> None:
     """Spec 2026-07-28, MC-5 and MC-6: the state goes back byte for byte."""
     params = {"name": "deploy", "arguments": {"env": "prod"}}
 
@@ -145,7 +161,7 @@ def test_the_next_round_trip_is_the_same_request_with_responses_and_state() -> N
     assert params == {"name": "deploy", "arguments": {"env": "prod"}}
 
 
-def test_a_state_that_was_not_given_is_not_sent() -> None:
+def test_a_request_state_is_sent_only_if_the_server_gave_one() -> None:
     """Spec 2026-07-28, MC-5, also when an earlier round had one."""
     before = {"name": "x", "requestState": "old", "inputResponses": {"old": {}}}
 
@@ -155,7 +171,7 @@ def test_a_state_that_was_not_given_is_not_sent() -> None:
     }
 
 
-def test_answers_that_were_not_asked_for_are_not_sent() -> None:
+def test_input_responses_without_a_request_are_not_sent() -> None:
     """Spec 2026-07-28, MC-6."""
     before = {"name": "x", "inputResponses": {"old": {}}}
 
@@ -177,26 +193,26 @@ def received(version: str = "2026-07-28", **params: Any) -> RequestReceived:
     return RequestReceived(1, "tools/call", params, RequestContext(version, {}, {}, None, None))
 
 
-def test_a_request_that_is_sent_again_brings_responses_and_state() -> None:
+def test_a_retried_request_has_input_responses_and_state() -> None:
     """Spec 2026-07-28, input required: inputResponses are keyed like the requests, the state comes back as it was."""
     assert retry_of(received(requestState="s", inputResponses={"a": {}})) == Retry({"a": {}}, "s")
     assert retry_of(received(requestState="s")) == Retry({}, "s")
 
 
-def test_responses_may_come_without_a_state() -> None:
+def test_input_responses_may_be_sent_without_a_state() -> None:
     """MS-10: from a client that knows what it will be asked."""
     assert retry_of(received(inputResponses={"a": {}})) == Retry({"a": {}}, None)
 
 
-def test_a_first_request_brings_neither() -> None:
+def test_a_first_request_has_neither_input_responses_nor_state() -> None:
     """Spec 2026-07-28; older revisions have neither."""
     assert retry_of(received()) is None
     assert retry_of(received("2025-11-25", requestState="s")) is None
 
 
 @pytest.mark.parametrize("params", [{"requestState": None}, {"requestState": "s", "inputResponses": []}])
-def test_a_retry_in_another_form_is_told(params: dict[str, Any]) -> None:
-    """MS-9: what comes back is the client's to choose."""
+def test_an_invalid_retry_is_reported(params: dict[str, Any]) -> None:
+    """MS-9: the client chooses what it sends back."""
     with pytest.raises(ValueError, match="must be"):
         retry_of(received(**params))
 
@@ -205,17 +221,17 @@ ONE = {"mode": "url", "elicitationId": "1", "url": "https://e.org/", "message": 
 TWO = {"url": "https://other.org/"}
 
 
-@pytest.mark.parametrize(
-    ("code", "data", "urls"),
-    [
+def test_the_required_urls_are_read_from_the_error_data() -> None:
+    """Spec 2025-11-25, elicitation: URLElicitationRequiredError."""
+    cases = [
         (URL_REQUIRED, {"elicitations": [ONE, TWO]}, [ONE, TWO]),
         (URL_REQUIRED, {"elicitations": [{**ONE, "mode": "form"}, {"url": 5}, "x", TWO]}, [TWO]),
         (URL_REQUIRED, {"elicitations": "x"}, []),
         (URL_REQUIRED, {}, []),
         (URL_REQUIRED, None, []),
         (-32000, {"elicitations": [ONE]}, []),
-    ],
-)
-def test_the_urls_to_open_first_are_in_the_data_of_an_error(code: int, data: Any, urls: list[Any]) -> None:
-    """Spec 2025-11-25, elicitation: URLElicitationRequiredError."""
-    assert required_urls(code, data) == urls
+    ]
+
+    wrong = [(code, data, urls, found) for code, data, urls in cases if (found := required_urls(code, data)) != urls]
+
+    assert not wrong

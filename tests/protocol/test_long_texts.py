@@ -27,7 +27,7 @@ def as_usual(message: dict[str, Any]) -> Any:
 
 @steady
 @given(st.dictionaries(TEXTS, VALUES), st.integers(min_value=1, max_value=6))
-def test_a_message_is_the_same_however_it_is_written(message: dict[str, Any], long_chars: int) -> None:
+def test_a_message_encoded_in_chunks_is_the_same_message(message: dict[str, Any], long_chars: int) -> None:
     """Spec, B-1: JSON in UTF-8, and no half of a surrogate pair."""
     line = encode_long(message, write, long_chars)
 
@@ -36,7 +36,7 @@ def test_a_message_is_the_same_however_it_is_written(message: dict[str, Any], lo
     assert line.count(b"\n") == 1
 
 
-def test_a_text_that_looks_like_what_stands_for_a_long_one_is_sent() -> None:
+def test_a_text_equal_to_the_placeholder_is_encoded() -> None:
     """Ours: a server may return anything."""
     message = {"long": "x" * 30, "other": "\x00long text\x00"}
 

@@ -20,6 +20,7 @@ from tests.protocol_support import (
     SERVER_INFO,
     VERSION,
     Pair,
+    check_each,
     discovered,
     give,
     initialized,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.client import ClientConnection
 
 OLD, NEW = "2025-11-25", "2026-07-28"
-handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 
 
 def opening(*, probe: bool = True, revision: str | None = None) -> tuple[ClientConnection, Any]:
@@ -65,7 +64,7 @@ def failure(events: list[Any]) -> Any:
     return event.error
 
 
-def test_a_client_asks_discover_before_anything_else() -> None:
+def test_a_client_sends_discover_first() -> None:
     """Spec 2026-07-28, IO-8: the probe comes first, with the newest version and the whole envelope."""
     client = new_client()
     assert sent_by(client) == []
@@ -110,79 +109,92 @@ def test_a_discover_result_opens_the_stateless_era() -> None:
         {"_meta": {SERVER_INFO: "text"}, "capabilities": "all", "instructions": {}},
     ],
 )
-def test_a_server_that_describes_itself_badly_is_still_spoken_to(members: dict[str, Any]) -> None:
+def test_invalid_server_metadata_is_ignored(members: dict[str, Any]) -> None:
     """Spec, MC-12: names are for display only."""
     client, probe = opening()
 
     assert give(client, rpc_result(probe, discovered(**members))) == [Opened(Peer(NEW, {}, {}, "", "stateless"))]
 
 
-@pytest.mark.parametrize("code", [-32601, -32602, -32600, -32603, -32700, -32000, -32001, -32020, -32021, 0, 1, 404])
-def test_any_error_to_the_probe_falls_back_to_the_handshake(code: int) -> None:
+def test_any_error_to_the_probe_falls_back_to_the_handshake() -> None:
     """Spec 2026-07-28, IO-8: the fallback is never tied to one code."""
-    client, probe = opening()
+    cases = [-32601, -32602, -32600, -32603, -32700, -32000, -32001, -32020, -32021, 0, 1, 404]
 
-    assert give(client, rpc_error(probe, code, "whatever")) == []
+    def check(code: int) -> None:
+        client, probe = opening()
 
-    assert sent_by(client) == [
-        rpc(1, "initialize", {"protocolVersion": OLD, "capabilities": CLIENT_CAPABILITIES, "clientInfo": CLIENT})
-    ]
+        assert give(client, rpc_error(probe, code, "whatever")) == []
+
+        assert sent_by(client) == [
+            rpc(1, "initialize", {"protocolVersion": OLD, "capabilities": CLIENT_CAPABILITIES, "clientInfo": CLIENT})
+        ]
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize("code", [-32601, -32000, -32700])
-@pytest.mark.parametrize("request_id", [..., None])
-def test_an_error_without_an_id_answers_the_probe(code: int, request_id: object) -> None:
+def test_an_error_without_an_id_answers_the_probe() -> None:
     """Ours: nothing else was sent, so it can be about nothing else."""
-    client, _ = opening()
 
-    assert give(client, rpc_error(request_id, code)) == []
-    assert proposal(client) == (1, OLD)
+    def check(code: int, request_id: object) -> None:
+        client, _ = opening()
+
+        assert give(client, rpc_error(request_id, code)) == []
+        assert proposal(client) == (1, OLD)
+
+    check_each(check, [-32601, -32000, -32700], [..., None])
 
 
-@pytest.mark.parametrize(
-    "data", [None, {}, "2025-11-25", {"supported": None}, {"supported": "2025-11-25"}, ["2025-11-25"]]
-)
-def test_a_refused_version_without_a_list_falls_back_to_the_handshake(data: object) -> None:
+def test_a_rejected_version_without_a_list_falls_back_to_the_handshake() -> None:
     """Spec 2026-07-28: only -32022 with `data.supported` is a modern error."""
-    client, probe = opening()
+    cases = [None, {}, "2025-11-25", {"supported": None}, {"supported": "2025-11-25"}, ["2025-11-25"]]
 
-    give(client, rpc_error(probe, -32022, "no", data))
+    def check(data: object) -> None:
+        client, probe = opening()
 
-    assert proposal(client) == (1, OLD)
+        give(client, rpc_error(probe, -32022, "no", data))
+
+        assert proposal(client) == (1, OLD)
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_an_invalid_discover_result_falls_back_to_the_handshake() -> None:
+    """Spec 2026-07-28, MC-2: an invalid result means an older server."""
+    cases = [
         {},
         {"tools": []},
         {"supportedVersions": "2026-07-28"},
         {"supportedVersions": []},
         discovered(resultType="task"),
         discovered(resultType="input_required"),
-    ],
-)
-def test_a_result_that_is_no_discover_result_falls_back_to_the_handshake(answer: dict[str, Any]) -> None:
-    """Spec 2026-07-28, MC-2: an invalid result means an older server."""
-    client, probe = opening()
+    ]
 
-    assert give(client, rpc_result(probe, answer)) == []
-    assert proposal(client) == (1, OLD)
+    def check(answer: dict[str, Any]) -> None:
+        client, probe = opening()
+
+        assert give(client, rpc_result(probe, answer)) == []
+        assert proposal(client) == (1, OLD)
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize("versions", [["2025-11-25"], ["2024-11-05", "2025-03-26"], ["2027-01-01"], [5, None]])
-def test_a_discover_result_without_a_stateless_version_falls_back_to_the_handshake(versions: list[object]) -> None:
+def test_a_discover_result_without_a_stateless_version_falls_back_to_the_handshake() -> None:
     """Spec 2026-07-28 and the official SDKs: it advertises the handshake era."""
-    client, probe = opening()
+    cases = [["2025-11-25"], ["2024-11-05", "2025-03-26"], ["2027-01-01"], [5, None]]
 
-    give(client, rpc_result(probe, discovered(supportedVersions=versions)))
+    def check(versions: list[object]) -> None:
+        client, probe = opening()
 
-    assert proposal(client) == (1, OLD)
+        give(client, rpc_result(probe, discovered(supportedVersions=versions)))
+
+        assert proposal(client) == (1, OLD)
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_an_invalid_response_falls_back_to_the_handshake() -> None:
+    """Spec 2026-07-28: an older server may do anything with what it does not know."""
+    cases = [
         b'{"jsonrpc":"2.0","id":"discover-1","result":null}',
         b'{"jsonrpc":"2.0","id":"discover-1","result":"hello"}',
         b'{"jsonrpc":"2.0","id":"discover-1","error":"Unknown method"}',
@@ -190,17 +202,18 @@ def test_a_discover_result_without_a_stateless_version_falls_back_to_the_handsha
         b'{"jsonrpc":"2.0","id":"discover-1","result":{',
         b'{"jsonrpc":"2.0","id":0,"result":{}}',
         b'{"id":"discover-1","error":{"code":-32601,"message":"no"}}',
-    ],
-)
-def test_an_invalid_response_falls_back_to_the_handshake(line: bytes) -> None:
-    """Spec 2026-07-28: an older server may do anything with what it does not know."""
-    client, _ = opening()
+    ]
 
-    assert give(client, line) == []
-    assert proposal(client) == (1, OLD)
+    def check(line: bytes) -> None:
+        client, _ = opening()
+
+        assert give(client, line) == []
+        assert proposal(client) == (1, OLD)
+
+    check_each(check, cases)
 
 
-def test_a_refused_version_is_asked_again_with_one_that_both_know() -> None:
+def test_a_rejected_version_is_retried_with_a_mutual_version() -> None:
     """Spec 2026-07-28, MC-3 and IO-8: no initialize after a modern error with a usable version."""
     client, probe = opening()
 
@@ -212,8 +225,8 @@ def test_a_refused_version_is_asked_again_with_one_that_both_know() -> None:
     assert isinstance(give(client, rpc_result("discover-2", discovered()))[0], Opened)
 
 
-def test_a_version_refused_twice_is_not_asked_a_third_time() -> None:
-    """Ours: a server that goes in circles must not take us along."""
+def test_a_version_rejected_twice_is_an_error() -> None:
+    """Ours: a server that contradicts itself must not keep the client in a loop."""
     client, probe = opening()
     give(client, refused_version(probe, NEW))
     (again,) = sent_by(client)
@@ -225,8 +238,8 @@ def test_a_version_refused_twice_is_not_asked_a_third_time() -> None:
     assert sent_by(client) == []
 
 
-def test_a_version_refused_twice_falls_back_when_the_handshake_is_offered() -> None:
-    """Ours: the one way that is left."""
+def test_a_version_rejected_twice_falls_back_to_a_listed_handshake_version() -> None:
+    """Ours: it is the only version left to try."""
     client, probe = opening()
     give(client, refused_version(probe, NEW, "2025-06-18"))
     (again,) = sent_by(client)
@@ -237,7 +250,7 @@ def test_a_version_refused_twice_falls_back_when_the_handshake_is_offered() -> N
 
 
 @pytest.mark.parametrize(("listed", "proposed"), [(["2025-11-25", "2024-11-05"], OLD), (["2025-03-26"], "2025-03-26")])
-def test_a_refusal_that_lists_only_handshake_versions_falls_back_to_the_best_of_them(
+def test_a_rejection_that_lists_only_handshake_versions_falls_back_to_the_newest(
     listed: list[str], proposed: str
 ) -> None:
     """The official SDKs: such a list advertises the handshake era."""
@@ -249,8 +262,8 @@ def test_a_refusal_that_lists_only_handshake_versions_falls_back_to_the_best_of_
 
 
 @pytest.mark.parametrize("listed", [["2027-01-01"], [], ["2027-01-01", "2028-01-01"]])
-def test_a_refusal_that_lists_nothing_that_we_know_is_the_end(listed: list[str]) -> None:
-    """Spec 2026-07-28, MC-3: the user is told both lists."""
+def test_a_rejection_without_a_mutual_version_is_an_error(listed: list[str]) -> None:
+    """Spec 2026-07-28, MC-3: the error has both lists."""
     client, probe = opening()
 
     error = failure(give(client, refused_version(probe, *listed)))
@@ -262,8 +275,8 @@ def test_a_refusal_that_lists_nothing_that_we_know_is_the_end(listed: list[str])
     assert not client.is_probing
 
 
-def test_a_list_of_versions_may_hold_rubbish() -> None:
-    """Ours."""
+def test_invalid_entries_in_a_list_of_versions_are_ignored() -> None:
+    """Ours: one entry of another type must not hide the versions beside it."""
     client, probe = opening()
 
     give(client, rpc_error(probe, -32022, "no", {"supported": [None, {"a": 1}, "2025-06-18"]}))
@@ -271,7 +284,7 @@ def test_a_list_of_versions_may_hold_rubbish() -> None:
     assert proposal(client) == (1, "2025-06-18")
 
 
-def test_a_handshake_that_is_refused_as_too_old_leads_back_to_discover() -> None:
+def test_a_handshake_rejected_with_a_stateless_version_is_followed_by_discover() -> None:
     """Spec, IO-10: the slow server had taken the probe, so it is a stateless one."""
     client, _ = opening()
     client.probe_timed_out()
@@ -289,8 +302,8 @@ def test_a_handshake_that_is_refused_as_too_old_leads_back_to_discover() -> None
     assert VERSION in sent_by(client)[0]["params"]["_meta"]
 
 
-def test_a_handshake_refused_with_older_handshake_versions_is_tried_with_the_best_of_them() -> None:
-    """Ours: the list names a way; the version that was refused is not proposed again."""
+def test_a_rejected_handshake_is_retried_with_the_newest_listed_version() -> None:
+    """Ours: the rejected version itself is not proposed again."""
     client, handshake = opening(probe=False)
 
     give(client, refused_version(handshake, OLD, "2025-03-26", "2025-06-18"))
@@ -298,7 +311,7 @@ def test_a_handshake_refused_with_older_handshake_versions_is_tried_with_the_bes
     assert proposal(client) == (2, "2025-06-18")
 
 
-def test_a_handshake_refused_without_a_mutual_version_is_the_end() -> None:
+def test_a_handshake_rejected_without_a_mutual_version_is_an_error() -> None:
     """Spec 2026-07-28, MC-3."""
     client, handshake = opening(probe=False)
 
@@ -308,8 +321,8 @@ def test_a_handshake_refused_without_a_mutual_version_is_the_end() -> None:
     assert error.theirs == ("2027-01-01",)
 
 
-def test_a_handshake_refused_with_its_own_version_is_the_servers_mistake() -> None:
-    """Spec 2026-07-28, MC-3: the user is told; the two lists of versions would show no difference."""
+def test_a_handshake_rejected_with_its_own_version_is_a_remote_protocol_error() -> None:
+    """Spec 2026-07-28, MC-3: the user gets the contradiction; the two lists of versions would show no difference."""
     client, handshake = opening(probe=False)
 
     error = failure(give(client, refused_version(handshake, "2027-01-01", OLD)))
@@ -318,21 +331,25 @@ def test_a_handshake_refused_with_its_own_version_is_the_servers_mistake() -> No
     assert str(error) == f"server 'peer' rejected {OLD}, which it lists as supported"
 
 
-@pytest.mark.parametrize(
-    ("code", "data", "contradicts"),
-    [
+def test_a_version_that_is_rejected_and_listed_is_a_contradiction() -> None:
+    """Spec 2026-07-28, MC-3."""
+    cases = [
         (-32022, {"supported": [OLD, NEW]}, True),
         (-32022, {"supported": [OLD]}, False),
         (-32022, None, False),
         (-32602, {"supported": [NEW]}, False),
-    ],
-)
-def test_a_version_that_is_rejected_and_listed_is_a_contradiction(code: int, data: Any, contradicts: bool) -> None:
-    """Spec 2026-07-28, MC-3."""
-    assert contradicts_itself(Error(1, code, "no", data), NEW) is contradicts
+    ]
+
+    wrong = [
+        (code, data, contradicts, found)
+        for code, data, contradicts in cases
+        if (found := contradicts_itself(Error(1, code, "no", data), NEW)) is not contradicts
+    ]
+
+    assert not wrong
 
 
-def test_a_server_that_refuses_each_era_with_a_version_of_the_other_contradicts_itself() -> None:
+def test_a_server_that_rejects_each_era_with_a_version_of_the_other_is_an_error() -> None:
     """Ours: each version is the one that it has rejected before."""
     client, handshake = opening(probe=False)
     give(client, refused_version(handshake, NEW))
@@ -347,8 +364,8 @@ def test_a_server_that_refuses_each_era_with_a_version_of_the_other_contradicts_
     assert OLD in str(error)
 
 
-def test_without_a_probe_the_handshake_comes_first() -> None:
-    """Ours: for servers known to end on an unknown request."""
+def test_without_a_probe_initialize_is_sent_first() -> None:
+    """Ours: for servers known to exit on an unknown request."""
     client, _ = opening(probe=False)
 
     assert not client.is_probing
@@ -356,20 +373,23 @@ def test_without_a_probe_the_handshake_comes_first() -> None:
     assert isinstance(event, Opened)
 
 
-@handshake_versions
-def test_the_version_that_the_server_answers_is_spoken(version: str) -> None:
+def test_the_version_of_the_initialize_result_is_used() -> None:
     """Spec, LC-1 and LS-1: then, and only then, `initialized` is sent."""
-    client, handshake = opening(probe=False)
 
-    (event,) = give(client, rpc_result(handshake, initialized(version, instructions="Be kind.")))
+    def check(version: str) -> None:
+        client, handshake = opening(probe=False)
 
-    assert event == Opened(
-        Peer(version, {"name": "peer", "version": "3"}, SERVER_CAPABILITIES, "Be kind.", "handshake")
-    )
-    assert sent_by(client) == [note("notifications/initialized")]
+        (event,) = give(client, rpc_result(handshake, initialized(version, instructions="Be kind.")))
+
+        assert event == Opened(
+            Peer(version, {"name": "peer", "version": "3"}, SERVER_CAPABILITIES, "Be kind.", "handshake")
+        )
+        assert sent_by(client) == [note("notifications/initialized")]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_a_missing_version_means_the_one_that_was_proposed() -> None:
+def test_a_missing_version_means_the_proposed_one() -> None:
     """Ours: some servers leave it out and work."""
     client, handshake = opening(probe=False)
     answer = initialized()
@@ -381,22 +401,26 @@ def test_a_missing_version_means_the_one_that_was_proposed() -> None:
     assert event.peer.version == OLD
 
 
-@pytest.mark.parametrize("version", ["2024-10-07", "2027-01-01", NEW, "1.0", "", 5, None, ["2025-11-25"]])
-def test_an_unknown_version_in_the_answer_is_the_end(version: Any) -> None:
+def test_an_unknown_version_in_the_initialize_result_is_an_error() -> None:
     """Spec, LC-2; the user sees both lists."""
-    client, handshake = opening(probe=False)
+    cases = ["2024-10-07", "2027-01-01", NEW, "1.0", "", 5, None, ["2025-11-25"]]
 
-    error = failure(give(client, rpc_result(handshake, initialized(version))))
+    def check(version: Any) -> None:
+        client, handshake = opening(probe=False)
 
-    assert isinstance(error, VersionError)
-    assert error.theirs == (str(version),)
-    assert error.ours == HANDSHAKE_VERSIONS
-    assert sent_by(client) == []
+        error = failure(give(client, rpc_result(handshake, initialized(version))))
+
+        assert isinstance(error, VersionError)
+        assert error.theirs == (str(version),)
+        assert error.ours == HANDSHAKE_VERSIONS
+        assert sent_by(client) == []
+
+    check_each(check, cases)
 
 
 @pytest.mark.parametrize("code", [-32602, -32600])
-def test_a_refused_handshake_is_tried_with_every_older_version(code: int) -> None:
-    """Ours: servers ought to counter-offer, but some refuse what is newer than they are."""
+def test_a_rejected_handshake_is_retried_with_every_older_version(code: int) -> None:
+    """Ours: servers should propose another version, but some reject a newer one."""
     client, handshake = opening(probe=False)
     proposed = [OLD]
     for _ in range(3):
@@ -418,7 +442,7 @@ def test_a_refused_handshake_is_tried_with_every_older_version(code: int) -> Non
         ("2027-01-01 or 2025-03-26", "2025-11-25"),
     ],
 )
-def test_a_refused_handshake_is_tried_with_the_version_that_the_refusal_names(text: str, data: object) -> None:
+def test_a_rejected_handshake_is_retried_with_the_version_named_in_the_error(text: str, data: object) -> None:
     """Ours: the newest that is older than what was refused."""
     client, handshake = opening(probe=False)
 
@@ -427,19 +451,19 @@ def test_a_refused_handshake_is_tried_with_the_version_that_the_refusal_names(te
     assert proposal(client) == (2, "2025-03-26")
 
 
-def test_a_refusal_of_any_depth_is_read() -> None:
-    """Ours: `receive` never raises; the version is looked for in the text and in the list, whatever else is there."""
+def test_a_deeply_nested_rejection_is_read() -> None:
+    """Ours: `receive` never raises; the version is searched in the message and in the list, whatever else is there."""
     for depth in range(900, 1000):
         client, handshake = opening(probe=False)
         answer = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32602,"message":"2024-11-05","data":%s}}'
 
         give(client, answer % (handshake, b"[" * depth + b"]" * depth))
 
-        # Where it is too deep to be read at all, that is what is told instead.
+        # An error that is nested too deeply to be parsed is an invalid response instead.
         assert client._negotiation.proposed in ("2024-11-05", OLD)
 
 
-def test_an_older_proposal_speaks_as_that_revision_does() -> None:
+def test_an_older_proposal_has_the_members_of_its_revision() -> None:
     """Spec: title came with 2025-06-18, and so did elicitation."""
     client, handshake = opening(probe=False)
     give(client, rpc_error(handshake, -32602, "speak 2025-03-26"))
@@ -454,7 +478,7 @@ def test_an_older_proposal_speaks_as_that_revision_does() -> None:
 
 
 @pytest.mark.parametrize("request_id", [1, ..., None])
-def test_any_other_refusal_of_the_handshake_is_the_end(request_id: object) -> None:
+def test_any_other_error_to_initialize_is_reported(request_id: object) -> None:
     """Ours: with the server's own words."""
     client, _ = opening(probe=False)
 
@@ -465,8 +489,8 @@ def test_any_other_refusal_of_the_handshake_is_the_end(request_id: object) -> No
     assert error.server == "peer"
 
 
-def test_a_handshake_answered_with_no_answer_is_the_end() -> None:
-    """Ours."""
+def test_an_invalid_initialize_response_is_an_error() -> None:
+    """Ours: no other message is pending, so waiting would only end with the timeout."""
     client, _ = opening(probe=False)
 
     error = failure(give(client, b'{"jsonrpc":"2.0","id":1,"result":null}'))
@@ -475,46 +499,51 @@ def test_a_handshake_answered_with_no_answer_is_the_end() -> None:
     assert "initialize" in error.message
 
 
-@every_version
-@pytest.mark.parametrize("bit_by_bit", [False, True])
-def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> None:
+def test_our_client_and_our_server_negotiate_every_revision() -> None:
     """Ours: both ends, every revision, also one byte at a time."""
-    client, server = new_client(probe=version in STATELESS_VERSIONS), new_server()
-    client._negotiation.proposed = version if version in HANDSHAKE_VERSIONS else OLD
-    pair = Pair(client, server, bit_by_bit=bit_by_bit)
 
-    peer = pair.open()
+    def check(version: str, bit_by_bit: bool) -> None:
+        client, server = new_client(probe=version in STATELESS_VERSIONS), new_server()
+        client._negotiation.proposed = version if version in HANDSHAKE_VERSIONS else OLD
+        pair = Pair(client, server, bit_by_bit=bit_by_bit)
 
-    assert (peer.version, peer.instructions, peer.info["name"]) == (version, "Be kind.", "test-server")
-    request_id = client.request("tools/call", {"name": "echo"}, progress=True)
-    pair.settle()
-    (asked,) = pair.server_events
-    assert isinstance(asked, RequestReceived)
-    assert (asked.id, asked.context.version) == (request_id, version)
-    server.report_progress(asked.id, 1, 2, "half")
-    server.respond(asked.id, {"content": [{"type": "text", "text": "ü\n"}]})
-    pair.settle()
-    progressed, answered = pair.client_events
-    assert progressed[:3] == (request_id, 1, 2)
-    assert isinstance(answered, Result)
-    assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]
+        peer = pair.open()
+
+        assert (peer.version, peer.instructions, peer.info["name"]) == (version, "Be kind.", "test-server")
+        request_id = client.request("tools/call", {"name": "echo"}, progress=True)
+        pair.settle()
+        (asked,) = pair.server_events
+        assert isinstance(asked, RequestReceived)
+        assert (asked.id, asked.context.version) == (request_id, version)
+        server.report_progress(asked.id, 1, 2, "half")
+        server.respond(asked.id, {"content": [{"type": "text", "text": "ü\n"}]})
+        pair.settle()
+        progressed, answered = pair.client_events
+        assert progressed[:3] == (request_id, 1, 2)
+        assert isinstance(answered, Result)
+        assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]
+
+    check_each(check, ALL_VERSIONS, [False, True])
 
 
-@handshake_versions
-def test_a_fixed_revision_of_the_handshake_era_is_proposed_at_once(version: str) -> None:
+def test_a_fixed_revision_of_the_handshake_era_is_proposed_at_once() -> None:
     """IO-10, ours: an entry may fix its revision; the server is not probed then."""
-    client = new_client(revision=version)
-    client.open()
 
-    request_id, proposed = proposal(client)
-    (event,) = give(client, rpc_result(request_id, initialized(version)))
+    def check(version: str) -> None:
+        client = new_client(revision=version)
+        client.open()
 
-    assert (proposed, client.may_prefer_handshake) == (version, False)
-    assert isinstance(event, Opened)
+        request_id, proposed = proposal(client)
+        (event,) = give(client, rpc_result(request_id, initialized(version)))
+
+        assert (proposed, client.may_prefer_handshake) == (version, False)
+        assert isinstance(event, Opened)
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
 @pytest.mark.parametrize("listed", [(), (NEW,), ("2025-06-18",)])
-def test_a_fixed_revision_is_not_exchanged_for_another_one(listed: tuple[str, ...]) -> None:
+def test_a_fixed_revision_is_not_renegotiated(listed: tuple[str, ...]) -> None:
     """IO-10, ours: the error names both sides."""
     client, handshake = opening(revision=OLD)
 
@@ -525,7 +554,7 @@ def test_a_fixed_revision_is_not_exchanged_for_another_one(listed: tuple[str, ..
     assert (error.theirs, error.ours) == (listed or ("2024-11-05",), (OLD,))
 
 
-def test_a_rejected_fixed_revision_is_the_end() -> None:
+def test_a_rejected_fixed_revision_is_an_error() -> None:
     """IO-10, ours: no older one is proposed."""
     client, handshake = opening(revision=OLD)
 
@@ -536,7 +565,7 @@ def test_a_rejected_fixed_revision_is_the_end() -> None:
 
 
 def test_a_fixed_stateless_revision_never_leads_to_initialize() -> None:
-    """IO-10, ours."""
+    """IO-10, ours: the entry has ruled out the other era."""
     wrong: list[tuple[Any, type[Exception]]] = [
         (rpc_error("discover-1", -32601), PeerError),
         (rpc_result("discover-1", discovered(supportedVersions=[OLD])), VersionError),
@@ -556,8 +585,8 @@ def test_a_fixed_stateless_revision_never_leads_to_initialize() -> None:
     assert isinstance(event, Opened)
 
 
-def test_a_client_tells_whether_initialize_first_may_do_better() -> None:
-    """IO-10: after a probe it may, whatever has answered it."""
+def test_the_handshake_may_be_preferred_after_any_probe() -> None:
+    """IO-10: whatever the response to the probe was."""
     assert not opening(probe=False)[0].may_prefer_handshake
     client, probe = opening()
     assert client.may_prefer_handshake

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.protocol.pagination import LISTS, MAX_PAGES, Pages
+from tests.protocol_support import check_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,15 +31,18 @@ def walk(server: Callable[[str | None], dict[str, Any]]) -> tuple[list[Any], lis
     return items, asked, pages.problems
 
 
-@pytest.mark.parametrize("method", LISTS)
-def test_every_list_is_read_from_its_own_member(method: str) -> None:
+def test_every_list_is_read_from_its_own_member() -> None:
     """Spec: the four lists."""
-    pages = Pages(method)
-    assert pages.params is None
 
-    assert pages.take({LISTS[method]: [1, 2], "others": [3]}) == [1, 2]
-    assert pages.done
-    assert pages.problems == []
+    def check(method: str) -> None:
+        pages = Pages(method)
+        assert pages.params is None
+
+        assert pages.take({LISTS[method]: [1, 2], "others": [3]}) == [1, 2]
+        assert pages.done
+        assert pages.problems == []
+
+    check_each(check, LISTS)
 
 
 @pytest.mark.parametrize("members", [{}, {"nextCursor": None}])
@@ -47,14 +51,14 @@ def test_a_missing_or_null_cursor_ends_the_list(members: dict[str, Any]) -> None
     assert walk(lambda _: page("a", **members)) == (["a"], [None], [])
 
 
-def test_every_page_is_asked_for_with_the_cursor_of_the_one_before() -> None:
+def test_each_page_is_requested_with_the_cursor_of_the_previous_one() -> None:
     """Spec, B-6: cursors are opaque."""
     server: Server = {None: page("a", nextCursor="x=="), "x==": page(nextCursor=" "), " ": page("b", "c")}
 
     assert walk(server.__getitem__) == (["a", "b", "c"], [None, "x==", " "], [])
 
 
-def test_an_empty_cursor_is_a_cursor() -> None:
+def test_an_empty_cursor_requests_another_page() -> None:
     """Spec 2026-07-28, B-6: it is sent as it is, and only a missing one ends the list."""
     server: Server = {
         None: page("a", nextCursor="p2"),
@@ -66,28 +70,30 @@ def test_an_empty_cursor_is_a_cursor() -> None:
     assert walk(server.__getitem__) == (["a", "b", "c", "d"], [None, "p2", "", "p4"], [])
 
 
-def test_an_empty_cursor_after_the_first_page_is_one_too() -> None:
+def test_an_empty_cursor_after_the_first_page_requests_another_page() -> None:
     """Spec 2026-07-28, B-6."""
     server: Server = {None: page("a", nextCursor=""), "": page("b")}
 
     assert walk(server.__getitem__) == (["a", "b"], [None, ""], [])
 
 
-def test_an_old_server_that_means_the_end_by_an_empty_cursor_is_understood() -> None:
-    """Ours, B-6: it takes the empty cursor for none and answers the first page again, which is dropped."""
+def test_a_first_page_repeated_for_an_empty_cursor_is_dropped() -> None:
+    """Ours, B-6: an old server takes the empty cursor for none and sends the first page again."""
     assert walk(lambda _: page("a", nextCursor="")) == (["a"], [None, ""], [])
 
 
-def test_an_old_server_that_means_the_end_of_several_pages_by_it_is_understood() -> None:
-    """Ours, B-6: the list begins again, and nothing is listed twice."""
+def test_a_first_page_repeated_after_several_pages_is_dropped() -> None:
+    """Ours, B-6: an old server begins the list again, and nothing is listed twice."""
     first = page("a", nextCursor="p2")
     server: Server = {None: first, "p2": page("b", nextCursor=""), "": first}
 
     assert walk(server.__getitem__) == (["a", "b"], [None, "p2", ""], [])
 
 
-def test_an_old_server_that_refuses_its_own_empty_cursor_is_understood() -> None:
-    """Ours, B-6: it meant the end by it; what has come is kept, and the odd thing is told."""
+def test_an_error_to_an_empty_cursor_ends_the_list() -> None:
+    """Ours, B-6: an old server meant the end by it; the pages so far are returned, and the contradiction is
+    reported.
+    """
     pages = Pages("tools/list")
     assert pages.take(page("a", nextCursor="")) == ["a"]
     assert not pages.done
@@ -99,8 +105,8 @@ def test_an_old_server_that_refuses_its_own_empty_cursor_is_understood() -> None
 
 
 @pytest.mark.parametrize("cursor", [None, "p2"])
-def test_any_other_refusal_is_one(cursor: str | None) -> None:
-    """Spec: of the first page, or of a cursor that has a meaning."""
+def test_an_error_to_any_other_cursor_does_not_end_the_list(cursor: str | None) -> None:
+    """Spec: the first page, or a cursor that is not empty."""
     pages = Pages("tools/list")
     if cursor is not None:
         pages.take(page("a", nextCursor=cursor))
@@ -112,8 +118,8 @@ def test_any_other_refusal_is_one(cursor: str | None) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["p2", "p1"])
-def test_a_cursor_seen_before_ends_the_walk_and_is_reported(cursor: str) -> None:
-    """Ours, B-6: a list that goes in circles; what came with it is kept."""
+def test_a_repeated_cursor_ends_the_list_and_is_reported(cursor: str) -> None:
+    """Ours, B-6: the list would never end; the pages so far are returned."""
     server: Server = {
         None: page("a", nextCursor="p1"),
         "p1": page("b", nextCursor="p2"),
@@ -128,8 +134,8 @@ def test_a_cursor_seen_before_ends_the_walk_and_is_reported(cursor: str) -> None
     assert repr(cursor) in problem
 
 
-def test_an_empty_cursor_that_comes_again_later_is_reported() -> None:
-    """Ours, B-6: this is no first page."""
+def test_a_repeated_empty_cursor_is_reported() -> None:
+    """Ours, B-6: the page differs from the first one, so this is no old server that means the end."""
     server: Server = {
         None: page("a", nextCursor="p1"),
         "p1": page("b", nextCursor=""),
@@ -142,24 +148,27 @@ def test_an_empty_cursor_that_comes_again_later_is_reported() -> None:
     assert len(problems) == 1
 
 
-@pytest.mark.parametrize("cursor", [5, 0, True, False, ["p2"], {}])
-def test_a_cursor_that_is_no_text_ends_the_walk_and_is_reported(cursor: object) -> None:
+def test_an_invalid_cursor_ends_the_list_and_is_reported() -> None:
     """Spec: cursors are strings."""
-    items, asked, problems = walk(lambda _: page("a", nextCursor=cursor))
 
-    assert (items, asked, len(problems)) == (["a"], [None], 1)
+    def check(cursor: object) -> None:
+        items, asked, problems = walk(lambda _: page("a", nextCursor=cursor))
+
+        assert (items, asked, len(problems)) == (["a"], [None], 1)
+
+    check_each(check, [5, 0, True, False, ["p2"], {}])
 
 
-def test_a_list_that_never_ends_is_left() -> None:
-    """Ours: with what has come so far."""
+def test_the_number_of_pages_is_limited() -> None:
+    """Ours: a list may never end; the pages so far are returned."""
     items, asked, problems = walk(lambda cursor: page("x", nextCursor=str(int(cursor or 0) + 1)))
 
     assert len(items) == len(asked) == MAX_PAGES
     assert len(problems) == 1
 
 
-def test_the_last_page_that_is_allowed_may_be_the_last() -> None:
-    """Ours: the limit is not a problem for a list that ends there."""
+def test_a_list_may_have_as_many_pages_as_the_limit() -> None:
+    """Ours: a list that ends exactly there is complete, and nothing is reported."""
     _, asked, problems = walk(
         lambda cursor: page("x", nextCursor=str(n) if (n := int(cursor or 0) + 1) < MAX_PAGES else None)
     )
@@ -168,19 +177,22 @@ def test_the_last_page_that_is_allowed_may_be_the_last() -> None:
     assert problems == []
 
 
-@pytest.mark.parametrize("members", [{}, {"tools": None}, {"tools": {"a": 1}}, {"tools": "a"}])
-def test_a_page_without_a_list_is_reported_and_the_next_is_read(members: dict[str, Any]) -> None:
+def test_a_page_without_a_list_is_reported_and_the_next_is_read() -> None:
     """Ours: one bad page does not cost the others."""
-    server: Server = {None: {**members, "nextCursor": "p2"}, "p2": page("b")}
 
-    items, _, problems = walk(server.__getitem__)
+    def check(members: dict[str, Any]) -> None:
+        server: Server = {None: {**members, "nextCursor": "p2"}, "p2": page("b")}
 
-    assert items == ["b"]
-    (problem,) = problems
-    assert "tools" in problem
+        items, _, problems = walk(server.__getitem__)
+
+        assert items == ["b"]
+        (problem,) = problems
+        assert "tools" in problem
+
+    check_each(check, [{}, {"tools": None}, {"tools": {"a": 1}}, {"tools": "a"}])
 
 
-def test_a_gateway_tells_which_of_its_servers_are_missing() -> None:
+def test_unavailable_servers_of_a_gateway_are_reported() -> None:
     """Ours: in the metadata of its lists, as text whatever it is."""
     missing = {"gaia-mcp/unavailable": {"a": "it is broken", "b": 7}}
 

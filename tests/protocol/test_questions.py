@@ -38,9 +38,9 @@ NEWEST, OLDER, OLD, OLDEST = "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-
 EVERYTHING: Wire = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 
 
-@pytest.mark.parametrize(
-    ("question", "version", "declared", "missing"),
-    [
+def test_the_capabilities_missing_for_a_server_request_depend_on_client_and_revision() -> None:
+    """MS-4, MC-7: nothing undeclared is relied on; `elicitation: {}` stands for the form."""
+    cases = [
         (FORM, NEWEST, EVERYTHING, {}),
         (FORM, NEWEST, {"elicitation": {}}, {}),
         (FORM, NEWEST, {"elicitation": {"url": {}}}, {"elicitation": {"form": {}}}),
@@ -60,13 +60,15 @@ EVERYTHING: Wire = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools"
         (WITH_TOOLS, OLD, EVERYTHING, {"sampling": {"tools": {}}}),
         (ROOTS, OLDEST, {"roots": {"listChanged": True}}, {}),
         (ROOTS, NEWEST, {}, {"roots": {}}),
-    ],
-)
-def test_a_question_needs_what_the_client_declares_and_the_revision_has(
-    question: Question, version: str, declared: Wire, missing: Wire
-) -> None:
-    """MS-4, MC-7: nothing undeclared is relied on; `elicitation: {}` stands for the form."""
-    assert missing_for(question, version, declared) == missing
+    ]
+
+    wrong = [
+        (question, version, declared, missing, found)
+        for question, version, declared, missing in cases
+        if (found := missing_for(question, version, declared)) != missing
+    ]
+
+    assert not wrong
 
 
 def test_a_missing_capability_is_named() -> None:
@@ -77,20 +79,20 @@ def test_a_missing_capability_is_named() -> None:
     assert "revision 2025-06-18" in str(MissingCapabilityError({"elicitation": {"form": {}}}, "2025-06-18"))
 
 
-def test_the_newest_handshake_revision_has_the_same_form() -> None:
+def test_a_server_request_is_unchanged_in_2025_11_25() -> None:
     """Spec 2025-11-25, elicitation."""
     assert question_for(FORM, OLDER, 7) == (ELICIT, FORM.params)
     assert question_for(SAMPLED, OLDER, 7) == (SAMPLE, SAMPLED.params)
     assert question_for(ROOTS, OLDER, 7) == (LIST_ROOTS, None)
 
 
-def test_a_url_has_an_id_in_the_revision_that_needs_one() -> None:
+def test_a_url_elicitation_has_an_id_in_2025_11_25() -> None:
     """Spec 2025-11-25, elicitation: elicitationId is required; 2026-07-28 has none."""
     assert question_for(URL, OLDER, 7) == (ELICIT, {**URL.params, "elicitationId": "7"})
     assert "elicitationId" not in URL.as_input_request()["params"]
 
 
-def test_an_older_revision_gets_a_plainer_form() -> None:
+def test_a_form_is_simplified_for_2025_06_18() -> None:
     """Spec 2025-06-18, elicitation: no mode, no titled choices but by enumNames, no default but of a boolean."""
     asked = form(
         size={"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l"}], "default": "s"},
@@ -113,7 +115,7 @@ def test_an_older_revision_gets_a_plainer_form() -> None:
     }
 
 
-def test_a_result_asks_in_the_stateless_era_alone() -> None:
+def test_only_the_stateless_era_asks_by_a_result() -> None:
     """Spec 2026-07-28, input required: servers send no requests of their own any more."""
     assert [is_asked_by_result(version) for version in (NEWEST, OLDER, OLDEST)] == [True, False, False]
 
@@ -124,9 +126,9 @@ def test_an_input_request_has_params_where_there_are_any() -> None:
     assert FORM.as_input_request() == {"method": ELICIT, "params": FORM.params}
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
+def test_a_valid_response_to_a_server_request_has_no_problem() -> None:
+    """Spec, client features: the results of the three requests."""
+    cases = [
         (FORM, {"action": "accept", "content": {}}),
         (FORM, {"action": "accept"}),
         (FORM, {"action": "decline"}),
@@ -136,16 +138,16 @@ def test_an_input_request_has_params_where_there_are_any() -> None:
         (SAMPLED, {"role": "assistant", "content": [{"type": "text"}], "model": "m"}),
         (ROOTS, {"roots": []}),
         (ROOTS, {"roots": [{"uri": "file:///a"}]}),
-    ],
-)
-def test_an_answer_has_the_form_of_its_question(question: Question, answer: object) -> None:
-    """Spec, client features: the results of the three requests."""
-    assert answer_problem(question, answer) is None
+    ]
+
+    wrong = [(question, answer) for question, answer in cases if answer_problem(question, answer) is not None]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "problem"),
-    [
+def test_an_invalid_response_to_a_server_request_is_reported() -> None:
+    """MS-10: what a client sends is validated."""
+    cases = [
         (FORM, 12345, "not an object"),
         (FORM, {}, "action must be"),
         (FORM, {"action": "accept", "content": []}, "content must be"),
@@ -154,14 +156,18 @@ def test_an_answer_has_the_form_of_its_question(question: Question, answer: obje
         (SAMPLED, {"role": "user", "content": ["x"]}, "role and content"),
         (ROOTS, {"roots": None}, "roots must be"),
         (ROOTS, {"roots": [{"name": "x"}]}, "roots must be"),
-    ],
-)
-def test_what_is_not_an_answer_is_told(question: Question, answer: object, problem: str) -> None:
-    """MS-10: what a client sends is validated."""
-    assert problem in str(answer_problem(question, answer))
+    ]
+
+    wrong = [
+        (question, answer, problem)
+        for question, answer, problem in cases
+        if problem not in str(answer_problem(question, answer))
+    ]
+
+    assert not wrong
 
 
-def test_what_several_questions_need_is_missing_together() -> None:
+def test_capabilities_missing_for_several_requests_are_reported_together() -> None:
     """MS-4; an older revision may not have it at all."""
     check_declared([FORM, ROOTS], NEWEST, {"elicitation": {}, "roots": {}})
 

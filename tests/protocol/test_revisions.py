@@ -27,12 +27,11 @@ from gaia_mcp.protocol.revisions import (
 )
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
-from tests.protocol_support import SERVER, SERVER_INFO
+from tests.protocol_support import SERVER, SERVER_INFO, check_each, check_rows
 
 V2024, V2025_03, V2025_06, V2025_11, V2026 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 # What goes into the `_meta` of every stateless result.
 SIGNATURE = {SERVER_INFO: SERVER}
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 ANNOTATIONS = {"audience": ["user"], "priority": 0.5, "lastModified": "2026-11-01T00:00:00Z"}
 
 
@@ -40,9 +39,9 @@ def versions_with(member: str, shape: Any, value: dict[str, Any]) -> set[str]:
     return {version for version in ALL_VERSIONS if member in shape(version, value)}
 
 
-@pytest.mark.parametrize(
-    ("member", "versions"),
-    [
+def test_a_tool_has_the_members_of_its_revision() -> None:
+    """Spec: the revisions' schemas; `execution` went away with the tasks of 2025-11-25."""
+    cases = [
         ("name", set(ALL_VERSIONS)),
         ("com.example.own", set(ALL_VERSIONS)),
         ("annotations", {V2025_03, V2025_06, V2025_11, V2026}),
@@ -51,214 +50,269 @@ def versions_with(member: str, shape: Any, value: dict[str, Any]) -> set[str]:
         ("_meta", {V2025_06, V2025_11, V2026}),
         ("icons", {V2025_11, V2026}),
         ("execution", {V2025_11}),
-    ],
-)
-def test_a_tool_has_what_its_revision_knows(member: str, versions: set[str]) -> None:
-    """Spec: the revisions' schemas; `execution` went away with the tasks of 2025-11-25."""
-    tool = {"name": "t", "inputSchema": {"type": "object"}, member: {"type": "object"}}
+    ]
 
-    assert versions_with(member, tool_for, tool) == versions
+    def check(member: str, versions: set[str]) -> None:
+        tool = {"name": "t", "inputSchema": {"type": "object"}, member: {"type": "object"}}
+
+        assert versions_with(member, tool_for, tool) == versions
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize("schema", [{"type": "array"}, {"anyOf": [{"type": "object"}]}, {}, True])
-def test_an_output_that_may_be_anything_is_described_to_stateless_clients_only(schema: object) -> None:
+def test_an_output_schema_that_is_not_an_object_is_sent_to_stateless_clients_only() -> None:
     """Spec: an object schema up to 2025-11-25, any schema since."""
-    assert versions_with("outputSchema", tool_for, {"name": "t", "outputSchema": schema}) == {V2026}
+    cases = [{"type": "array"}, {"anyOf": [{"type": "object"}]}, {}, True]
+
+    wrong = [
+        (schema, found)
+        for schema in cases
+        if (found := versions_with("outputSchema", tool_for, {"name": "t", "outputSchema": schema})) != {V2026}
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("member", "versions"),
-    [
+def test_a_prompt_has_the_members_of_its_revision() -> None:
+    """Spec: the revisions' schemas."""
+    cases = [
         ("name", set(ALL_VERSIONS)),
         ("description", set(ALL_VERSIONS)),
         ("title", {V2025_06, V2025_11, V2026}),
         ("_meta", {V2025_06, V2025_11, V2026}),
         ("icons", {V2025_11, V2026}),
-    ],
-)
-def test_a_prompt_has_what_its_revision_knows(member: str, versions: set[str]) -> None:
-    """Spec: the revisions' schemas."""
-    assert versions_with(member, prompt_for, {"name": "p", member: "x"}) == versions
+    ]
+
+    wrong = [
+        (member, versions, found)
+        for member, versions in cases
+        if (found := versions_with(member, prompt_for, {"name": "p", member: "x"})) != versions
+    ]
+
+    assert not wrong
 
 
-@every_version
-def test_a_prompts_arguments_have_titles_where_the_revision_knows_them(version: str) -> None:
+def test_prompt_arguments_have_titles_since_2025_06_18() -> None:
     """Spec: since 2025-06-18."""
-    shaped = prompt_for(version, {"name": "p", "arguments": [{"name": "a", "title": "A", "required": True}]})
 
-    (argument,) = shaped["arguments"]
-    assert (argument["name"], argument["required"]) == ("a", True)
-    assert ("title" in argument) is (version in (V2025_06, V2025_11, V2026))
+    def check(version: str) -> None:
+        shaped = prompt_for(version, {"name": "p", "arguments": [{"name": "a", "title": "A", "required": True}]})
+
+        (argument,) = shaped["arguments"]
+        assert (argument["name"], argument["required"]) == ("a", True)
+        assert ("title" in argument) is (version in (V2025_06, V2025_11, V2026))
+
+    check_each(check, ALL_VERSIONS)
 
 
-@pytest.mark.parametrize(
-    ("member", "versions"),
-    [
+def test_a_resource_has_the_members_of_its_revision() -> None:
+    """Spec: the revisions' schemas; size was there from the first."""
+    cases = [
         ("uri", set(ALL_VERSIONS)),
         ("size", set(ALL_VERSIONS)),
         ("annotations", set(ALL_VERSIONS)),
         ("title", {V2025_06, V2025_11, V2026}),
         ("_meta", {V2025_06, V2025_11, V2026}),
         ("icons", {V2025_11, V2026}),
-    ],
-)
-def test_a_resource_has_what_its_revision_knows(member: str, versions: set[str]) -> None:
-    """Spec: the revisions' schemas; size was there from the first."""
-    assert versions_with(member, resource_for, {"uri": "u", "name": "n", member: "x"}) == versions
+    ]
+
+    wrong = [
+        (member, versions, found)
+        for member, versions in cases
+        if (found := versions_with(member, resource_for, {"uri": "u", "name": "n", member: "x"})) != versions
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("member", "versions"),
-    [
+def test_an_implementation_has_the_members_of_its_revision() -> None:
+    """Spec: the revisions' schemas."""
+    cases = [
         ("version", set(ALL_VERSIONS)),
         ("title", {V2025_06, V2025_11, V2026}),
         ("icons", {V2025_11, V2026}),
         ("websiteUrl", {V2025_11, V2026}),
         ("description", {V2025_11, V2026}),
-    ],
-)
-def test_an_implementation_has_what_its_revision_knows(member: str, versions: set[str]) -> None:
+    ]
+
+    wrong = [
+        (member, versions, found)
+        for member, versions in cases
+        if (found := versions_with(member, info_for, {"name": "n", member: "x"})) != versions
+    ]
+
+    assert not wrong
+
+
+def test_a_capability_is_declared_if_the_revision_defines_it() -> None:
     """Spec: the revisions' schemas."""
-    assert versions_with(member, info_for, {"name": "n", member: "x"}) == versions
-
-
-@pytest.mark.parametrize(
-    ("member", "versions"),
-    [
+    cases = [
         ("tools", set(ALL_VERSIONS)),
         ("experimental", set(ALL_VERSIONS)),
         ("completions", {V2025_03, V2025_06, V2025_11, V2026}),
         ("elicitation", {V2025_06, V2025_11, V2026}),
         ("extensions", {V2026}),
-    ],
-)
-def test_a_capability_is_offered_where_the_revision_knows_it(member: str, versions: set[str]) -> None:
-    """Spec: the revisions' schemas."""
-    assert versions_with(member, capabilities_for, {member: {}}) == versions
+    ]
+
+    wrong = [
+        (member, versions, found)
+        for member, versions in cases
+        if (found := versions_with(member, capabilities_for, {member: {}})) != versions
+    ]
+
+    assert not wrong
 
 
-@every_version
-@pytest.mark.parametrize(
-    "block",
-    [
+def test_a_content_block_of_every_revision_is_unchanged() -> None:
+    """Ours: also an invalid block, which the client of the agent should see."""
+    cases = [
         {"type": "text", "text": "x"},
         {"type": "image", "data": "AA==", "mimeType": "image/png"},
         {"type": "resource", "resource": {"uri": "u", "text": "x"}},
         {"type": "resource", "resource": "nonsense"},
         {"type": "of tomorrow", "x": 1},
         {"no": "type"},
-    ],
-)
-def test_a_block_that_every_revision_knows_is_left_as_it_is(version: str, block: dict[str, Any]) -> None:
-    """Ours: also what is no block at all, for the agent's sake."""
-    assert content_for(version, block) == block
+    ]
+
+    wrong = [
+        (version, block, found)
+        for version in ALL_VERSIONS
+        for block in cases
+        if (found := content_for(version, block)) != block
+    ]
+
+    assert not wrong
 
 
-@every_version
-def test_a_block_has_what_its_revision_knows(version: str) -> None:
+def test_a_content_block_has_the_members_of_its_revision() -> None:
     """Spec: `_meta` and `lastModified` came with 2025-06-18, also inside an embedded resource."""
-    resource = {"uri": "u", "text": "x", "_meta": {"a": 1}}
-    shaped = content_for(
-        version, {"type": "resource", "resource": resource, "annotations": ANNOTATIONS, "_meta": {"a": 1}}
-    )
 
-    newer = version in (V2025_06, V2025_11, V2026)
-    assert ("_meta" in shaped) is newer
-    assert ("_meta" in shaped["resource"]) is newer
-    assert ("lastModified" in shaped["annotations"]) is newer
-    assert shaped["annotations"]["priority"] == 0.5
-    assert ("lastModified" in resource_for(version, {"uri": "u", "annotations": ANNOTATIONS})["annotations"]) is newer
+    def check(version: str) -> None:
+        resource = {"uri": "u", "text": "x", "_meta": {"a": 1}}
+        shaped = content_for(
+            version, {"type": "resource", "resource": resource, "annotations": ANNOTATIONS, "_meta": {"a": 1}}
+        )
+
+        newer = version in (V2025_06, V2025_11, V2026)
+        assert ("_meta" in shaped) is newer
+        assert ("_meta" in shaped["resource"]) is newer
+        assert ("lastModified" in shaped["annotations"]) is newer
+        assert shaped["annotations"]["priority"] == 0.5
+        assert (
+            "lastModified" in resource_for(version, {"uri": "u", "annotations": ANNOTATIONS})["annotations"]
+        ) is newer
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_sound_becomes_words_where_the_revision_has_none(version: str) -> None:
+def test_audio_becomes_text_in_2024_11_05() -> None:
     """Spec: audio came with 2025-03-26. Ours: the nearest thing that the client can read."""
-    block = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
-    shaped = content_for(version, block)
 
-    if version == V2024:
-        assert shaped["type"] == "text"
-        assert "audio/wav" in shaped["text"]
-        assert "unknown type" in content_for(version, {"type": "audio"})["text"]
-    else:
-        assert shaped == block
+    def check(version: str) -> None:
+        block = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+        shaped = content_for(version, block)
+
+        if version == V2024:
+            assert shaped["type"] == "text"
+            assert "audio/wav" in shaped["text"]
+            assert "unknown type" in content_for(version, {"type": "audio"})["text"]
+        else:
+            assert shaped == block
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_a_link_becomes_its_address_where_the_revision_has_none(version: str) -> None:
+def test_a_resource_link_becomes_its_uri_before_2025_06_18() -> None:
     """Spec: resource links came with 2025-06-18, their icons with 2025-11-25."""
-    block = {
-        "type": "resource_link",
-        "uri": "file:///a",
-        "name": "a",
-        "title": "A",
-        "icons": [],
-        "annotations": ANNOTATIONS,
-    }
-    shaped = content_for(version, block)
 
-    if version in (V2024, V2025_03):
-        assert shaped == {"type": "text", "text": "file:///a"}
-        assert content_for(version, {"type": "resource_link"}) == {"type": "text", "text": ""}
-    else:
-        assert shaped["title"] == "A"
-        assert ("icons" in shaped) is (version in (V2025_11, V2026))
+    def check(version: str) -> None:
+        block = {
+            "type": "resource_link",
+            "uri": "file:///a",
+            "name": "a",
+            "title": "A",
+            "icons": [],
+            "annotations": ANNOTATIONS,
+        }
+        shaped = content_for(version, block)
 
+        if version in (V2024, V2025_03):
+            assert shaped == {"type": "text", "text": "file:///a"}
+            assert content_for(version, {"type": "resource_link"}) == {"type": "text", "text": ""}
+        else:
+            assert shaped["title"] == "A"
+            assert ("icons" in shaped) is (version in (V2025_11, V2026))
 
-@every_version
-@pytest.mark.parametrize("structured", [{"a": 1}, {}])
-def test_a_structured_object_is_carried_since_2025_06_18(version: str, structured: object) -> None:
-    """Spec."""
-    shaped = call_result_for(version, {"content": [], "structuredContent": structured, "isError": False})
-
-    assert shaped.get("structuredContent") == (None if version in (V2024, V2025_03) else structured)
-    assert shaped["isError"] is False
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-@pytest.mark.parametrize("structured", [[1, 2], "text", 5, True, None])
-def test_any_other_structured_value_is_carried_to_stateless_clients_only(version: str, structured: object) -> None:
+def test_a_structured_object_is_sent_since_2025_06_18() -> None:
+    """Spec 2025-06-18, tools: `structuredContent` was added then, as an object."""
+
+    def check(version: str, structured: object) -> None:
+        shaped = call_result_for(version, {"content": [], "structuredContent": structured, "isError": False})
+
+        assert shaped.get("structuredContent") == (None if version in (V2024, V2025_03) else structured)
+        assert shaped["isError"] is False
+
+    check_each(check, ALL_VERSIONS, [{"a": 1}, {}])
+
+
+def test_any_other_structured_value_is_sent_to_stateless_clients_only() -> None:
     """Spec 2026-07-28: any JSON value, null too."""
-    shaped = call_result_for(version, {"content": [], "structuredContent": structured})
 
-    assert ("structuredContent" in shaped) is (version == V2026)
-    if version == V2026:
-        assert shaped["structuredContent"] == structured
+    def check(version: str, structured: object) -> None:
+        shaped = call_result_for(version, {"content": [], "structuredContent": structured})
+
+        assert ("structuredContent" in shaped) is (version == V2026)
+        if version == V2026:
+            assert shaped["structuredContent"] == structured
+
+    check_each(check, ALL_VERSIONS, [[1, 2], "text", 5, True, None])
 
 
-@every_version
-def test_every_block_of_a_result_is_shaped(version: str) -> None:
+def test_every_content_block_of_a_tool_result_is_converted() -> None:
     """Ours: content is always there, for it is required."""
-    blocks = [{"type": "text", "text": "x", "_meta": {}}, {"type": "resource_link", "uri": "u", "name": "n"}]
-    shaped = call_result_for(version, {"content": blocks})
 
-    assert shaped["content"] == [content_for(version, block) for block in blocks]
-    assert call_result_for(version, {}) == {"content": []}
+    def check(version: str) -> None:
+        blocks = [{"type": "text", "text": "x", "_meta": {}}, {"type": "resource_link", "uri": "u", "name": "n"}]
+        shaped = call_result_for(version, {"content": blocks})
+
+        assert shaped["content"] == [content_for(version, block) for block in blocks]
+        assert call_result_for(version, {}) == {"content": []}
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_every_message_of_a_prompt_is_shaped(version: str) -> None:
+def test_every_message_of_a_prompt_is_converted() -> None:
     """Spec: messages hold content blocks."""
-    block = {"type": "audio", "data": "AA==", "mimeType": "audio/wav", "_meta": {}}
-    shaped = prompt_result_for(version, {"description": "d", "messages": [{"role": "user", "content": block}]})
 
-    assert shaped == {"description": "d", "messages": [{"role": "user", "content": content_for(version, block)}]}
+    def check(version: str) -> None:
+        block = {"type": "audio", "data": "AA==", "mimeType": "audio/wav", "_meta": {}}
+        shaped = prompt_result_for(version, {"description": "d", "messages": [{"role": "user", "content": block}]})
+
+        assert shaped == {"description": "d", "messages": [{"role": "user", "content": content_for(version, block)}]}
+
+    check_each(check, ALL_VERSIONS)
 
 
 @pytest.mark.parametrize("message", [{"role": "user"}, {"role": "user", "content": "text"}])
-def test_a_message_without_a_block_is_left_as_it_is(message: dict[str, Any]) -> None:
+def test_a_message_without_a_content_block_is_unchanged(message: dict[str, Any]) -> None:
     """Ours: an agent's mistake must not stop the server."""
     assert prompt_result_for(V2025_11, {"messages": [message]}) == {"messages": [message]}
 
 
-@every_version
-def test_the_contents_of_a_resource_are_shaped(version: str) -> None:
+def test_the_contents_of_a_resource_are_converted() -> None:
     """Spec: `_meta` came with 2025-06-18."""
-    shaped = read_result_for(version, {"contents": [{"uri": "u", "text": "x", "_meta": {}}]})
 
-    (contents,) = shaped["contents"]
-    assert (contents["uri"], contents["text"]) == ("u", "x")
-    assert ("_meta" in contents) is (version in (V2025_06, V2025_11, V2026))
+    def check(version: str) -> None:
+        shaped = read_result_for(version, {"contents": [{"uri": "u", "text": "x", "_meta": {}}]})
+
+        (contents,) = shaped["contents"]
+        assert (contents["uri"], contents["text"]) == ("u", "x")
+        assert ("_meta" in contents) is (version in (V2025_06, V2025_11, V2026))
+
+    check_each(check, ALL_VERSIONS)
 
 
 RICH = {"title": "T", "icons": [], "_meta": {}}
@@ -275,34 +329,45 @@ RESULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("method", RESULTS)
-def test_the_first_revision_gets_nothing_that_came_later(method: str) -> None:
+def test_a_result_in_2024_11_05_has_no_later_member() -> None:
     """Spec: every result, through and through."""
-    shaped = str(result_for(V2024, method, RESULTS[method], SIGNATURE))
 
-    for newer in ("title", "icons", "_meta", "resultType", "ttlMs", "cacheScope"):
-        assert newer not in shaped
+    def check(method: str) -> None:
+        shaped = str(result_for(V2024, method, RESULTS[method], SIGNATURE))
+
+        for newer in ("title", "icons", "_meta", "resultType", "ttlMs", "cacheScope"):
+            assert newer not in shaped
+
+    check_each(check, RESULTS)
 
 
-@pytest.mark.parametrize("method", RESULTS)
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_a_result_of_the_handshake_era_has_nothing_of_the_stateless_one(version: str, method: str) -> None:
+def test_a_handshake_result_has_no_stateless_member() -> None:
     """Spec, DE-4."""
-    assert set(result_for(version, method, RESULTS[method], SIGNATURE)) == set(RESULTS[method])
+    wrong = [
+        (version, method, found)
+        for version in HANDSHAKE_VERSIONS
+        for method in RESULTS
+        if (found := set(result_for(version, method, RESULTS[method], SIGNATURE))) != set(RESULTS[method])
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("method", [*RESULTS, "server/discover", "subscriptions/listen"])
-def test_a_stateless_result_says_what_it_is_whose_and_for_how_long(method: str) -> None:
+def test_a_stateless_result_has_type_server_info_and_cache_members() -> None:
     """Spec 2026-07-28, MS-5 and MS-11."""
-    shaped = result_for(V2026, method, RESULTS.get(method, {}), SIGNATURE)
 
-    assert shaped["resultType"] == "complete"
-    assert shaped["_meta"] == {SERVER_INFO: SERVER}
-    lasting = {key: value for key, value in shaped.items() if key in ("ttlMs", "cacheScope")}
-    assert lasting == ({"ttlMs": 0, "cacheScope": "private"} if method in CACHEABLE else {})
+    def check(method: str) -> None:
+        shaped = result_for(V2026, method, RESULTS.get(method, {}), SIGNATURE)
+
+        assert shaped["resultType"] == "complete"
+        assert shaped["_meta"] == {SERVER_INFO: SERVER}
+        lasting = {key: value for key, value in shaped.items() if key in ("ttlMs", "cacheScope")}
+        assert lasting == ({"ttlMs": 0, "cacheScope": "private"} if method in CACHEABLE else {})
+
+    check_each(check, [*RESULTS, "server/discover", "subscriptions/listen"])
 
 
-def test_what_the_agent_says_itself_is_kept() -> None:
+def test_members_set_by_the_agent_are_preserved() -> None:
     """Ours: an agent may know better."""
     own = {"tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": {"a": 1}}
 
@@ -310,25 +375,28 @@ def test_what_the_agent_says_itself_is_kept() -> None:
     assert result_for(V2026, "tools/list", own, SIGNATURE)["_meta"] == {"a": 1, SERVER_INFO: SERVER}
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_what_the_agent_says_for_stateless_clients_is_kept_from_the_others(version: str) -> None:
+def test_stateless_members_set_by_the_agent_are_removed_for_handshake_clients() -> None:
     """Spec, DE-4: the handshake era knows neither kinds of results nor caches."""
-    own = {"tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": {"a": 1}}
 
-    assert result_for(version, "tools/list", own, SIGNATURE) == {"tools": [], "_meta": {"a": 1}}
+    def check(version: str) -> None:
+        own = {"tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": {"a": 1}}
+
+        assert result_for(version, "tools/list", own, SIGNATURE) == {"tools": [], "_meta": {"a": 1}}
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
-def test_a_result_that_asks_for_input_has_nothing_else(method: str) -> None:
+def test_an_input_required_result_gets_no_further_members(method: str) -> None:
     """Spec 2026-07-28: no content, and no cache for what is not complete."""
     asking = {"resultType": "input_required", "requestState": "s"}
 
     assert result_for(V2026, method, asking, {}) == asking
 
 
-@pytest.mark.parametrize(
-    ("method", "result", "words"),
-    [
+def test_an_invalid_result_for_a_stateless_client_is_reported() -> None:
+    """Spec 2026-07-28, MS-5, MS-7, MS-8, MS-11, MS-15."""
+    cases = [
         ("tools/call", {"resultType": "partial"}, "unknown type 'partial'"),
         ("tools/call", {"resultType": "task", "taskId": "1"}, "unknown type 'task'"),
         ("tools/call", {"resultType": None}, "unknown type"),
@@ -344,100 +412,117 @@ def test_a_result_that_asks_for_input_has_nothing_else(method: str) -> None:
         ("resources/read", {"contents": []}, "contents are empty"),
         ("tools/call", {"content": [], "inputRequests": {}}, "complete, and yet asks for input"),
         ("tools/call", {"content": [], "requestState": "s"}, "complete, and yet asks for input"),
-    ],
-)
-def test_a_result_that_a_stateless_client_must_not_get_has_a_problem(method: str, result: Any, words: str) -> None:
-    """Spec 2026-07-28, MS-5, MS-7, MS-8, MS-11, MS-15."""
-    problem = result_problem(V2026, method, result)
+    ]
 
-    assert problem is not None
-    assert words in problem
+    def check(method: str, result: Any, words: str) -> None:
+        problem = result_problem(V2026, method, result)
+
+        assert problem is not None
+        assert words in problem
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize(
-    ("version", "params", "lacks"),
-    [
+def test_only_a_call_in_2025_11_25_can_lack_a_task() -> None:
+    """Spec 2025-11-25, LS-8: before, there are none; later, the server alone decides."""
+    cases = [
         (V2025_11, {"name": "t"}, True),
         (V2025_11, {"name": "t", "task": None}, True),
         (V2025_11, {"name": "t", "task": {}}, False),
         (V2025_11, {"name": "t", "task": {"ttl": 5}}, False),
         (V2025_06, {"name": "t"}, False),
         (V2026, {"name": "t"}, False),
-    ],
-)
-def test_a_client_of_one_revision_can_ask_for_a_task(version: str, params: Any, lacks: bool) -> None:
-    """Spec 2025-11-25, LS-8: before, there are none; later, the server alone decides."""
-    assert lacks_task(version, params) is lacks
+    ]
+
+    wrong = [
+        (version, params, lacks, found)
+        for version, params, lacks in cases
+        if (found := lacks_task(version, params)) is not lacks
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_a_handshake_client_gets_complete_results_with_contents(version: str) -> None:
+def test_a_result_for_a_handshake_client_is_complete_and_has_contents() -> None:
     """Spec, DE-4: the others are of the stateless era, in which a result may be kept."""
-    assert version in (result_problem(version, "tools/call", {"resultType": "input_required"}) or "")
-    assert result_problem(version, "resources/read", {"contents": []}) is not None
-    assert result_problem(version, "tools/list", {"tools": [], "ttlMs": -1, "cacheScope": "x"}) is None
+
+    def check(version: str) -> None:
+        assert version in (result_problem(version, "tools/call", {"resultType": "input_required"}) or "")
+        assert result_problem(version, "resources/read", {"contents": []}) is not None
+        assert result_problem(version, "tools/list", {"tools": [], "ttlMs": -1, "cacheScope": "x"}) is None
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@every_version
-@pytest.mark.parametrize("method", RESULTS)
-def test_a_result_that_may_be_sent_has_no_problem(version: str, method: str) -> None:
-    """Spec: every kind of result."""
-    assert result_problem(version, method, RESULTS[method]) is None
-    assert result_problem(version, method, {**RESULTS[method], "resultType": "complete"}) is None
+def test_a_valid_result_has_no_problem() -> None:
+    """Spec: every kind of result, in every revision."""
+
+    def check(version: str, method: str) -> None:
+        assert result_problem(version, method, RESULTS[method]) is None
+        assert result_problem(version, method, {**RESULTS[method], "resultType": "complete"}) is None
+
+    check_each(check, ALL_VERSIONS, RESULTS)
 
 
-def test_a_result_that_asks_for_input_has_no_problem() -> None:
+def test_an_input_required_result_has_no_problem() -> None:
     """Spec 2026-07-28, MS-8."""
     assert result_problem(V2026, "tools/call", {"resultType": "input_required", "requestState": "s"}) is None
 
 
-@every_version
-@pytest.mark.parametrize("method", RESULTS)
-def test_shaping_leaves_the_agents_own_values_as_they_were(version: str, method: str) -> None:
+def test_conversion_does_not_modify_the_agents_values() -> None:
     """Ours: the same definitions are shown to the next client."""
-    value = copy.deepcopy(RESULTS[method])
-    result_for(version, method, value, SIGNATURE)
-    annotated = {"uri": "u", "annotations": dict(ANNOTATIONS)}
-    resource_for(version, annotated)
 
-    assert value == RESULTS[method]
-    assert annotated["annotations"] == ANNOTATIONS
+    def check(version: str, method: str) -> None:
+        value = copy.deepcopy(RESULTS[method])
+        result_for(version, method, value, SIGNATURE)
+        annotated = {"uri": "u", "annotations": dict(ANNOTATIONS)}
+        resource_for(version, annotated)
+
+        assert value == RESULTS[method]
+        assert annotated["annotations"] == ANNOTATIONS
+
+    check_each(check, ALL_VERSIONS, RESULTS)
 
 
-@pytest.mark.parametrize(
-    ("version", "capability", "can"),
-    [
+def test_a_server_can_declare_the_capabilities_of_its_revision() -> None:
+    """Spec 2025-03-26, key changes: the capability `completions` was added then."""
+    cases = [
         ("2024-11-05", "completions", False),
         ("2025-03-26", "completions", True),
         ("2026-07-28", "completions", True),
         ("2024-11-05", "prompts", True),
         ("1.0.0", "completions", True),
-    ],
-)
-def test_a_server_can_declare_what_its_revision_knows(version: str, capability: str, can: bool) -> None:
-    """Spec 2025-03-26, key changes: the capability `completions` was added then."""
-    assert can_declare(version, capability) is can
+    ]
+
+    wrong = [
+        (version, capability, can, found)
+        for version, capability, can in cases
+        if (found := can_declare(version, capability)) is not can
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("version", "method", "mode", "code"),
-    [
+def test_a_server_request_must_be_defined_by_the_revision() -> None:
+    """LC-3: elicitation came with 2025-06-18, its URLs with 2025-11-25."""
+    cases = [
         ("2024-11-05", "elicitation/create", "form", -32601),
         ("2025-06-18", "elicitation/create", "url", -32602),
         ("2025-06-18", "elicitation/create", "form", None),
         ("2025-11-25", "elicitation/create", "url", None),
         ("2024-11-05", "roots/list", "", None),
         ("of a custom transport", "elicitation/create", "url", None),
-    ],
-)
-def test_a_server_request_is_one_of_its_revision(version: str, method: str, mode: str, code: int | None) -> None:
-    """LC-3."""
-    problem = server_request_problem(version, method, {"mode": mode})
+    ]
 
-    assert (problem and problem[0]) == code
+    def check(version: str, method: str, mode: str, code: int | None) -> None:
+        problem = server_request_problem(version, method, {"mode": mode})
+
+        assert (problem and problem[0]) == code
+
+    check_rows(check, cases)
 
 
-def test_a_task_is_a_result_only_where_it_was_made_by_the_server() -> None:
+def test_a_task_is_a_valid_result_only_if_the_server_created_it() -> None:
     """Extension, CreateTaskResult: no provider can return one."""
     task = {"resultType": "task", "taskId": "t"}
 
@@ -447,7 +532,7 @@ def test_a_task_is_a_result_only_where_it_was_made_by_the_server() -> None:
     assert result_problem("2025-11-25", "tools/call", task, TASK_RESULT_TYPES) is not None
 
 
-def test_the_state_of_a_task_may_have_what_it_asks_for() -> None:
+def test_a_tasks_get_result_may_have_input_requests() -> None:
     """Extension, GetTaskResult: it is complete."""
     asking = {"inputRequests": {"k": {"method": "roots/list"}}}
 
@@ -464,12 +549,12 @@ def test_the_state_of_a_task_may_have_what_it_asks_for() -> None:
         ({"tools": {}, "extensions": ["a/b"]}, ["tools"]),
     ],
 )
-def test_capabilities_are_named_with_those_of_extensions(capabilities: dict[str, Any], names: list[str]) -> None:
-    """Ours: "extensions" tells nothing."""
+def test_extensions_are_listed_among_the_capabilities(capabilities: dict[str, Any], names: list[str]) -> None:
+    """Ours: the single word "extensions" would hide which."""
     assert capability_names(capabilities) == names
 
 
-def test_skills_have_one_shape_and_can_be_cached() -> None:
+def test_skill_results_are_unchanged_and_cacheable() -> None:
     """Extension: as the other lists, in the revision that has it."""
     skill = {"uri": "skill://a/SKILL.md", "frontmatter": {}, "resources": "dynamic"}
 

@@ -22,6 +22,8 @@ from tests.protocol_support import (
     SERVER_INFO,
     SUBSCRIPTION,
     VERSION,
+    check_each,
+    check_rows,
     enveloped,
     give,
     new_server,
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.server import ServerConnection
 
 OLD, BATCHES, NEW = "2025-11-25", "2025-03-26", "2026-07-28"
-handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 METHODS = [
     *("tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list"),
     *("resources/read", "completion/complete"),
@@ -70,7 +70,7 @@ def refusal(server: ServerConnection, message: object) -> tuple[object, int]:
 # Opening.
 
 
-def test_discover_is_answered_with_what_the_server_is() -> None:
+def test_discover_returns_the_server_description() -> None:
     """Spec 2026-07-28, MS-1, MS-5 and MS-11: the list names stateless versions only."""
     sent = answer(new_server(), enveloped("discover-1", "server/discover"))
 
@@ -86,53 +86,60 @@ def test_discover_is_answered_with_what_the_server_is() -> None:
     }
 
 
-@handshake_versions
-def test_initialize_is_answered_in_the_version_that_was_proposed(version: str) -> None:
+def test_initialize_is_answered_in_the_proposed_version() -> None:
     """Spec, LS-1, with what that revision knows of a server."""
-    sent = answer(
-        new_server(),
-        rpc(0, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}),
-    )
 
-    assert sent["id"] == 0
-    assert sent["result"]["protocolVersion"] == version
-    assert sent["result"]["instructions"] == "Be kind."
-    info = sent["result"]["serverInfo"]
-    assert (info["name"], info["version"]) == ("test-server", "2.0")
-    assert ("title" in info) is (version in ("2025-06-18", OLD))
-    assert ("icons" in info) is (version == OLD)
-    assert ("completions" in sent["result"]["capabilities"]) is (version != "2024-11-05")
-    assert set(sent["result"]) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+    def check(version: str) -> None:
+        sent = answer(
+            new_server(),
+            rpc(0, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}),
+        )
+
+        assert sent["id"] == 0
+        assert sent["result"]["protocolVersion"] == version
+        assert sent["result"]["instructions"] == "Be kind."
+        info = sent["result"]["serverInfo"]
+        assert (info["name"], info["version"]) == ("test-server", "2.0")
+        assert ("title" in info) is (version in ("2025-06-18", OLD))
+        assert ("icons" in info) is (version == OLD)
+        assert ("completions" in sent["result"]["capabilities"]) is (version != "2024-11-05")
+        assert set(sent["result"]) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@pytest.mark.parametrize("version", [NEW, "2027-01-01", "2024-10-07", "", "nonsense"])
-def test_initialize_in_any_other_version_is_answered_with_our_newest(version: str) -> None:
+def test_initialize_in_an_unsupported_version_is_answered_with_the_newest() -> None:
     """Spec, LS-1: a counter-offer, never the stateless revision."""
-    sent = answer(new_server(), rpc(1, "initialize", {"protocolVersion": version}))
 
-    assert sent["result"]["protocolVersion"] == OLD
+    def check(version: str) -> None:
+        sent = answer(new_server(), rpc(1, "initialize", {"protocolVersion": version}))
+
+        assert sent["result"]["protocolVersion"] == OLD
+
+    check_each(check, [NEW, "2027-01-01", "2024-10-07", "", "nonsense"])
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
+def test_an_invalid_initialize_is_rejected_and_can_be_repeated() -> None:
+    """Ours: a rejected opening changes nothing."""
+    cases = [
         None,
         {},
         {"protocolVersion": 5},
         {"protocolVersion": OLD, "capabilities": []},
         {"protocolVersion": OLD, "clientInfo": "me"},
-    ],
-)
-def test_initialize_that_makes_no_sense_is_refused_and_can_be_repeated(params: dict[str, Any] | None) -> None:
-    """Ours: a rejected opening changes nothing."""
-    server = new_server()
+    ]
 
-    assert refusal(server, rpc(1, "initialize", params)) == (1, -32602)
-    assert refusal(server, rpc(1, "tools/list")) == (1, -32602)
-    assert "result" in answer(server, rpc(1, "initialize", {"protocolVersion": OLD}))
+    def check(params: dict[str, Any] | None) -> None:
+        server = new_server()
+
+        assert refusal(server, rpc(1, "initialize", params)) == (1, -32602)
+        assert refusal(server, rpc(1, "tools/list")) == (1, -32602)
+        assert "result" in answer(server, rpc(1, "initialize", {"protocolVersion": OLD}))
+
+    check_each(check, cases)
 
 
-def test_a_server_without_instructions_says_nothing_of_them() -> None:
+def test_a_server_without_instructions_omits_the_member() -> None:
     """Spec: the member is optional."""
     server = new_server()
     server.description = Description(SERVER, {"tools": {}})
@@ -141,7 +148,7 @@ def test_a_server_without_instructions_says_nothing_of_them() -> None:
     assert "instructions" not in answer(server, rpc(1, "initialize", {"protocolVersion": OLD}))["result"]
 
 
-def test_a_server_without_a_name_sends_no_empty_one() -> None:
+def test_a_server_without_a_name_sends_no_server_info() -> None:
     """Spec 2026-07-28, MS-5: only a SHOULD."""
     server = new_server()
     server.description = Description({}, {"tools": {}})
@@ -150,7 +157,7 @@ def test_a_server_without_a_name_sends_no_empty_one() -> None:
 
 
 def test_the_description_may_change_between_two_requests() -> None:
-    """Ours: a slow agent is described before it has loaded."""
+    """Ours: a server answers before a slow agent has loaded."""
     server = new_server()
     server.description = Description({"name": "early", "version": ""}, {})
     assert refusal(server, enveloped(1, "tools/list")) == (1, -32601)
@@ -188,7 +195,7 @@ def test_both_eras_are_served_on_one_pipe() -> None:
     assert second["result"] == {"tools": []}
 
 
-def test_a_stateless_request_tells_nothing_about_the_next() -> None:
+def test_a_stateless_request_has_no_effect_on_the_next() -> None:
     """Spec 2026-07-28, MS-6."""
     server = new_server()
     meta = {CAPABILITIES: {"roots": {}}, CLIENT_INFO: CLIENT, LOG_LEVEL: "info", "progressToken": 1}
@@ -201,54 +208,67 @@ def test_a_stateless_request_tells_nothing_about_the_next() -> None:
     assert refusal(server, rpc(3, "tools/list")) == (3, -32602)
 
 
-@pytest.mark.parametrize("method", ["nonsense", "logging/setLevel", "resources/subscribe", "tasks/get", ""])
-def test_an_unknown_method_before_everything_is_refused_and_the_server_lives_on(method: str) -> None:
+def test_an_unknown_method_before_initialize_does_not_end_the_server() -> None:
     """Ours, DE-3: clients probe with what we may not know."""
-    server = new_server()
+    cases = ["nonsense", "logging/setLevel", "resources/subscribe", "tasks/get", ""]
 
-    assert refusal(server, rpc(1, method)) == (1, -32601)
-    assert "result" in answer(server, rpc(2, "initialize", {"protocolVersion": OLD}))
+    def check(method: str) -> None:
+        server = new_server()
+
+        assert refusal(server, rpc(1, method)) == (1, -32601)
+        assert "result" in answer(server, rpc(2, "initialize", {"protocolVersion": OLD}))
+
+    check_each(check, cases)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "server/discover", "subscriptions/listen"])
-@pytest.mark.parametrize("params", [None, {}, {"_meta": {CAPABILITIES: {}}}])
-def test_a_known_method_without_version_or_handshake_is_told_what_is_missing(
-    method: str, params: dict[str, Any] | None
-) -> None:
+def test_a_request_without_envelope_or_handshake_is_rejected() -> None:
     """Spec 2026-07-28, MS-2."""
-    assert refusal(new_server(), rpc("x", method, params)) == ("x", -32602)
+    wrong = [
+        (method, params, found)
+        for method in [*METHODS, "server/discover", "subscriptions/listen"]
+        for params in [None, {}, {"_meta": {CAPABILITIES: {}}}]
+        if (found := refusal(new_server(), rpc("x", method, params))) != ("x", -32602)
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    "meta",
-    [
+def test_an_invalid_envelope_is_rejected_before_the_method_is_checked() -> None:
+    """Spec 2026-07-28, MS-2 and MS-14: before version and method are looked at."""
+    cases = [
         {VERSION: NEW},
         {VERSION: 5, CAPABILITIES: {}},
         {VERSION: NEW, CAPABILITIES: []},
         {VERSION: NEW, CAPABILITIES: {}, CLIENT_INFO: "me"},
         {VERSION: NEW, CAPABILITIES: {}, LOG_LEVEL: "loud"},
         {VERSION: "2027-01-01"},
-    ],
-)
-@pytest.mark.parametrize("method", ["server/discover", "tools/list", "nonsense"])
-def test_an_envelope_with_a_fault_is_refused_first_of_all(method: str, meta: dict[str, Any]) -> None:
-    """Spec 2026-07-28, MS-2 and MS-14: before version and method are looked at."""
-    assert refusal(new_server(), rpc(1, method, {"_meta": meta})) == (1, -32602)
+    ]
+
+    wrong = [
+        (method, meta, found)
+        for method in ["server/discover", "tools/list", "nonsense"]
+        for meta in cases
+        if (found := refusal(new_server(), rpc(1, method, {"_meta": meta}))) != (1, -32602)
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("version", ["2027-01-01", "", *HANDSHAKE_VERSIONS])
-@pytest.mark.parametrize("method", ["server/discover", "tools/list", "nonsense"])
-def test_an_envelope_of_another_version_is_refused_with_the_versions_of_discover(method: str, version: str) -> None:
+def test_an_unsupported_version_is_rejected_with_the_supported_versions() -> None:
     """Spec 2026-07-28, MS-3: `supported` and `requested`, before the method is looked at. A version of the handshake
     would be refused in an envelope too.
     """
-    server = new_server()
-    discovered = answer(server, enveloped(0, "server/discover"))["result"]
 
-    sent = answer(server, enveloped(1, method, **{VERSION: version}))
+    def check(method: str, version: str) -> None:
+        server = new_server()
+        discovered = answer(server, enveloped(0, "server/discover"))["result"]
 
-    assert sent["error"]["code"] == -32022
-    assert sent["error"]["data"] == {"supported": discovered["supportedVersions"], "requested": version}
+        sent = answer(server, enveloped(1, method, **{VERSION: version}))
+
+        assert sent["error"]["code"] == -32022
+        assert sent["error"]["data"] == {"supported": discovered["supportedVersions"], "requested": version}
+
+    check_each(check, ["server/discover", "tools/list", "nonsense"], ["2027-01-01", "", *HANDSHAKE_VERSIONS])
 
 
 def test_an_invalid_result_is_not_sent_and_its_request_stays_open() -> None:
@@ -264,7 +284,7 @@ def test_an_invalid_result_is_not_sent_and_its_request_stays_open() -> None:
     assert sent_by(server)[0]["result"]["content"] == []
 
 
-def test_input_that_the_client_cannot_give_is_not_asked_for() -> None:
+def test_input_without_a_declared_capability_is_not_requested() -> None:
     """Spec 2026-07-28, MS-4 and MS-8: the error names the capabilities that the client would have to declare."""
     server = new_server()
     give(server, enveloped(1, "tools/call", **{CAPABILITIES: {"sampling": {}}}))
@@ -280,47 +300,69 @@ def test_input_that_the_client_cannot_give_is_not_asked_for() -> None:
 # Requests.
 
 
-@every_version
-@pytest.mark.parametrize("method", METHODS)
-def test_a_feature_is_asked_of_the_owner(version: str, method: str) -> None:
+def test_a_feature_request_is_passed_to_the_owner() -> None:
     """Ours: the connection knows the methods, the owner knows the answers."""
-    server = open_server(version)
 
-    (asked,) = give(server, asking(version, 7, method, {"name": "x"}))
+    def check(version: str, method: str) -> None:
+        server = open_server(version)
 
-    assert isinstance(asked, RequestReceived)
-    assert (asked.id, asked.method, asked.params["name"], asked.context.version) == (7, method, "x", version)
-    assert sent_by(server) == []
+        (asked,) = give(server, asking(version, 7, method, {"name": "x"}))
+
+        assert isinstance(asked, RequestReceived)
+        assert (asked.id, asked.method, asked.params["name"], asked.context.version) == (7, method, "x", version)
+        assert sent_by(server) == []
+
+    check_each(check, ALL_VERSIONS, METHODS)
 
 
-@every_version
-@pytest.mark.parametrize("method", METHODS)
-def test_a_feature_whose_capability_is_absent_does_not_exist(version: str, method: str) -> None:
+def test_a_feature_without_its_capability_is_an_unknown_method() -> None:
     """Spec: -32601."""
-    server = open_server(version)
-    server.description = Description(SERVER, {"logging": {}})
 
-    assert refusal(server, asking(version, 7, method)) == (7, -32601)
+    def check(version: str, method: str) -> None:
+        server = open_server(version)
+        server.description = Description(SERVER, {"logging": {}})
+
+        assert refusal(server, asking(version, 7, method)) == (7, -32601)
+
+    check_each(check, ALL_VERSIONS, METHODS)
 
 
-@every_version
-@pytest.mark.parametrize("method", ["nonsense", "resources/subscribe", "roots/list", ""])
-def test_an_unknown_method_does_not_exist(version: str, method: str) -> None:
+def test_an_unknown_method_is_rejected() -> None:
     """Spec: -32601."""
-    assert refusal(open_server(version), asking(version, "a", method)) == ("a", -32601)
+    wrong = [
+        (version, method, found)
+        for version in ALL_VERSIONS
+        for method in ["nonsense", "resources/subscribe", "roots/list", ""]
+        if (found := refusal(open_server(version), asking(version, "a", method))) != ("a", -32601)
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("method", ["ping", "initialize", "logging/setLevel", "resources/unsubscribe"])
-def test_what_belongs_to_the_handshake_does_not_exist_in_the_stateless_era(method: str) -> None:
-    """Spec 2026-07-28: these methods are gone."""
-    assert refusal(open_server(OLD), enveloped(1, method, {"level": "info", "protocolVersion": OLD})) == (1, -32601)
+def test_handshake_methods_are_unknown_in_the_stateless_era() -> None:
+    """Spec 2026-07-28: these methods were removed."""
+    cases = ["ping", "initialize", "logging/setLevel", "resources/unsubscribe"]
+
+    wrong = [
+        (method, found)
+        for method in cases
+        if (found := refusal(open_server(OLD), enveloped(1, method, {"level": "info", "protocolVersion": OLD})))
+        != (1, -32601)
+    ]
+
+    assert not wrong
 
 
-@handshake_versions
-@pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen"])
-def test_what_belongs_to_the_stateless_era_does_not_exist_after_a_handshake(version: str, method: str) -> None:
-    """Spec: the earlier revisions know nothing of it."""
-    assert refusal(open_server(version), rpc(1, method, {"notifications": {}})) == (1, -32601)
+def test_stateless_methods_are_unknown_after_a_handshake() -> None:
+    """Spec: the earlier revisions do not define them."""
+    wrong = [
+        (version, method, found)
+        for version in HANDSHAKE_VERSIONS
+        for method in ["server/discover", "subscriptions/listen"]
+        if (found := refusal(open_server(version), rpc(1, method, {"notifications": {}}))) != (1, -32601)
+    ]
+
+    assert not wrong
 
 
 def test_a_ping_is_answered_before_and_after_the_handshake() -> None:
@@ -339,48 +381,56 @@ def test_requests_between_initialize_and_initialized_are_served() -> None:
     assert isinstance(asked, RequestReceived)
 
 
-@every_version
-@pytest.mark.parametrize("request_id", [0, -1, 1, "1", "", "ü", 2**70])
-def test_ids_go_back_exactly_as_they_came(version: str, request_id: object) -> None:
+def test_request_ids_are_returned_unchanged() -> None:
     """Spec, B-2: also the type."""
-    server = open_server(version)
-    (asked,) = give(server, asking(version, request_id, "tools/call"))
-    assert isinstance(asked, RequestReceived)
-    server.respond(asked.id, {"content": []})
-    give(server, asking(version, request_id, "tools/call"))
-    server.respond_error(asked.id, -32602, "no", {"d": 1})
 
-    answered, refused = sent_by(server)
-    for sent in (answered, refused):
-        assert sent["id"] == request_id
-        assert type(sent["id"]) is type(request_id)
-    assert refused["error"] == {"code": -32602, "message": "no", "data": {"d": 1}}
+    def check(version: str, request_id: object) -> None:
+        server = open_server(version)
+        (asked,) = give(server, asking(version, request_id, "tools/call"))
+        assert isinstance(asked, RequestReceived)
+        server.respond(asked.id, {"content": []})
+        give(server, asking(version, request_id, "tools/call"))
+        server.respond_error(asked.id, -32602, "no", {"d": 1})
+
+        answered, refused = sent_by(server)
+        for sent in (answered, refused):
+            assert sent["id"] == request_id
+            assert type(sent["id"]) is type(request_id)
+        assert refused["error"] == {"code": -32602, "message": "no", "data": {"d": 1}}
+
+    check_each(check, ALL_VERSIONS, [0, -1, 1, "1", "", "ü", 2**70])
 
 
-@every_version
-def test_a_number_and_the_same_number_as_text_are_two_ids(version: str) -> None:
+def test_a_number_and_its_string_are_different_ids() -> None:
     """Spec, B-1."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call"))
-    give(server, asking(version, "1", "tools/call"))
-    server.respond("1", {"content": [], "isError": True})
-    server.respond(1, {"content": [], "isError": False})
 
-    assert [(sent["id"], sent["result"]["isError"]) for sent in sent_by(server)] == [("1", True), (1, False)]
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call"))
+        give(server, asking(version, "1", "tools/call"))
+        server.respond("1", {"content": [], "isError": True})
+        server.respond(1, {"content": [], "isError": False})
+
+        assert [(sent["id"], sent["result"]["isError"]) for sent in sent_by(server)] == [("1", True), (1, False)]
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_an_id_that_is_in_use_is_refused_and_can_be_used_again_later(version: str) -> None:
+def test_an_id_in_use_is_rejected_until_its_request_is_answered() -> None:
     """Spec, B-1: unique among the open requests."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call"))
 
-    assert refusal(server, asking(version, 1, "tools/call")) == (1, -32600)
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call"))
 
-    server.respond(1, {"content": []})
-    assert [sent["id"] for sent in sent_by(server)] == [1]
-    (asked,) = give(server, asking(version, 1, "tools/call"))
-    assert isinstance(asked, RequestReceived)
+        assert refusal(server, asking(version, 1, "tools/call")) == (1, -32600)
+
+        server.respond(1, {"content": []})
+        assert [sent["id"] for sent in sent_by(server)] == [1]
+        (asked,) = give(server, asking(version, 1, "tools/call"))
+        assert isinstance(asked, RequestReceived)
+
+    check_each(check, ALL_VERSIONS)
 
 
 def test_a_request_is_answered_once() -> None:
@@ -409,36 +459,40 @@ def test_a_missing_resource_has_the_code_of_its_era() -> None:
 # Cancellation.
 
 
-@every_version
-def test_nothing_is_sent_for_a_cancelled_request(version: str) -> None:
+def test_nothing_is_sent_for_a_cancelled_request() -> None:
     """Spec, MS-18."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call", progressToken="t", **{LOG_LEVEL: "debug"}))
 
-    assert give(server, note("notifications/cancelled", {"requestId": 1, "reason": "^C"})) == [Cancelled(1, "^C")]
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call", progressToken="t", **{LOG_LEVEL: "debug"}))
 
-    server.report_progress(1, 1, None, "")
-    server.log(1, "emergency", "x", "l")
-    server.respond(1, {"content": []})
-    server.respond_error(1, -32603, "no")
-    assert sent_by(server) == []
+        assert give(server, note("notifications/cancelled", {"requestId": 1, "reason": "^C"})) == [Cancelled(1, "^C")]
+
+        server.report_progress(1, 1, None, "")
+        server.log(1, "emergency", "x", "l")
+        server.respond(1, {"content": []})
+        server.respond_error(1, -32603, "no")
+        assert sent_by(server) == []
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-@pytest.mark.parametrize(
-    "params", [None, {}, {"requestId": 99}, {"requestId": "1"}, {"requestId": True}, {"requestId": []}]
-)
-def test_a_cancellation_of_nothing_is_ignored(version: str, params: dict[str, Any] | None) -> None:
+def test_a_cancellation_of_an_unknown_request_is_ignored() -> None:
     """Spec, B-9."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call"))
+    cases = [None, {}, {"requestId": 99}, {"requestId": "1"}, {"requestId": True}, {"requestId": []}]
 
-    assert give(server, note("notifications/cancelled", params)) == []
-    server.respond(1, {"content": []})
-    assert len(sent_by(server)) == 1
+    def check(version: str, params: dict[str, Any] | None) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call"))
+
+        assert give(server, note("notifications/cancelled", params)) == []
+        server.respond(1, {"content": []})
+        assert len(sent_by(server)) == 1
+
+    check_each(check, ALL_VERSIONS, cases)
 
 
-def test_a_cancellation_that_comes_too_late_is_ignored() -> None:
+def test_a_cancellation_after_the_response_is_ignored() -> None:
     """Spec, B-9: races are tolerated."""
     server = open_server(OLD)
     give(server, rpc(1, "tools/call"))
@@ -447,60 +501,69 @@ def test_a_cancellation_that_comes_too_late_is_ignored() -> None:
     assert give(server, note("notifications/cancelled", {"requestId": 1})) == []
 
 
-@every_version
-def test_a_channel_can_cancel_a_request_too(version: str) -> None:
+def test_a_transport_can_cancel_a_request() -> None:
     """Spec 2026-07-28, HTTP: closing a request's own stream cancels it."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call"))
 
-    server.cancel(1)
-    server.cancel(1)
-    server.cancel(99)
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call"))
 
-    assert server.take_events() == [Cancelled(1, "")]
-    server.respond(1, {"content": []})
-    assert sent_by(server) == []
+        server.cancel(1)
+        server.cancel(1)
+        server.cancel(99)
+
+        assert server.take_events() == [Cancelled(1, "")]
+        server.respond(1, {"content": []})
+        assert sent_by(server) == []
+
+    check_each(check, ALL_VERSIONS)
 
 
-@every_version
-def test_an_invalid_result_leaves_the_request_open(version: str) -> None:
+def test_an_invalid_result_leaves_the_request_open() -> None:
     """Ours: the caller can still answer with an error."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call"))
 
-    with pytest.raises((AttributeError, TypeError, ValueError)):
-        server.respond(1, "text")  # type: ignore[arg-type]
-    server.respond_error(1, -32603, "invalid result")
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call"))
 
-    assert [message["error"]["code"] for message in sent_by(server)] == [-32603]
+        with pytest.raises((AttributeError, TypeError, ValueError)):
+            server.respond(1, "text")  # type: ignore[arg-type]
+        server.respond_error(1, -32603, "invalid result")
+
+        assert [message["error"]["code"] for message in sent_by(server)] == [-32603]
+
+    check_each(check, ALL_VERSIONS)
 
 
 # Progress and log.
 
 
-@every_version
-def test_progress_is_sent_under_the_clients_token_while_it_grows(version: str) -> None:
+def test_progress_is_sent_under_the_clients_token_while_it_grows() -> None:
     """Spec, B-7; the message came with 2025-03-26."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call", progressToken="t"))
-    server.report_progress(1, 1, None, "")
-    server.report_progress(1, 1, None, "the same")
-    server.report_progress(1, 0.5, None, "less")
-    server.report_progress(1, 2, 4, "half")
-    server.report_progress(1, float("inf"), 4, "for ever")
-    server.report_progress(1, 2.5, float("nan"), "")
-    server.respond(1, {"content": []})
-    server.report_progress(1, 3, 4, "late")
 
-    first, second, third, _ = sent_by(server)
-    assert first == note("notifications/progress", {"progressToken": "t", "progress": 1})
-    text = {} if version == "2024-11-05" else {"message": "half"}
-    assert second == note("notifications/progress", {"progressToken": "t", "progress": 2, "total": 4, **text})
-    assert third == note("notifications/progress", {"progressToken": "t", "progress": 2.5})
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call", progressToken="t"))
+        server.report_progress(1, 1, None, "")
+        server.report_progress(1, 1, None, "the same")
+        server.report_progress(1, 0.5, None, "less")
+        server.report_progress(1, 2, 4, "half")
+        server.report_progress(1, float("inf"), 4, "for ever")
+        server.report_progress(1, 2.5, float("nan"), "")
+        server.respond(1, {"content": []})
+        server.report_progress(1, 3, 4, "late")
+
+        first, second, third, _ = sent_by(server)
+        assert first == note("notifications/progress", {"progressToken": "t", "progress": 1})
+        text = {} if version == "2024-11-05" else {"message": "half"}
+        assert second == note("notifications/progress", {"progressToken": "t", "progress": 2, "total": 4, **text})
+        assert third == note("notifications/progress", {"progressToken": "t", "progress": 2.5})
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_the_next_request_of_the_same_id_begins_at_its_own_beginning() -> None:
-    """Ours: nothing is kept of what is over, be it answered or cancelled."""
+def test_a_reused_id_starts_with_new_progress() -> None:
+    """Ours: no state is left of a request, be it answered or cancelled."""
     server = open_server(OLD)
     for ended in ("answered", "cancelled", "answered"):
         give(server, rpc(1, "tools/call", {"_meta": {"progressToken": 0}}))
@@ -513,21 +576,23 @@ def test_the_next_request_of_the_same_id_begins_at_its_own_beginning() -> None:
         sent_by(server)
 
 
-@every_version
-@pytest.mark.parametrize("meta", [{}, {"progressToken": None}, {"progressToken": 1.5}])
-def test_no_progress_is_sent_without_a_token(version: str, meta: dict[str, Any]) -> None:
+def test_no_progress_is_sent_without_a_token() -> None:
     """Spec, B-7."""
-    server = open_server(version)
-    give(server, asking(version, 1, "tools/call", **meta))
-    server.report_progress(1, 1, None, "")
 
-    assert sent_by(server) == []
+    def check(version: str, meta: dict[str, Any]) -> None:
+        server = open_server(version)
+        give(server, asking(version, 1, "tools/call", **meta))
+        server.report_progress(1, 1, None, "")
+
+        assert sent_by(server) == []
+
+    check_each(check, ALL_VERSIONS, [{}, {"progressToken": None}, {"progressToken": 1.5}])
 
 
 @pytest.mark.parametrize(
     ("wanted", "sent"), [("debug", ["debug", "info", "error"]), ("info", ["info", "error"]), ("emergency", [])]
 )
-def test_a_stateless_request_gets_the_log_from_its_own_level_up(wanted: str, sent: list[str]) -> None:
+def test_a_stateless_request_gets_log_messages_from_its_level_up(wanted: str, sent: list[str]) -> None:
     """Spec 2026-07-28, MS-14."""
     server = new_server()
     give(server, enveloped(1, "tools/call", **{LOG_LEVEL: wanted}))
@@ -551,43 +616,56 @@ def test_a_stateless_request_without_a_level_gets_no_log() -> None:
     assert sent_by(server) == []
 
 
-@handshake_versions
-def test_the_handshake_era_sets_one_level_for_everything(version: str) -> None:
+def test_logging_set_level_applies_to_all_handshake_requests() -> None:
     """Spec: `logging/setLevel`; also for requests that run already."""
-    server = open_server(version)
-    give(server, rpc(1, "tools/call"))
 
-    def levels() -> list[str]:
-        for level in ("debug", "info", "warning", "error"):
-            server.log(1, level, "x", "db")
-        return [message["params"]["level"] for message in sent_by(server)]
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, rpc(1, "tools/call"))
 
-    assert levels() == ["info", "warning", "error"]
-    assert answer(server, rpc(2, "logging/setLevel", {"level": "error"})) == rpc_result(2, {})
-    assert levels() == ["error"]
-    assert answer(server, rpc(3, "logging/setLevel", {"level": "debug"})) == rpc_result(3, {})
-    assert levels() == ["debug", "info", "warning", "error"]
+        def levels() -> list[str]:
+            for level in ("debug", "info", "warning", "error"):
+                server.log(1, level, "x", "db")
+            return [message["params"]["level"] for message in sent_by(server)]
+
+        assert levels() == ["info", "warning", "error"]
+        assert answer(server, rpc(2, "logging/setLevel", {"level": "error"})) == rpc_result(2, {})
+        assert levels() == ["error"]
+        assert answer(server, rpc(3, "logging/setLevel", {"level": "debug"})) == rpc_result(3, {})
+        assert levels() == ["debug", "info", "warning", "error"]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@pytest.mark.parametrize("params", [None, {"level": "loud"}, {"level": 3}, {"level": ["info"]}])
-def test_an_unknown_log_level_is_refused(params: dict[str, Any] | None) -> None:
+def test_an_unknown_log_level_is_refused() -> None:
     """Spec: -32602."""
-    assert refusal(open_server(OLD), rpc(1, "logging/setLevel", params)) == (1, -32602)
+    cases = [None, {"level": "loud"}, {"level": 3}, {"level": ["info"]}]
+
+    wrong = [
+        (params, found)
+        for params in cases
+        if (found := refusal(open_server(OLD), rpc(1, "logging/setLevel", params))) != (1, -32602)
+    ]
+
+    assert not wrong
 
 
-@every_version
-def test_a_server_without_logging_sends_none_and_lets_none_be_set(version: str) -> None:
+def test_a_server_without_logging_sends_no_log_messages() -> None:
     """Spec: emitting needs the capability."""
-    server = open_server(version)
-    server.description = Description(SERVER, {"tools": {}})
-    give(server, asking(version, 1, "tools/call", **{LOG_LEVEL: "debug"}))
-    server.log(1, "emergency", "x", "db")
 
-    assert sent_by(server) == []
-    assert refusal(server, asking(version, 2, "logging/setLevel", {"level": "info"})) == (2, -32601)
+    def check(version: str) -> None:
+        server = open_server(version)
+        server.description = Description(SERVER, {"tools": {}})
+        give(server, asking(version, 1, "tools/call", **{LOG_LEVEL: "debug"}))
+        server.log(1, "emergency", "x", "db")
+
+        assert sent_by(server) == []
+        assert refusal(server, asking(version, 2, "logging/setLevel", {"level": "info"})) == (2, -32601)
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_there_is_no_log_message_about_a_request_that_is_not_open() -> None:
+def test_no_log_message_is_sent_for_an_unknown_request() -> None:
     """Spec 2026-07-28: log messages belong to a request."""
     server = open_server(OLD)
     server.log("never", "emergency", "x", "db")
@@ -599,7 +677,7 @@ def test_there_is_no_log_message_about_a_request_that_is_not_open() -> None:
 # Changed lists and subscriptions.
 
 
-def test_changes_are_announced_to_subscribers_until_the_end() -> None:
+def test_changes_are_announced_until_the_subscription_ends() -> None:
     """Spec 2026-07-28, MS-13: each with the id of its subscription; the graceful end is a result."""
     server = new_server(resources={"subscribe": True})
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["file:///a"]}
@@ -618,12 +696,12 @@ def test_changes_are_announced_to_subscribers_until_the_end() -> None:
     assert sent_by(server) == []
 
 
-def test_a_refused_subscription_is_an_error() -> None:
+def test_a_subscription_without_a_filter_is_rejected() -> None:
     """Spec 2026-07-28: the filter is required."""
     assert refusal(new_server(), enveloped(1, "subscriptions/listen")) == (1, -32602)
 
 
-def test_a_handshake_client_subscribes_where_that_is_declared() -> None:
+def test_resources_subscribe_requires_the_subscribe_capability() -> None:
     """Spec 2025-11-25: `resources/subscribe` needs `resources.subscribe`."""
     server = open_server(OLD, resources={"subscribe": True})
 
@@ -637,7 +715,7 @@ def test_a_handshake_client_subscribes_where_that_is_declared() -> None:
 # Batches.
 
 
-def test_a_batch_is_answered_by_one_batch_when_all_is_done() -> None:
+def test_a_batch_is_answered_by_one_batch() -> None:
     """Spec 2025-03-26: receivers MUST accept batches; notifications have no entry."""
     server = open_server(BATCHES)
     events = give(
@@ -662,7 +740,7 @@ def test_a_batch_is_answered_by_one_batch_when_all_is_done() -> None:
     assert batch[1]["error"]["code"] == -32601
 
 
-def test_a_batch_that_is_answered_at_once_is_one_batch() -> None:
+def test_a_batch_that_is_answered_at_once_includes_its_errors() -> None:
     """Spec 2025-03-26; what is no request is refused in it."""
     sent = answer(open_server(BATCHES), [rpc(1, "ping"), 5, rpc(2, "ping"), {"jsonrpc": "2.0", "id": "x"}])
 
@@ -682,7 +760,7 @@ def test_a_batch_without_a_request_is_not_answered(batch: list[Any]) -> None:
     assert sent_by(server) == []
 
 
-def test_a_batch_of_rubbish_is_refused_as_one() -> None:
+def test_a_batch_of_invalid_messages_is_answered_by_errors() -> None:
     """JSON-RPC: one error for each."""
     assert [part["error"]["code"] for part in answer(open_server(BATCHES), [1, 2])] == [-32600, -32600]
 
@@ -715,7 +793,7 @@ def test_an_invalid_result_does_not_hold_back_its_batch() -> None:
     assert "error" in first
 
 
-def test_the_last_of_a_batch_may_be_cancelled() -> None:
+def test_cancelling_the_last_request_of_a_batch_sends_the_other_responses() -> None:
     """Ours: what is there is sent, and an empty batch never."""
     server = open_server(BATCHES)
     give(server, [rpc(1, "tools/call"), rpc(2, "tools/call")])
@@ -729,7 +807,7 @@ def test_the_last_of_a_batch_may_be_cancelled() -> None:
     assert sent_by(server) == []
 
 
-def test_an_id_in_use_outside_a_batch_keeps_its_own_answer() -> None:
+def test_a_batch_with_an_id_in_use_does_not_take_its_response() -> None:
     """Spec, B-1: the second of the two is refused, the first is answered as it was asked."""
     server = open_server(BATCHES)
     give(server, rpc(1, "tools/call"))
@@ -745,13 +823,18 @@ def test_an_id_in_use_outside_a_batch_keeps_its_own_answer() -> None:
     assert [sent["id"] for sent in batch] == [2]
 
 
-@pytest.mark.parametrize("version", [version for version in ALL_VERSIONS if version != BATCHES])
-def test_no_other_revision_has_batches(version: str) -> None:
+def test_batches_are_not_accepted_in_other_revisions() -> None:
     """Spec 2025-06-18: they are removed."""
-    assert refusal(open_server(version), [asking(version, 1, "tools/list")]) == (None, -32600)
+    wrong = [
+        (version, found)
+        for version in [version for version in ALL_VERSIONS if version != BATCHES]
+        if (found := refusal(open_server(version), [asking(version, 1, "tools/list")])) != (None, -32600)
+    ]
+
+    assert not wrong
 
 
-def test_initialize_does_not_come_in_a_batch() -> None:
+def test_initialize_in_a_batch_is_rejected() -> None:
     """Spec 2025-03-26."""
     server = new_server()
 
@@ -763,7 +846,7 @@ def test_initialize_does_not_come_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("line", [b'{"jsonrpc":', b"  [1,", b"{hello}"])
-def test_what_begins_like_a_message_and_is_invalid_is_refused(line: bytes) -> None:
+def test_invalid_json_is_rejected_without_an_id(line: bytes) -> None:
     """Ours: the error leaves out the id, for the schemas allow no null."""
     sent = answer(new_server(), line)
 
@@ -772,7 +855,7 @@ def test_what_begins_like_a_message_and_is_invalid_is_refused(line: bytes) -> No
 
 
 @pytest.mark.parametrize("line", [b"hello", b"Content-Length: 20", b"\xff\xfe"])
-def test_chatter_on_stdin_is_passed_over(line: bytes) -> None:
+def test_a_line_that_is_not_json_is_discarded(line: bytes) -> None:
     """Ours, as every SDK does."""
     server = new_server()
 
@@ -782,9 +865,9 @@ def test_chatter_on_stdin_is_passed_over(line: bytes) -> None:
     assert sent_by(server) == []
 
 
-@pytest.mark.parametrize(
-    ("message", "request_id"),
-    [
+def test_a_malformed_request_is_refused() -> None:
+    """Spec: -32600, with the id where there is a valid one."""
+    cases = [
         ({"id": 1, "method": "tools/list"}, 1),
         ({"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": []}, "a"),
         ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1),
@@ -795,17 +878,18 @@ def test_chatter_on_stdin_is_passed_over(line: bytes) -> None:
         ({}, None),
         (5, None),
         ("text", None),
-    ],
-)
-def test_a_malformed_request_is_refused(message: object, request_id: object) -> None:
-    """Spec: -32600, with the id where there is a valid one."""
-    for server in (new_server(), open_server(OLD)):
-        assert refusal(server, message) == (request_id, -32600)
+    ]
+
+    def check(message: object, request_id: object) -> None:
+        for server in (new_server(), open_server(OLD)):
+            assert refusal(server, message) == (request_id, -32600)
+
+    check_rows(check, cases)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_neither_notifications_nor_responses_are_answered() -> None:
+    """Spec, B-3: an error under an answer's id would be taken for the answer to the client's own request."""
+    cases = [
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]},
         {"jsonrpc": "2.0", "method": "notifications/initialized", "params": "now"},
         {"method": "notifications/initialized"},
@@ -813,28 +897,30 @@ def test_a_malformed_request_is_refused(message: object, request_id: object) -> 
         {"jsonrpc": "2.0", "id": 1, "error": "text"},
         {"jsonrpc": "2.0", "id": 1, "result": {}},
         {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "m"}},
-    ],
-)
-def test_neither_notifications_nor_answers_are_answered(message: dict[str, Any]) -> None:
-    """Spec, B-3: an error under an answer's id would be taken for the answer to the client's own request."""
-    for server in (new_server(), open_server(OLD)):
-        give(server, rpc(1, "tools/call"))
-        sent_by(server)
+    ]
 
-        assert all(isinstance(event, Discarded) for event in give(server, message))
+    def check(message: dict[str, Any]) -> None:
+        for server in (new_server(), open_server(OLD)):
+            give(server, rpc(1, "tools/call"))
+            sent_by(server)
+
+            assert all(isinstance(event, Discarded) for event in give(server, message))
+            assert sent_by(server) == []
+
+    check_each(check, cases)
+
+
+def test_a_notification_without_an_effect_is_ignored() -> None:
+    """Spec, B-3: unknown notifications are ignored."""
+    cases = ["notifications/initialized", "notifications/roots/list_changed", "notifications/x", "x"]
+
+    def check(version: str, method: str) -> None:
+        server = open_server(version)
+
+        assert give(server, note(method, {"a": 1})) == []
         assert sent_by(server) == []
 
-
-@every_version
-@pytest.mark.parametrize(
-    "method", ["notifications/initialized", "notifications/roots/list_changed", "notifications/x", "x"]
-)
-def test_any_other_notification_is_ignored(version: str, method: str) -> None:
-    """Spec, B-3: unknown notifications are ignored."""
-    server = open_server(version)
-
-    assert give(server, note(method, {"a": 1})) == []
-    assert sent_by(server) == []
+    check_each(check, ALL_VERSIONS, cases)
 
 
 # Asking the client.
@@ -860,7 +946,7 @@ def able_server(version: str, method: str = "tools/call", capabilities: dict[str
     return server
 
 
-def test_a_handshake_client_is_asked_by_requests_about_its_own() -> None:
+def test_a_handshake_client_is_asked_by_server_requests() -> None:
     """Spec 2025-11-25, client features; B-1: our ids are ours, whatever the client numbers."""
     server = able_server(OLD)
 
@@ -876,7 +962,7 @@ def test_a_handshake_client_is_asked_by_requests_about_its_own() -> None:
     ]
 
 
-def test_a_client_is_not_asked_before_it_has_ended_the_handshake() -> None:
+def test_no_server_request_is_sent_before_initialized() -> None:
     """Spec 2025-11-25, LS-2: before `notifications/initialized` it need not be ready for requests; a second handshake
     begins anew.
     """
@@ -894,7 +980,7 @@ def test_a_client_is_not_asked_before_it_has_ended_the_handshake() -> None:
 
 
 @pytest.mark.parametrize("members", [{"result": "Ada"}, {}])
-def test_an_answer_that_is_not_a_response_ends_its_question(members: dict[str, Any]) -> None:
+def test_an_invalid_response_ends_its_server_request(members: dict[str, Any]) -> None:
     """B-2: exactly one of result and error; a tool must not wait for what has come."""
     server = able_server(OLD)
     server.ask(5, {"who": WHO})
@@ -906,19 +992,22 @@ def test_an_answer_that_is_not_a_response_ends_its_question(members: dict[str, A
     assert sent_by(server)[1:] == []
 
 
-@pytest.mark.parametrize("stranger", ["1", 99, -1, 0, "no"])
-def test_an_answer_to_what_was_never_asked_ends_no_question(stranger: object) -> None:
+def test_a_response_with_an_unknown_id_ends_no_server_request() -> None:
     """Ours: the true answer may still come, from a person."""
-    server = able_server(OLD)
-    server.ask(5, {"who": WHO})
 
-    (event,) = give(server, rpc_result(stranger, {}))
+    def check(stranger: object) -> None:
+        server = able_server(OLD)
+        server.ask(5, {"who": WHO})
 
-    assert isinstance(event, Discarded)
-    assert give(server, rpc_result(1, {"action": "decline"})) == [Result(1, {"action": "decline"})]
+        (event,) = give(server, rpc_result(stranger, {}))
+
+        assert isinstance(event, Discarded)
+        assert give(server, rpc_result(1, {"action": "decline"})) == [Result(1, {"action": "decline"})]
+
+    check_each(check, ["1", 99, -1, 0, "no"])
 
 
-def test_a_question_that_needs_no_answer_any_more_is_cancelled() -> None:
+def test_an_abandoned_server_request_is_cancelled() -> None:
     """Spec 2025-11-25, cancellation: either side cancels its own requests."""
     server = able_server(OLD)
     server.ask(5, {"who": WHO})
@@ -930,7 +1019,7 @@ def test_a_question_that_needs_no_answer_any_more_is_cancelled() -> None:
     assert give(server, rpc_result(1, {"action": "cancel"})) == []
 
 
-def test_a_stateless_client_is_asked_by_the_result() -> None:
+def test_a_stateless_client_is_asked_by_an_input_required_result() -> None:
     """MS-7, DE-4: no request is sent; MS-8: the result has inputRequests and a requestState."""
     server = able_server(NEW)
 
@@ -950,7 +1039,7 @@ def test_a_stateless_client_is_asked_by_the_result() -> None:
 
 
 @pytest.mark.parametrize("version", [NEW, OLD])
-def test_what_a_client_does_not_declare_is_not_asked_for(version: str) -> None:
+def test_an_undeclared_capability_is_reported_as_missing(version: str) -> None:
     """MS-4: -32021 with requiredCapabilities in the stateless era; the handshake era has no code for it."""
     server = able_server(version, capabilities={"roots": {}})
 
@@ -967,7 +1056,7 @@ def test_what_a_client_does_not_declare_is_not_asked_for(version: str) -> None:
         assert "elicitation.form" in sent["result"]["content"][0]["text"]
 
 
-def test_a_prompt_that_cannot_ask_an_older_client_is_an_error() -> None:
+def test_a_prompt_with_a_missing_capability_is_an_error() -> None:
     """Ours: only tools have results that report a failure."""
     server = able_server(OLD, "prompts/get", {})
 
@@ -977,7 +1066,7 @@ def test_a_prompt_that_cannot_ask_an_older_client_is_an_error() -> None:
     assert "roots" in sent["error"]["message"]
 
 
-def test_a_question_that_a_revision_does_not_have_is_told_as_such() -> None:
+def test_a_server_request_that_the_revision_lacks_is_an_error() -> None:
     """Spec 2025-03-26: no elicitation, whatever the client declares."""
     server = able_server("2025-03-26")
 
@@ -986,7 +1075,7 @@ def test_a_question_that_a_revision_does_not_have_is_told_as_such() -> None:
 
 
 @pytest.mark.parametrize("version", [NEW, OLD])
-def test_a_list_cannot_ask(version: str) -> None:
+def test_a_list_cannot_require_input(version: str) -> None:
     """MS-7: input is required by tools, prompts and resources alone."""
     server = able_server(version, "tools/list")
 
@@ -995,7 +1084,7 @@ def test_a_list_cannot_ask(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
-def test_nothing_is_asked_for_a_request_that_was_cancelled(version: str) -> None:
+def test_a_cancelled_request_requires_no_input(version: str) -> None:
     """MS-18: nothing more is sent for it."""
     server = able_server(version)
     give(server, note("notifications/cancelled", {"requestId": 5}))
@@ -1038,8 +1127,8 @@ def test_a_task_is_the_result_of_a_call() -> None:
     assert set(sent["result"]) == {"resultType", "taskId", "_meta"}
 
 
-def test_the_state_of_a_task_may_show_requests_to_a_client_that_declares_nothing_else() -> None:
-    """Ours: what may be asked was decided by what the call declared."""
+def test_tasks_get_shows_input_requests_without_declared_capabilities() -> None:
+    """Ours: what may be requested was decided by the capabilities of the call."""
     server = open_server(NEW, extensions={"io.modelcontextprotocol/tasks": {}})
     give(server, enveloped(5, "tasks/get", {"taskId": "t"}))
     asking = {"status": "input_required", "inputRequests": {"k": {"method": "roots/list"}}}
@@ -1049,7 +1138,7 @@ def test_the_state_of_a_task_may_show_requests_to_a_client_that_declares_nothing
     assert sent_by(server)[0]["result"]["inputRequests"] == asking["inputRequests"]
 
 
-def test_a_task_is_announced_to_those_that_have_subscribed_to_it() -> None:
+def test_a_task_is_announced_to_its_subscribers() -> None:
     """Extension, notifications/tasks; of a request that is for tasks the owner decides."""
     server = open_server(NEW, extensions={"io.modelcontextprotocol/tasks": {}})
     assert server.version is None

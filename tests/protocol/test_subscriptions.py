@@ -24,6 +24,7 @@ from tests.protocol_support import (
     SERVER,
     SERVER_INFO,
     SUBSCRIPTION,
+    check_each,
     enveloped,
     give,
     new_server,
@@ -77,29 +78,35 @@ def updated(uri: str, *subscriptions: object) -> list[Any]:
 # The handshake era.
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_a_changed_list_is_announced_unasked_after_a_handshake(version: str) -> None:
+def test_a_list_change_is_announced_without_a_subscription_after_a_handshake() -> None:
     """Spec: when the capability was declared."""
-    server = open_server(version)
-    server.announce_list_changed("tools")
-    server.announce_list_changed("resources")  # Without listChanged.
-    server.announce_list_changed("elsewhere")
 
-    assert sent_by(server) == [note("notifications/tools/list_changed")]
+    def check(version: str) -> None:
+        server = open_server(version)
+        server.announce_list_changed("tools")
+        server.announce_list_changed("resources")  # Without listChanged.
+        server.announce_list_changed("elsewhere")
+
+        assert sent_by(server) == [note("notifications/tools/list_changed")]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-def test_a_resource_is_announced_to_a_handshake_client_between_subscribing_and_its_end(version: str) -> None:
-    """Spec 2025-11-25: `resources/subscribe`, `resources/unsubscribe`; others hear nothing."""
-    server = subscribed(version, A, A)
-    server.announce_resource_updated(A)
-    server.announce_resource_updated(B)
-    assert sent_by(server) == [note("notifications/resources/updated", {"uri": A})]
+def test_resource_updates_are_sent_between_subscribe_and_unsubscribe() -> None:
+    """Spec 2025-11-25: `resources/subscribe`, `resources/unsubscribe`; other resources cause no notification."""
 
-    assert answer(server, rpc(1, "resources/unsubscribe", {"uri": A})) == rpc_result(1, {})
-    server.announce_resource_updated(A)
-    assert sent_by(server) == []
-    assert answer(server, rpc(2, "resources/unsubscribe", {"uri": B})) == rpc_result(2, {})
+    def check(version: str) -> None:
+        server = subscribed(version, A, A)
+        server.announce_resource_updated(A)
+        server.announce_resource_updated(B)
+        assert sent_by(server) == [note("notifications/resources/updated", {"uri": A})]
+
+        assert answer(server, rpc(1, "resources/unsubscribe", {"uri": A})) == rpc_result(1, {})
+        server.announce_resource_updated(A)
+        assert sent_by(server) == []
+        assert answer(server, rpc(2, "resources/unsubscribe", {"uri": B})) == rpc_result(2, {})
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
 def test_a_list_is_not_announced_without_a_handshake() -> None:
@@ -112,7 +119,7 @@ def test_a_list_is_not_announced_without_a_handshake() -> None:
     assert sent_by(server) == []
 
 
-def test_what_changes_during_a_handshake_is_announced_after_it_once() -> None:
+def test_changes_during_a_handshake_are_announced_once_after_it() -> None:
     """Spec, LS-2: nothing but pings and log messages before `initialized`. Ours: and yet no change is lost."""
     server = new_server(resources=RESOURCES)
     opening = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": CLIENT}
@@ -132,7 +139,7 @@ def test_what_changes_during_a_handshake_is_announced_after_it_once() -> None:
     assert sent_by(server) == []
 
 
-def test_another_handshake_begins_without_subscriptions() -> None:
+def test_a_second_handshake_ends_the_subscriptions_of_the_first() -> None:
     """Ours: what was subscribed to belongs to the earlier conversation. That of the stateless era stands alone."""
     server = subscribed(OLD, A, B)
     listening(server, "s", resourceSubscriptions=[A])
@@ -148,17 +155,24 @@ def test_another_handshake_begins_without_subscriptions() -> None:
     assert B not in server.subscriptions
 
 
-@pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
-@pytest.mark.parametrize("params", [{}, {"uri": None}, {"uri": [A]}, {"uri": "x" * (MAX_URI_CHARS + 1)}])
-def test_a_resource_is_subscribed_to_by_its_uri(method: str, params: dict[str, Any]) -> None:
+def test_an_invalid_uri_is_rejected() -> None:
     """Spec: `uri` is required. Ours: a limit."""
-    assert code(subscribed(OLD), rpc(1, method, params)) == -32602
+    cases = [{}, {"uri": None}, {"uri": [A]}, {"uri": "x" * (MAX_URI_CHARS + 1)}]
+
+    wrong = [
+        (method, params, found)
+        for method in ["resources/subscribe", "resources/unsubscribe"]
+        for params in cases
+        if (found := code(subscribed(OLD), rpc(1, method, params))) != -32602
+    ]
+
+    assert not wrong
 
 
 # The stateless era.
 
 
-def test_a_subscription_is_acknowledged_with_what_is_honoured() -> None:
+def test_an_acknowledgement_lists_the_granted_notifications() -> None:
     """Spec 2026-07-28, MS-13: the subset that the server has."""
     wanted = {
         "toolsListChanged": True,
@@ -179,7 +193,7 @@ def test_a_subscription_is_acknowledged_with_what_is_honoured() -> None:
 
 
 @pytest.mark.parametrize("request_id", [1, "1"])
-def test_a_subscriber_hears_only_what_it_opted_into_with_its_own_id(request_id: object) -> None:
+def test_a_subscriber_gets_only_its_notifications_with_its_id(request_id: object) -> None:
     """Spec 2026-07-28, MS-13: the id verbatim, type too."""
     server = new_server(resources=RESOURCES)
     listening(server, request_id, toolsListChanged=True, resourceSubscriptions=[A])
@@ -197,7 +211,7 @@ def test_a_subscriber_hears_only_what_it_opted_into_with_its_own_id(request_id: 
     assert sent_by(server) == [*updated(A, request_id, "other"), *updated(B, "other")]
 
 
-def test_a_cancelled_subscription_hears_nothing_more() -> None:
+def test_a_cancelled_subscription_gets_no_notifications() -> None:
     """Spec 2026-07-28: cancelling ends it; there is no answer and nothing for the owner to stop."""
     server = new_server(resources=RESOURCES)
     listening(server, 1, toolsListChanged=True, resourceSubscriptions=[A])
@@ -212,7 +226,7 @@ def test_a_cancelled_subscription_hears_nothing_more() -> None:
     listening(server, 1, toolsListChanged=True)
 
 
-def test_a_cancelled_request_that_is_no_subscription_ends_none() -> None:
+def test_cancelling_another_request_ends_no_subscription() -> None:
     """Ours: they are cancelled in the same way."""
     server = new_server()
     listening(server, 1, toolsListChanged=True)
@@ -240,9 +254,9 @@ def test_closing_ends_every_subscription_with_its_result() -> None:
     assert sent_by(server) == []
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
+def test_an_invalid_subscription_filter_is_rejected() -> None:
+    """Spec 2026-07-28: the filter is required, and its URIs are a list of strings. It leaves nothing behind."""
+    cases = [
         {},
         {"notifications": None},
         {"notifications": ["toolsListChanged"]},
@@ -250,18 +264,19 @@ def test_closing_ends_every_subscription_with_its_result() -> None:
         {"notifications": {"resourceSubscriptions": {A: True}}},
         {"notifications": {"resourceSubscriptions": [A, 1]}},
         {"notifications": {"resourceSubscriptions": [A, "x" * (MAX_URI_CHARS + 1)]}},
-    ],
-)
-def test_a_subscription_to_nothing_readable_is_refused(params: dict[str, Any]) -> None:
-    """Spec 2026-07-28: the filter is required, and its URIs are a list of strings. It leaves nothing behind."""
-    server = new_server(resources=RESOURCES)
+    ]
 
-    assert code(server, enveloped(1, "subscriptions/listen", params)) == -32602
-    assert list(server.subscriptions) == []
-    assert A not in server.subscriptions
+    def check(params: dict[str, Any]) -> None:
+        server = new_server(resources=RESOURCES)
+
+        assert code(server, enveloped(1, "subscriptions/listen", params)) == -32602
+        assert list(server.subscriptions) == []
+        assert A not in server.subscriptions
+
+    check_each(check, cases)
 
 
-def test_a_filter_may_have_null_for_what_is_not_wanted() -> None:
+def test_null_in_a_filter_means_not_requested() -> None:
     """Ours: what is received may have null for an absent member."""
     ack = listening(new_server(resources=RESOURCES), 1, toolsListChanged=True, resourceSubscriptions=None)
 
@@ -271,7 +286,7 @@ def test_a_filter_may_have_null_for_what_is_not_wanted() -> None:
 # Limits.
 
 
-def test_there_is_an_end_to_subscriptions() -> None:
+def test_the_number_of_subscriptions_is_limited() -> None:
     """Ours: the official SDK's limit."""
     server = new_server()
     for number in range(MAX_SUBSCRIPTIONS):
@@ -282,7 +297,7 @@ def test_there_is_an_end_to_subscriptions() -> None:
     listening(server, "more")
 
 
-def test_there_is_an_end_to_the_resources_of_all_subscriptions() -> None:
+def test_the_number_of_subscribed_resources_is_limited() -> None:
     """Ours: one client must not fill the memory, in either era. Those that it had before stay."""
     server = subscribed(OLD, A)
     many = [f"file:///{number}" for number in range(MAX_URIS - 1)]
@@ -303,7 +318,7 @@ def test_there_is_an_end_to_the_resources_of_all_subscriptions() -> None:
     assert answer(server, rpc(6, "resources/subscribe", {"uri": B})) == rpc_result(6, {})
 
 
-def test_a_subscription_keeps_nothing_of_what_describes_its_client() -> None:
+def test_a_subscription_does_not_retain_client_metadata() -> None:
     """Ours: it stays open for long, and one client may have many."""
     server = new_server()
     large: dict[str, Any] = {CLIENT_INFO: {"name": "x" * 100_000, "version": "1"}, CAPABILITIES: {"y": ["z"] * 10_000}}
@@ -318,7 +333,7 @@ def test_a_subscription_keeps_nothing_of_what_describes_its_client() -> None:
     assert kept < 1_000_000
 
 
-def test_a_resource_that_is_not_there_may_be_subscribed_to() -> None:
+def test_a_missing_resource_can_be_subscribed_to() -> None:
     """Spec: how a URI is interpreted is up to the server, and only `resources/read` refuses an unknown one; it may
     appear later, or belong to a template.
     """
@@ -335,14 +350,14 @@ TASKS = {"io.modelcontextprotocol/tasks": {}}
 
 
 def naming(server: ServerConnection, request_id: object, tasks: Any, **wanted: object) -> RequestReceived:
-    """A request for a subscription to tasks, for which somebody has to look."""
+    """A request for a subscription to tasks, which its owner decides on."""
     wanted = {"taskIds": tasks, **wanted}
     (received,) = give(server, enveloped(request_id, "subscriptions/listen", {"notifications": wanted}))
     assert isinstance(received, RequestReceived)
     return received
 
 
-def test_a_subscription_to_tasks_is_acknowledged_with_those_that_the_client_has() -> None:
+def test_an_acknowledgement_lists_the_tasks_of_the_client() -> None:
     """Extension, task status notifications."""
     server = open_server("2026-07-28", extensions=TASKS, tools={"listChanged": True})
     received = naming(server, 5, ["a", "b", "a", "c"], toolsListChanged=True)
@@ -373,14 +388,17 @@ def test_a_task_is_announced_to_its_subscribers() -> None:
     assert sent_by(server) == []
 
 
-@pytest.mark.parametrize("named", ["a", {"a": 1}, ["a", 5], [None]])
-def test_tasks_are_named_by_texts(named: Any) -> None:
+def test_task_ids_must_be_strings() -> None:
     """Extension, TaskSubscriptionNotifications."""
-    received = naming(open_server("2026-07-28", extensions=TASKS), 5, named)
 
-    with pytest.raises(SubscriptionError, match="taskIds must be a list of strings") as caught:
-        tasks_in(received.params)
-    assert caught.value.code == -32602
+    def check(named: Any) -> None:
+        received = naming(open_server("2026-07-28", extensions=TASKS), 5, named)
+
+        with pytest.raises(SubscriptionError, match="taskIds must be a list of strings") as caught:
+            tasks_in(received.params)
+        assert caught.value.code == -32602
+
+    check_each(check, ["a", {"a": 1}, ["a", 5], [None]])
 
 
 def test_a_server_without_tasks_acknowledges_none() -> None:
@@ -390,8 +408,8 @@ def test_a_server_without_tasks_acknowledges_none() -> None:
     assert listening(with_tasks, 5, taskIds=None)["params"]["notifications"] == {}
 
 
-def test_there_is_an_end_to_the_tasks_of_all_subscriptions() -> None:
-    """Ours."""
+def test_the_number_of_subscribed_tasks_is_limited() -> None:
+    """Ours: one client must not fill the memory, as with resources."""
     server = open_server("2026-07-28", extensions=TASKS)
     many = [str(number) for number in range(MAX_URIS)]
     server.subscribe(naming(server, 5, many), many)
@@ -402,27 +420,27 @@ def test_there_is_an_end_to_the_tasks_of_all_subscriptions() -> None:
     assert refused["error"]["message"] == f"more than {MAX_URIS} subscribed tasks"
 
 
-def test_what_is_subscribed_to_is_known_and_its_changes_are_told() -> None:
-    """Ours: a server that is asked by others for its resources subscribes to them there."""
-    told: list[set[str]] = []
+def test_changes_of_the_subscribed_uris_are_reported() -> None:
+    """Ours: a gateway subscribes to the same resources at the servers behind it."""
+    reported: list[set[str]] = []
     server = open_server("2026-07-28", resources=RESOURCES)
-    server.subscriptions.on_change = lambda: told.append(server.subscriptions.uris())
+    server.subscriptions.on_change = lambda: reported.append(server.subscriptions.uris())
 
     listening(server, 1, resourceSubscriptions=[A, B])
     listening(server, 2, resourceSubscriptions=[A])
     server.cancel(1)
     server.cancel(2)
 
-    assert told == [{A, B}, {A}, set()]
+    assert reported == [{A, B}, {A}, set()]
 
 
-def test_a_handshake_client_tells_of_its_resources_too() -> None:
-    """Ours: once for each that it begins or ends to follow."""
-    told: list[set[str]] = []
+def test_subscribed_uris_of_a_handshake_client_are_reported() -> None:
+    """Ours: once for each resource that it subscribes to or unsubscribes from."""
+    reported: list[set[str]] = []
     server = subscribed(OLD)
-    server.subscriptions.on_change = lambda: told.append(server.subscriptions.uris())
+    server.subscriptions.on_change = lambda: reported.append(server.subscriptions.uris())
 
     for number, method in enumerate(("subscribe", "subscribe", "unsubscribe")):
         answer(server, rpc(number, f"resources/{method}", {"uri": A}))
 
-    assert told == [{A}, set()]
+    assert reported == [{A}, set()]

@@ -14,6 +14,7 @@ from gaia_mcp.protocol.task_states import (
     TaskState,
 )
 from gaia_mcp.protocol.tasks import Task, read_task
+from tests.protocol_support import check_each
 from tests.task_support import problems_of_created, problems_of_detailed
 
 WIRE = dict[str, Any]
@@ -33,7 +34,7 @@ STATES = {
 }
 
 
-def test_a_task_that_begins_is_described_without_anything_else() -> None:
+def test_a_new_task_has_only_the_required_members() -> None:
     """Extension, CreateTaskResult."""
     created = BEGUN.as_created()
 
@@ -49,34 +50,43 @@ def test_a_task_that_begins_is_described_without_anything_else() -> None:
     assert problems_of_created(created) == []
 
 
-@pytest.mark.parametrize("status", STATES)
-def test_each_state_is_described_in_full(status: str) -> None:
+def test_each_state_has_the_members_of_its_status() -> None:
     """Extension, DetailedTask: it has the members of its status and no others."""
-    detailed = STATES[status].as_detailed(BEGAN + 6)
-    members = {
-        "working": {"statusMessage": "half of it"},
-        "input_required": {"inputRequests": {"city-1": QUESTION}},
-        "completed": {"result": DONE},
-        "failed": {"statusMessage": "no room", "error": {"code": -32603, "message": "no room", "data": {"free": 0}}},
-        "cancelled": {"statusMessage": "cancelled by the client"},
-    }
 
-    assert detailed["status"] == status
-    assert detailed["lastUpdatedAt"] == "2026-11-20T08:00:05.000Z"
-    times = {"createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"}
-    assert {key: value for key, value in detailed.items() if key not in {"taskId", "status", *times}} == members[status]
-    assert problems_of_detailed(detailed) == []
-    assert isinstance(read_task(detailed), Task)
+    def check(status: str) -> None:
+        detailed = STATES[status].as_detailed(BEGAN + 6)
+        members = {
+            "working": {"statusMessage": "half of it"},
+            "input_required": {"inputRequests": {"city-1": QUESTION}},
+            "completed": {"result": DONE},
+            "failed": {
+                "statusMessage": "no room",
+                "error": {"code": -32603, "message": "no room", "data": {"free": 0}},
+            },
+            "cancelled": {"statusMessage": "cancelled by the client"},
+        }
+
+        assert detailed["status"] == status
+        assert detailed["lastUpdatedAt"] == "2026-11-20T08:00:05.000Z"
+        times = {"createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"}
+        assert {key: value for key, value in detailed.items() if key not in {"taskId", "status", *times}} == members[
+            status
+        ]
+        assert problems_of_detailed(detailed) == []
+        assert isinstance(read_task(detailed), Task)
+
+    check_each(check, STATES)
 
 
-@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
-def test_a_state_is_kept_as_bytes(state: TaskState) -> None:
+def test_a_state_survives_serialization() -> None:
     """Ours: another worker reads it."""
-    assert TaskState.loaded(state.dumped()) == state
+    wrong = [(state, found) for state in STATES.values() if (found := TaskState.loaded(state.dumped())) != state]
+
+    assert not wrong
 
 
-def test_a_result_that_is_not_json_is_not_kept() -> None:
-    """Ours."""
+def test_a_result_that_is_not_json_is_not_serialized() -> None:
+    """Ours: the worker that finished the task gets the error, and not the one that reads it later."""
     with pytest.raises(ValueError, match="JSON compliant"):
         BEGUN.completed({"content": [], "structuredContent": float("nan")}, BEGAN).dumped()
     with pytest.raises(TypeError):
@@ -84,7 +94,7 @@ def test_a_result_that_is_not_json_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
-def test_a_final_state_changes_no_more(status: str) -> None:
+def test_a_final_state_does_not_change(status: str) -> None:
     """Extension, state diagram: what comes too late has no effect."""
     state, now = STATES[status], BEGAN + 10
 
@@ -102,7 +112,7 @@ def test_a_final_state_changes_no_more(status: str) -> None:
         assert later is state
 
 
-def test_each_response_is_taken_once_and_only_for_an_open_request() -> None:
+def test_an_input_response_is_accepted_once_for_an_open_request() -> None:
     """Extension, tasks/update: unknown and answered keys are ignored, and some may be answered before others."""
     asked = BEGUN.asked({"a-1": QUESTION}, BEGAN + 1).asked({"b-2": ROOTS}, BEGAN + 2)
     assert asked.as_detailed(BEGAN)["inputRequests"] == {"a-1": QUESTION, "b-2": ROOTS}
@@ -117,7 +127,7 @@ def test_each_response_is_taken_once_and_only_for_an_open_request() -> None:
 
 
 def test_a_request_that_needs_no_response_is_withdrawn() -> None:
-    """Ours: the tool has gone on without it."""
+    """Ours: the tool has continued without it."""
     asked = BEGUN.asked({"a-1": QUESTION, "b-2": ROOTS}, BEGAN + 1)
 
     first = asked.withdrawn(["a-1", "x"], BEGAN + 2)
@@ -127,7 +137,7 @@ def test_a_request_that_needs_no_response_is_withdrawn() -> None:
     assert first.withdrawn(["b-2"], BEGAN + 3).status == "working"
 
 
-def test_an_end_closes_what_was_asked() -> None:
+def test_a_final_state_has_no_input_requests() -> None:
     """Extension, DetailedTask: only input_required has requests."""
     ended = STATES["input_required"].cancelled("", BEGAN + 9)
 
@@ -136,7 +146,7 @@ def test_an_end_closes_what_was_asked() -> None:
     assert "data" not in BEGUN.failed(-1, "x", None, BEGAN).as_detailed(BEGAN)["error"]
 
 
-def test_a_running_task_is_kept_as_long_as_something_happens() -> None:
+def test_activity_extends_the_ttl_of_a_running_task() -> None:
     """Extension, ttlMs: it counts from the creation, and may change."""
     hours = 3600.0
 
@@ -147,9 +157,14 @@ def test_a_running_task_is_kept_as_long_as_something_happens() -> None:
     assert ended.as_detailed(BEGAN + 8 * hours)["ttlMs"] == (7 * hours + FINISHED_SECONDS) * 1000
 
 
-@pytest.mark.parametrize(
-    ("age", "milliseconds"), [(-3, SHORTEST_POLL_MS), (0, SHORTEST_POLL_MS), (10, 1000), (1e6, LONGEST_POLL_MS)]
-)
-def test_the_older_a_task_the_more_rarely_it_is_polled(age: float, milliseconds: int) -> None:
+def test_the_poll_interval_grows_with_the_age_of_a_task() -> None:
     """Ours: a short one ends at once, and a long one costs little."""
-    assert BEGUN.as_detailed(BEGAN + age)["pollIntervalMs"] == milliseconds
+    cases = [(-3, SHORTEST_POLL_MS), (0, SHORTEST_POLL_MS), (10, 1000), (1e6, LONGEST_POLL_MS)]
+
+    wrong = [
+        (age, milliseconds, found)
+        for age, milliseconds in cases
+        if (found := BEGUN.as_detailed(BEGAN + age)["pollIntervalMs"]) != milliseconds
+    ]
+
+    assert not wrong

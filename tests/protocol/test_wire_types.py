@@ -24,6 +24,8 @@ from tests.protocol_support import (
     CLIENT,
     LOG_LEVEL,
     SUBSCRIPTION,
+    check_each,
+    check_rows,
     discovered,
     enveloped,
     give,
@@ -54,9 +56,6 @@ from tests.wire_support import (
     is_result,
 )
 
-every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
-handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
-
 
 def new_model_client(*, probe: bool = True) -> ClientConnection:
     """A client whose host has a model, and has not begun."""
@@ -64,8 +63,8 @@ def new_model_client(*, probe: bool = True) -> ClientConnection:
     return ClientConnection("peer", info=CLIENT, capabilities=capabilities, probe=probe)
 
 
-def test_these_checks_can_fail() -> None:
-    """Ours: the SDK's types do tell right from wrong."""
+def test_the_sdk_types_reject_invalid_messages() -> None:
+    """Ours: otherwise the checks below would prove nothing."""
     with pytest.raises(ValidationError):
         methods.validate_client_request("tools/call", V2026, {"name": "x"})
     with pytest.raises(ValidationError):
@@ -81,7 +80,7 @@ def test_these_checks_can_fail() -> None:
 # The client.
 
 
-def test_discover_is_what_the_sdk_expects() -> None:
+def test_discover_matches_the_sdk_types() -> None:
     """Spec 2026-07-28: also the second time."""
     client = new_client()
     client.open()
@@ -94,7 +93,7 @@ def test_discover_is_what_the_sdk_expects() -> None:
         is_request(V2026, sent)
 
 
-def test_initialize_is_what_the_sdk_expects_in_every_version_that_is_proposed() -> None:
+def test_initialize_matches_the_sdk_types_in_every_proposed_version() -> None:
     """Spec: the handshake era."""
     client = new_client(probe=False)
     client.open()
@@ -107,7 +106,7 @@ def test_initialize_is_what_the_sdk_expects_in_every_version_that_is_proposed() 
         give(client, rpc_error(sent["id"], -32602))
 
 
-def test_a_model_is_declared_as_the_sdk_expects() -> None:
+def test_the_sampling_capability_matches_the_sdk_types() -> None:
     """Spec, sampling: in every revision that is proposed, and in every request of 2026-07-28."""
     client = new_model_client()
     client.open()
@@ -130,188 +129,212 @@ def test_a_model_is_declared_as_the_sdk_expects() -> None:
         give(client, rpc_error(sent["id"], -32602))
 
 
-@handshake_versions
-def test_initialized_is_what_the_sdk_expects(version: str) -> None:
+def test_initialized_matches_the_sdk_types() -> None:
     """Spec: the handshake era."""
-    client = new_client(probe=False)
-    client.open()
-    (sent,) = sent_by(client)
-    give(client, {"jsonrpc": "2.0", "id": sent["id"], "result": {"protocolVersion": version}})
 
-    (told,) = sent_by(client)
-    assert told["method"] == "notifications/initialized"
-    is_notification(version, told, by="client")
+    def check(version: str) -> None:
+        client = new_client(probe=False)
+        client.open()
+        (sent,) = sent_by(client)
+        give(client, {"jsonrpc": "2.0", "id": sent["id"], "result": {"protocolVersion": version}})
+
+        (sent,) = sent_by(client)
+        assert sent["method"] == "notifications/initialized"
+        is_notification(version, sent, by="client")
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@every_version
-@pytest.mark.parametrize("method", QUESTIONS)
-def test_every_feature_request_is_what_the_sdk_expects(version: str, method: str) -> None:
+def test_every_feature_request_matches_the_sdk_types() -> None:
     """Spec: with and without progress, with and without the log."""
-    client = open_client(version)
-    for params in QUESTIONS[method]:
-        client.request(method, params)
-        client.request(method, params, progress=True)
-    if version in STATELESS_VERSIONS:
-        client.want_logs("debug")
-        client.request(method, QUESTIONS[method][0])
 
-    sent = sent_by(client)
-    assert len(sent) >= 2
-    for message in sent:
-        is_request(version, message)
-        assert message["method"] == method
-    # Cursors are sent as they are, also the empty one.
-    assert [message["params"]["cursor"] for message in sent if "cursor" in message.get("params", {})] == [
-        params["cursor"] for params in QUESTIONS[method] for _ in range(2) if params and "cursor" in params
-    ]
+    def check(version: str, method: str) -> None:
+        client = open_client(version)
+        for params in QUESTIONS[method]:
+            client.request(method, params)
+            client.request(method, params, progress=True)
+        if version in STATELESS_VERSIONS:
+            client.want_logs("debug")
+            client.request(method, QUESTIONS[method][0])
 
-
-@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
-@pytest.mark.parametrize("sampled", SAMPLED)
-def test_the_next_round_trip_of_a_request_is_what_the_sdk_expects(method: str, sampled: Wire) -> None:
-    """Spec 2026-07-28: multi-round-trip requests."""
-    params = QUESTIONS[method][0]
-    assert params is not None
-    asked = input_required(
-        {
-            "resultType": "input_required",
-            "requestState": "v1.opaque",
-            "inputRequests": {
-                "confirm": {"method": "elicitation/create"},
-                "roots": {"method": "roots/list"},
-                "model": {"method": "sampling/createMessage"},
-            },
-        }
-    )
-    assert asked is not None
-    assert not isinstance(asked, str)
-    answers = {
-        "confirm": {"action": "accept", "content": {"ok": True, "n": 1.5}},
-        "roots": {"roots": [{"uri": "file:///home/u", "name": "home"}]},
-        "model": sampled,
-    }
-    client = open_client(V2026)
-    client.request(method, retry_params(params, asked, answers), progress=True)
-
-    (sent,) = sent_by(client)
-    is_request(V2026, sent)
-    assert sent["params"]["inputResponses"] == answers
-    assert sent["params"]["requestState"] == "v1.opaque"
-
-
-@every_version
-def test_what_the_client_asks_of_its_own_accord_is_what_the_sdk_expects(version: str) -> None:
-    """Spec: ping, discover, setLevel, listen."""
-    client = open_client(version)
-    client.check_alive()
-    client.want_logs("warning")
-    client.watch_lists()
-
-    sent = sent_by(client)
-    for message in sent:
-        is_request(version, message)
-    assert [message["method"] for message in sent] == (
-        ["server/discover", "subscriptions/listen"] if version == V2026 else ["ping", "logging/setLevel"]
-    )
-
-
-@every_version
-def test_a_subscription_to_a_resource_is_asked_for_as_the_sdk_expects(version: str) -> None:
-    """Spec: by methods of its own, or by listening, from the first request to the last message."""
-    client = open_client(version)
-    client.subscribe("file:///a")
-    client.subscribe("file:///gr%C3%BC%C3%9Fe?q=1#b")
-    first, second = sent_by(client)
-    for sent in (first, second):
-        is_request(version, sent)
-    if version == V2026:
-        assert [sent["params"]["notifications"] for sent in (first, second)] == [
-            {"resourceSubscriptions": ["file:///a"]},
-            {"resourceSubscriptions": ["file:///gr%C3%BC%C3%9Fe?q=1#b"]},
+        sent = sent_by(client)
+        assert len(sent) >= 2
+        for message in sent:
+            is_request(version, message)
+            assert message["method"] == method
+        # Cursors are sent as they are, also the empty one.
+        assert [message["params"]["cursor"] for message in sent if "cursor" in message.get("params", {})] == [
+            params["cursor"] for params in QUESTIONS[method] for _ in range(2) if params and "cursor" in params
         ]
-        granted = {"notifications": first["params"]["notifications"], "_meta": {SUBSCRIPTION: first["id"]}}
-        give(client, note("notifications/subscriptions/acknowledged", granted))
-    else:
-        give(client, rpc_result(first["id"], {}))
 
-    client.unsubscribe("file:///a")
-    client.abandon(second["id"], "no longer wanted")
-    ended, given_up = sent_by(client)
-
-    if version == V2026:
-        is_notification(version, ended, by="client")
-        assert ended["params"]["requestId"] == first["id"]
-    else:
-        is_request(version, ended)
-        assert (ended["method"], ended["params"]) == ("resources/unsubscribe", {"uri": "file:///a"})
-    is_notification(version, given_up, by="client")
-    assert given_up["params"]["requestId"] == second["id"]
+    check_each(check, ALL_VERSIONS, QUESTIONS)
 
 
-@every_version
-def test_the_clients_cancellation_is_what_the_sdk_expects(version: str) -> None:
-    """Spec."""
-    client = open_client(version)
-    request_id = client.request("tools/list")
-    sent_by(client)
-    client.abandon(request_id, "no longer wanted")
+def test_a_retried_request_matches_the_sdk_types() -> None:
+    """Spec 2026-07-28: multi-round-trip requests."""
 
-    (sent,) = sent_by(client)
-    is_notification(version, sent, by="client")
+    def check(method: str, sampled: Wire) -> None:
+        params = QUESTIONS[method][0]
+        assert params is not None
+        asked = input_required(
+            {
+                "resultType": "input_required",
+                "requestState": "v1.opaque",
+                "inputRequests": {
+                    "confirm": {"method": "elicitation/create"},
+                    "roots": {"method": "roots/list"},
+                    "model": {"method": "sampling/createMessage"},
+                },
+            }
+        )
+        assert asked is not None
+        assert not isinstance(asked, str)
+        answers = {
+            "confirm": {"action": "accept", "content": {"ok": True, "n": 1.5}},
+            "roots": {"roots": [{"uri": "file:///home/u", "name": "home"}]},
+            "model": sampled,
+        }
+        client = open_client(V2026)
+        client.request(method, retry_params(params, asked, answers), progress=True)
+
+        (sent,) = sent_by(client)
+        is_request(V2026, sent)
+        assert sent["params"]["inputResponses"] == answers
+        assert sent["params"]["requestState"] == "v1.opaque"
+
+    check_each(check, ["tools/call", "prompts/get", "resources/read"], SAMPLED)
 
 
-@handshake_versions
-@pytest.mark.parametrize(
-    ("method", "answer"),
-    [
+def test_ping_discover_set_level_and_listen_match_the_sdk_types() -> None:
+    """Spec: ping, discover, setLevel, listen."""
+
+    def check(version: str) -> None:
+        client = open_client(version)
+        client.check_alive()
+        client.want_logs("warning")
+        client.watch_lists()
+
+        sent = sent_by(client)
+        for message in sent:
+            is_request(version, message)
+        assert [message["method"] for message in sent] == (
+            ["server/discover", "subscriptions/listen"] if version == V2026 else ["ping", "logging/setLevel"]
+        )
+
+    check_each(check, ALL_VERSIONS)
+
+
+def test_resource_subscription_messages_match_the_sdk_types() -> None:
+    """Spec: by methods of its own, or by listening, from the first request to the last message."""
+
+    def check(version: str) -> None:
+        client = open_client(version)
+        client.subscribe("file:///a")
+        client.subscribe("file:///gr%C3%BC%C3%9Fe?q=1#b")
+        first, second = sent_by(client)
+        for sent in (first, second):
+            is_request(version, sent)
+        if version == V2026:
+            assert [sent["params"]["notifications"] for sent in (first, second)] == [
+                {"resourceSubscriptions": ["file:///a"]},
+                {"resourceSubscriptions": ["file:///gr%C3%BC%C3%9Fe?q=1#b"]},
+            ]
+            granted = {"notifications": first["params"]["notifications"], "_meta": {SUBSCRIPTION: first["id"]}}
+            give(client, note("notifications/subscriptions/acknowledged", granted))
+        else:
+            give(client, rpc_result(first["id"], {}))
+
+        client.unsubscribe("file:///a")
+        client.abandon(second["id"], "no longer wanted")
+        ended, given_up = sent_by(client)
+
+        if version == V2026:
+            is_notification(version, ended, by="client")
+            assert ended["params"]["requestId"] == first["id"]
+        else:
+            is_request(version, ended)
+            assert (ended["method"], ended["params"]) == ("resources/unsubscribe", {"uri": "file:///a"})
+        is_notification(version, given_up, by="client")
+        assert given_up["params"]["requestId"] == second["id"]
+
+    check_each(check, ALL_VERSIONS)
+
+
+def test_a_cancellation_matches_the_sdk_types() -> None:
+    """Spec, cancellation: the notification names the request and the reason, in every revision."""
+
+    def check(version: str) -> None:
+        client = open_client(version)
+        request_id = client.request("tools/list")
+        sent_by(client)
+        client.abandon(request_id, "no longer wanted")
+
+        (sent,) = sent_by(client)
+        is_notification(version, sent, by="client")
+
+    check_each(check, ALL_VERSIONS)
+
+
+def test_client_responses_match_the_sdk_types() -> None:
+    """Spec: to whatever the revision lets a server ask."""
+    cases = [
         ("roots/list", {"roots": [{"uri": "file:///home/u", "name": "home"}]}),
         ("roots/list", {"roots": []}),
         *(("sampling/createMessage", sampled) for sampled in SAMPLED),
         ("elicitation/create", {"action": "decline"}),
         ("elicitation/create", {"action": "accept", "content": {"city": "Oslo", "n": 3, "ok": True}}),
         ("ping", None),
-    ],
-)
-def test_the_clients_answers_are_what_the_sdk_expects(version: str, method: str, answer: Wire | None) -> None:
-    """Spec: to whatever the revision lets a server ask."""
-    client = open_client(version)
-    give(client, rpc("q", method, {}))
-    if answer is not None:
-        client.respond("q", answer)
+    ]
 
-    (sent,) = sent_by(client)
-    if (method, version) in methods.CLIENT_RESULTS:
-        assert isinstance(jsonrpc_message_adapter.validate_python(sent), JSONRPCResponse)
-        methods.validate_client_result(method, version, sent["result"])
-    else:
-        # Refused, as LC-3 has it.
-        assert isinstance(jsonrpc_message_adapter.validate_python(sent), JSONRPCError)
-        assert method == "elicitation/create"
-        assert version in (V2024, V2025_03)
+    def check(version: str, method: str, answer: Wire | None) -> None:
+        client = open_client(version)
+        give(client, rpc("q", method, {}))
+        if answer is not None:
+            client.respond("q", answer)
+
+        (sent,) = sent_by(client)
+        if (method, version) in methods.CLIENT_RESULTS:
+            assert isinstance(jsonrpc_message_adapter.validate_python(sent), JSONRPCResponse)
+            methods.validate_client_result(method, version, sent["result"])
+        else:
+            # Refused, as LC-3 has it.
+            assert isinstance(jsonrpc_message_adapter.validate_python(sent), JSONRPCError)
+            assert method == "elicitation/create"
+            assert version in (V2024, V2025_03)
+
+    check_rows(check, [(version, *row) for version in HANDSHAKE_VERSIONS for row in cases])
 
 
-@handshake_versions
-def test_what_the_clients_host_answers_is_what_the_sdk_expects(version: str) -> None:
+def test_results_of_the_host_match_the_sdk_types() -> None:
     """Spec: with a model and folders that are looked up."""
-    host = Host(sample=lambda _: SAMPLED[0], roots=lambda: ({"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}))
 
-    for method in ("roots/list", "sampling/createMessage"):
-        methods.validate_client_result(method, version, json.loads(json.dumps(host.answer(method, {}))))
+    def check(version: str) -> None:
+        host = Host(
+            sample=lambda _: SAMPLED[0], roots=lambda: ({"uri": "file:///a"}, {"uri": "file:///b", "name": "b"})
+        )
+
+        for method in ("roots/list", "sampling/createMessage"):
+            methods.validate_client_result(method, version, json.loads(json.dumps(host.answer(method, {}))))
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@handshake_versions
-def test_the_clients_refusals_are_what_the_sdk_expects(version: str) -> None:
-    """Spec: -32601 for what it does not know, -1 for what the person does not want."""
-    client = open_client(version)
-    give(client, rpc(1, "sampling/createMessage", {}))
-    client.respond_error(1, -32601, "Method not found")
-    give(client, rpc(2, "sampling/createMessage", {}))
-    client.respond_error(2, -1, "not now")
+def test_client_errors_match_the_sdk_types() -> None:
+    """Spec: -32601 for an unknown method, -1 for a request that the user rejects."""
 
-    sent = sent_by(client)
-    for message in sent:
-        is_error(message)
-    assert [(message["id"], message["error"]["code"]) for message in sent] == [(1, -32601), (2, -1)]
+    def check(version: str) -> None:
+        client = open_client(version)
+        give(client, rpc(1, "sampling/createMessage", {}))
+        client.respond_error(1, -32601, "Method not found")
+        give(client, rpc(2, "sampling/createMessage", {}))
+        client.respond_error(2, -1, "not now")
+
+        sent = sent_by(client)
+        for message in sent:
+            is_error(message)
+        assert [(message["id"], message["error"]["code"]) for message in sent] == [(1, -32601), (2, -1)]
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
 # The server.
@@ -323,7 +346,7 @@ def asking(version: str, method: str, params: Wire | None = None, **meta: object
     return rpc(1, method, {**(params or {}), "_meta": meta} if meta else params)
 
 
-def test_the_servers_answer_to_discover_is_what_the_sdk_expects() -> None:
+def test_the_discover_result_matches_the_sdk_types() -> None:
     """Spec 2026-07-28."""
     server = new_server(extensions={})
     give(server, enveloped("d", "server/discover"))
@@ -333,72 +356,83 @@ def test_the_servers_answer_to_discover_is_what_the_sdk_expects() -> None:
     assert sent["result"]["supportedVersions"] == [V2026]
 
 
-@handshake_versions
-def test_the_servers_answer_to_initialize_is_what_the_sdk_expects(version: str) -> None:
+def test_the_initialize_result_matches_the_sdk_types() -> None:
     """Spec: with nothing that this revision lacks."""
-    server = new_server(extensions={})
-    give(server, rpc(0, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}))
 
-    (sent,) = sent_by(server)
-    is_result(version, "initialize", sent)
-
-
-@every_version
-@pytest.mark.parametrize("method", ANSWERS)
-def test_every_feature_result_is_what_the_sdk_expects(version: str, method: str) -> None:
-    """Spec: with nothing that this revision lacks, whatever the agent said."""
-    for answer in ANSWERS[method]:
-        before = json.dumps(answer)
-        server = open_server(version)
-        give(server, asking(version, method))
-        server.respond(1, answer)
+    def check(version: str) -> None:
+        server = new_server(extensions={})
+        give(server, rpc(0, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}))
 
         (sent,) = sent_by(server)
-        is_result(version, method, sent)
-        assert ("resultType" in sent["result"]) is (version == V2026)
-        assert json.dumps(answer) == before
+        is_result(version, "initialize", sent)
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@every_version
-def test_nothing_that_the_revision_knows_is_lost_from_a_tool(version: str) -> None:
-    """Ours: the older client still gets all that it can read."""
-    server = open_server(version)
-    give(server, asking(version, "tools/list"))
-    server.respond(1, ANSWERS["tools/list"][0])
+def test_every_feature_result_matches_the_sdk_types() -> None:
+    """Spec: with nothing that this revision lacks, whatever the agent said."""
 
-    (sent,) = sent_by(server)
-    _, tool, array = sent["result"]["tools"]
-    expected = {
-        V2024: {"name", "description", "inputSchema"},
-        V2025_03: {"name", "description", "inputSchema", "annotations"},
-        V2025_06: {"name", "description", "inputSchema", "annotations", "title", "outputSchema", "_meta"},
-    }
-    expected[V2026] = expected[V2025_06] | {"icons"}
-    expected[V2025_11] = expected[V2026] | {"execution"}
-    assert set(tool) == expected[version]
-    assert ("outputSchema" in array) is (version == V2026)
-    assert sent["result"]["nextCursor"] == "p2"
+    def check(version: str, method: str) -> None:
+        for answer in ANSWERS[method]:
+            before = json.dumps(answer)
+            server = open_server(version)
+            give(server, asking(version, method))
+            server.respond(1, answer)
+
+            (sent,) = sent_by(server)
+            is_result(version, method, sent)
+            assert ("resultType" in sent["result"]) is (version == V2026)
+            assert json.dumps(answer) == before
+
+    check_each(check, ALL_VERSIONS, ANSWERS)
 
 
-@every_version
-def test_nothing_that_the_revision_knows_is_lost_from_a_result(version: str) -> None:
-    """Ours: a block that the revision lacks becomes text, and none goes missing."""
-    server = open_server(version)
-    give(server, asking(version, "tools/call"))
-    server.respond(1, ANSWERS["tools/call"][0])
+def test_a_tool_has_every_member_of_the_revision() -> None:
+    """Ours: an older client still gets all that it can read."""
 
-    (sent,) = sent_by(server)
-    kinds = [block["type"] for block in sent["result"]["content"]]
-    audio = "text" if version == V2024 else "audio"
-    link = "text" if version in (V2024, V2025_03) else "resource_link"
-    assert kinds == ["text", "image", audio, link, "resource", "resource"]
-    assert ("structuredContent" in sent["result"]) is (version not in (V2024, V2025_03))
-    assert sent["result"]["isError"] is False
-    for block in sent["result"]["content"]:
-        assert ("_meta" in block) <= (version not in (V2024, V2025_03))
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, "tools/list"))
+        server.respond(1, ANSWERS["tools/list"][0])
+
+        (sent,) = sent_by(server)
+        _, tool, array = sent["result"]["tools"]
+        expected = {
+            V2024: {"name", "description", "inputSchema"},
+            V2025_03: {"name", "description", "inputSchema", "annotations"},
+            V2025_06: {"name", "description", "inputSchema", "annotations", "title", "outputSchema", "_meta"},
+        }
+        expected[V2026] = expected[V2025_06] | {"icons"}
+        expected[V2025_11] = expected[V2026] | {"execution"}
+        assert set(tool) == expected[version]
+        assert ("outputSchema" in array) is (version == V2026)
+        assert sent["result"]["nextCursor"] == "p2"
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_an_unfinished_result_is_what_the_sdk_expects() -> None:
+def test_a_tool_result_has_every_member_of_the_revision() -> None:
+    """Ours: a block that the revision lacks becomes text, and none is lost."""
+
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, "tools/call"))
+        server.respond(1, ANSWERS["tools/call"][0])
+
+        (sent,) = sent_by(server)
+        kinds = [block["type"] for block in sent["result"]["content"]]
+        audio = "text" if version == V2024 else "audio"
+        link = "text" if version in (V2024, V2025_03) else "resource_link"
+        assert kinds == ["text", "image", audio, link, "resource", "resource"]
+        assert ("structuredContent" in sent["result"]) is (version not in (V2024, V2025_03))
+        assert sent["result"]["isError"] is False
+        for block in sent["result"]["content"]:
+            assert ("_meta" in block) <= (version not in (V2024, V2025_03))
+
+    check_each(check, ALL_VERSIONS)
+
+
+def test_an_input_required_result_matches_the_sdk_types() -> None:
     """Spec 2026-07-28: an agent may ask for input."""
     question = {
         "method": "elicitation/create",
@@ -415,37 +449,43 @@ def test_an_unfinished_result_is_what_the_sdk_expects() -> None:
         assert set(sent["result"]) == {"resultType", "requestState", "inputRequests", "_meta"}
 
 
-@handshake_versions
-def test_the_servers_empty_results_are_what_the_sdk_expects(version: str) -> None:
+def test_empty_results_match_the_sdk_types() -> None:
     """Spec: ping and setLevel."""
-    server = open_server(version)
-    for method, params in (("ping", None), ("logging/setLevel", {"level": "error"})):
-        give(server, rpc(1, method, params))
-        (sent,) = sent_by(server)
-        is_result(version, method, sent)
-        assert sent["result"] == {}
+
+    def check(version: str) -> None:
+        server = open_server(version)
+        for method, params in (("ping", None), ("logging/setLevel", {"level": "error"})):
+            give(server, rpc(1, method, params))
+            (sent,) = sent_by(server)
+            is_result(version, method, sent)
+            assert sent["result"] == {}
+
+    check_each(check, HANDSHAKE_VERSIONS)
 
 
-@every_version
-def test_the_servers_notifications_are_what_the_sdk_expects(version: str) -> None:
+def test_server_notifications_match_the_sdk_types() -> None:
     """Spec: progress, log and changed lists."""
-    server = open_server(version)
-    give(server, asking(version, "tools/call", {"name": "x"}, progressToken="t", **{LOG_LEVEL: "debug"}))
-    server.report_progress(1, 0.5, None, "")
-    server.report_progress(1, 1, 2, "half")
-    server.log(1, "warning", {"retry": 2}, "http")
-    server.log(1, "emergency", "text", "http")
-    server.announce_list_changed("tools")
-    server.announce_list_changed("prompts")
 
-    sent = sent_by(server)
-    for message in sent:
-        is_notification(version, message, by="server")
-    assert len(sent) == (4 if version == V2026 else 6)
-    assert ("message" in sent[1]["params"]) is (version != V2024)
+    def check(version: str) -> None:
+        server = open_server(version)
+        give(server, asking(version, "tools/call", {"name": "x"}, progressToken="t", **{LOG_LEVEL: "debug"}))
+        server.report_progress(1, 0.5, None, "")
+        server.report_progress(1, 1, 2, "half")
+        server.log(1, "warning", {"retry": 2}, "http")
+        server.log(1, "emergency", "text", "http")
+        server.announce_list_changed("tools")
+        server.announce_list_changed("prompts")
+
+        sent = sent_by(server)
+        for message in sent:
+            is_notification(version, message, by="server")
+        assert len(sent) == (4 if version == V2026 else 6)
+        assert ("message" in sent[1]["params"]) is (version != V2024)
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_a_subscription_is_from_beginning_to_end_what_the_sdk_expects() -> None:
+def test_subscription_messages_match_the_sdk_types() -> None:
     """Spec 2026-07-28."""
     server = new_server()
     wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["file:///a"]}
@@ -454,45 +494,48 @@ def test_a_subscription_is_from_beginning_to_end_what_the_sdk_expects() -> None:
     server.announce_list_changed("prompts")
     server.close()
 
-    *told, ended = sent_by(server)
-    assert [message["method"] for message in told] == [
+    *notifications, ended = sent_by(server)
+    assert [message["method"] for message in notifications] == [
         "notifications/subscriptions/acknowledged",
         "notifications/tools/list_changed",
         "notifications/prompts/list_changed",
     ]
-    for message in told:
+    for message in notifications:
         is_notification(V2026, message, by="server")
     is_result(V2026, "subscriptions/listen", ended)
 
 
-@every_version
-def test_the_servers_errors_are_what_the_sdk_expects(version: str) -> None:
+def test_server_errors_match_the_sdk_types() -> None:
     """Spec: every way in which a request can be refused."""
-    server = open_server(version)
-    (asked,) = give(server, asking(version, "resources/read", {"uri": "x"}))
-    assert isinstance(asked, RequestReceived)
-    for message in (
-        asking(version, "resources/read"),
-        {"jsonrpc": "2.0", "id": "m", "method": 5},
-        b"{not json}",
-        5,
-        enveloped("v", "tools/list", **{"io.modelcontextprotocol/protocolVersion": "2027-01-01"}),
-        rpc("n", "nonsense", asking(version, "")["params"] if version == V2026 else None),
-    ):
-        give(server, message)
-    server.respond_error(1, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
 
-    sent = sent_by(server)
-    assert len(sent) == 7
-    for message in sent:
-        is_error(message)
-    (unsupported,) = (message["error"] for message in sent if message["error"]["code"] == -32022)
-    UnsupportedProtocolVersionErrorData.model_validate(unsupported["data"])
-    # 2026-07-28 forbids what earlier revisions said of a missing resource.
-    assert sent[-1]["error"]["code"] == (-32602 if version == V2026 else -32002)
+    def check(version: str) -> None:
+        server = open_server(version)
+        (asked,) = give(server, asking(version, "resources/read", {"uri": "x"}))
+        assert isinstance(asked, RequestReceived)
+        for message in (
+            asking(version, "resources/read"),
+            {"jsonrpc": "2.0", "id": "m", "method": 5},
+            b"{not json}",
+            5,
+            enveloped("v", "tools/list", **{"io.modelcontextprotocol/protocolVersion": "2027-01-01"}),
+            rpc("n", "nonsense", asking(version, "")["params"] if version == V2026 else None),
+        ):
+            give(server, message)
+        server.respond_error(1, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
+
+        sent = sent_by(server)
+        assert len(sent) == 7
+        for message in sent:
+            is_error(message)
+        (unsupported,) = (message["error"] for message in sent if message["error"]["code"] == -32022)
+        UnsupportedProtocolVersionErrorData.model_validate(unsupported["data"])
+        # 2026-07-28 forbids what earlier revisions said of a missing resource.
+        assert sent[-1]["error"]["code"] == (-32602 if version == V2026 else -32002)
+
+    check_each(check, ALL_VERSIONS)
 
 
-def test_a_server_without_a_conversation_refuses_as_the_sdk_expects() -> None:
+def test_errors_before_the_handshake_match_the_sdk_types() -> None:
     """Spec: nothing is known of the client yet."""
     server = new_server()
     for message in (rpc(1, "tools/list"), rpc(2, "nonsense"), rpc(3, "initialize"), note("notifications/x"), [], b"["):

@@ -5,29 +5,28 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from gaia_mcp.recordings.replay import Player
 from gaia_mcp.recordings.transcript import CLIENT, SERVER, Transcript, TranscriptLine
+from tests.protocol_support import check_each, check_rows
 
 META = "io.modelcontextprotocol/"
 
 
-def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
+def rpc(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
 
 
-def told(method: str, **params: Any) -> dict[str, Any]:
+def note(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def answered(request_id: Any, **result: Any) -> dict[str, Any]:
+def rpc_result(request_id: Any, **result: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def progress(token: Any, number: int) -> dict[str, Any]:
-    return told("notifications/progress", progressToken=token, progress=number)
+    return note("notifications/progress", progressToken=token, progress=number)
 
 
 class Recorded:
@@ -50,7 +49,7 @@ class Recorded:
         return self
 
 
-def said_by(player: Player, *messages: Any) -> list[Any]:
+def sent_by(player: Player, *messages: Any) -> list[Any]:
     """The lines that the player sends in response to each of these."""
     lines = [line for message in messages for line in player.receive(json.dumps(message).encode())]
     assert all(line.endswith(b"\n") for line in lines)
@@ -63,74 +62,75 @@ def player_of(*recorded: Recorded) -> Player:
 
 def test_a_request_gets_its_recorded_response_with_its_new_id() -> None:
     """Ours: with any `_meta`, in any order of keys; 1 and 1.0 are one number."""
-    recorded = Recorded().client(asked(7, "tools/call", name="add", arguments={"a": 1, "b": 2}, _meta={"x": 1}))
-    player = player_of(recorded.server(answered(7, sum=3)))
+    recorded = Recorded().client(rpc(7, "tools/call", name="add", arguments={"a": 1, "b": 2}, _meta={"x": 1}))
+    player = player_of(recorded.server(rpc_result(7, sum=3)))
 
-    question = asked("q", "tools/call", arguments={"b": 2.0, "a": 1}, name="add", _meta={"progressToken": 1})
+    question = rpc("q", "tools/call", arguments={"b": 2.0, "a": 1}, name="add", _meta={"progressToken": 1})
 
-    assert said_by(player, question) == [answered("q", sum=3)]
+    assert sent_by(player, question) == [rpc_result("q", sum=3)]
 
 
-def test_errors_are_responses_too() -> None:
-    """Ours."""
+def test_a_recorded_error_is_replayed() -> None:
+    """Ours: an error is a part of the conversation that a client has to handle."""
     failure = {"code": -32000, "message": "no", "data": [1]}
-    recorded = Recorded().client(asked(1, "x")).server({"jsonrpc": "2.0", "id": 1, "error": failure})
+    recorded = Recorded().client(rpc(1, "x")).server({"jsonrpc": "2.0", "id": 1, "error": failure})
 
-    assert said_by(player_of(recorded), asked(2, "x")) == [{"jsonrpc": "2.0", "id": 2, "error": failure}]
+    assert sent_by(player_of(recorded), rpc(2, "x")) == [{"jsonrpc": "2.0", "id": 2, "error": failure}]
 
 
-def test_several_recordings_are_answered_in_order_and_the_last_again_and_again() -> None:
-    """Ours."""
+def test_several_recorded_responses_are_replayed_in_order_and_the_last_repeated() -> None:
+    """Ours: a poll gets its recorded progress, and one poll more than recorded gets the final state."""
     recorded = Recorded()
     for number in range(3):
-        recorded.client(asked(number, "next")).server(answered(number, n=number))
+        recorded.client(rpc(number, "next")).server(rpc_result(number, n=number))
 
-    found = said_by(player_of(recorded), *(asked(9, "next") for _ in range(5)))
+    found = sent_by(player_of(recorded), *(rpc(9, "next") for _ in range(5)))
 
     assert [one["result"]["n"] for one in found] == [0, 1, 2, 2, 2]
 
 
 def test_a_later_conversation_replaces_an_earlier_one() -> None:
     """Ours: a request that is recorded again replaces the earlier recording; other requests are kept."""
-    first = Recorded().client(asked(1, "a")).server(answered(1, n=1)).client(asked(2, "b")).server(answered(2, n=2))
-    second = Recorded().client(asked(1, "a")).server(answered(1, n=3))
+    first = Recorded().client(rpc(1, "a")).server(rpc_result(1, n=1)).client(rpc(2, "b")).server(rpc_result(2, n=2))
+    second = Recorded().client(rpc(1, "a")).server(rpc_result(1, n=3))
 
-    found = said_by(player_of(first, second), asked(1, "a"), asked(2, "b"))
+    found = sent_by(player_of(first, second), rpc(1, "a"), rpc(2, "b"))
 
     assert [one["result"]["n"] for one in found] == [3, 2]
 
 
 def test_responses_in_another_order_belong_to_their_requests() -> None:
     """Spec, JSON-RPC: a response has the id of its request."""
-    recorded = Recorded().client(asked(1, "a"), asked(2, "b")).server(answered(2, n=2), answered(1, n=1))
+    recorded = Recorded().client(rpc(1, "a"), rpc(2, "b")).server(rpc_result(2, n=2), rpc_result(1, n=1))
 
-    assert said_by(player_of(recorded), asked(5, "a"), asked(6, "b")) == [answered(5, n=1), answered(6, n=2)]
+    assert sent_by(player_of(recorded), rpc(5, "a"), rpc(6, "b")) == [rpc_result(5, n=1), rpc_result(6, n=2)]
 
 
 def test_progress_is_replayed_with_the_new_token() -> None:
     """Spec, progress: only for a request with a token, and with that token."""
-    recorded = Recorded().client(
-        asked(1, "a", _meta={"progressToken": "t1"}), asked(2, "b", _meta={"progressToken": "t2"})
-    )
+    recorded = Recorded().client(rpc(1, "a", _meta={"progressToken": "t1"}), rpc(2, "b", _meta={"progressToken": "t2"}))
     recorded.server(progress("t1", 1), progress("t2", 5), progress("t1", 2), progress("old", 9))
-    player = player_of(recorded.server(answered(2), answered(1)))
+    player = player_of(recorded.server(rpc_result(2), rpc_result(1)))
 
-    assert said_by(player, asked(8, "a", _meta={"progressToken": 80})) == [
+    assert sent_by(player, rpc(8, "a", _meta={"progressToken": 80})) == [
         progress(80, 1),
         progress(80, 2),
-        answered(8),
+        rpc_result(8),
     ]
-    assert said_by(player, asked(9, "b")) == [answered(9)]
+    assert sent_by(player, rpc(9, "b")) == [rpc_result(9)]
 
 
 def test_a_message_without_a_request_is_replayed_with_the_one_that_was_open() -> None:
     """Ours: log messages, list changes, and lines that are not JSON; before the response or after it."""
-    log, change = told("notifications/message", level="info", data="x"), told("notifications/tools/list_changed")
-    recorded = Recorded().server("Listening").client(asked(1, "a")).server(log, "oops", answered(1), change)
+    log, change = (
+        note("notifications/message", level="info", data="x"),
+        note("notifications/tools/list_changed"),
+    )
+    recorded = Recorded().server("Listening").client(rpc(1, "a")).server(log, "oops", rpc_result(1), change)
     player = player_of(recorded)
 
     assert player.prologue() == [b"Listening\n"]
-    assert said_by(player, asked(2, "a")) == [log, "oops", answered(2), change]
+    assert sent_by(player, rpc(2, "a")) == [log, "oops", rpc_result(2), change]
 
 
 def test_a_text_that_cannot_be_encoded_is_escaped() -> None:
@@ -140,113 +140,116 @@ def test_a_text_that_cannot_be_encoded_is_escaped() -> None:
 
 def test_a_request_of_the_server_is_sent_again_and_its_response_awaited() -> None:
     """Spec 2025-11-25, elicitation: the ids are the server's own; the response may differ."""
-    recorded = Recorded().client(asked(1, "a")).server(asked(1, "elicitation/create", message="City?"))
-    recorded.client(answered(1, action="accept")).server(answered(1, done=True))
+    recorded = Recorded().client(rpc(1, "a")).server(rpc(1, "elicitation/create", message="City?"))
+    recorded.client(rpc_result(1, action="accept")).server(rpc_result(1, done=True))
     player = player_of(recorded)
 
-    first = said_by(player, asked(5, "a"))
-    second = said_by(player, asked(6, "a"))
+    first = sent_by(player, rpc(5, "a"))
+    second = sent_by(player, rpc(6, "a"))
 
-    assert first == [asked("replay-1", "elicitation/create", message="City?")]
-    assert second == [asked("replay-2", "elicitation/create", message="City?")]
+    assert first == [rpc("replay-1", "elicitation/create", message="City?")]
+    assert second == [rpc("replay-2", "elicitation/create", message="City?")]
     refusal = {"jsonrpc": "2.0", "id": "replay-2", "error": {"code": -1, "message": "no"}}
-    assert said_by(player, refusal) == [answered(6, done=True)]
-    assert said_by(player, answered("replay-1", action="decline")) == [answered(5, done=True)]
-    assert said_by(player, answered("replay-1"), answered("never")) == []
+    assert sent_by(player, refusal) == [rpc_result(6, done=True)]
+    assert sent_by(player, rpc_result("replay-1", action="decline")) == [rpc_result(5, done=True)]
+    assert sent_by(player, rpc_result("replay-1"), rpc_result("never")) == []
 
 
 def test_several_responses_are_awaited_in_any_order() -> None:
-    """Ours."""
-    recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"), asked("y", "roots/list"))
-    recorded.client(answered("x"), answered("y")).server(answered(1))
+    """Ours: clients answer concurrent requests of the server as they finish."""
+    recorded = Recorded().client(rpc(1, "a")).server(rpc("x", "roots/list"), rpc("y", "roots/list"))
+    recorded.client(rpc_result("x"), rpc_result("y")).server(rpc_result(1))
     player = player_of(recorded)
 
-    said_by(player, asked(5, "a"))
+    sent_by(player, rpc(5, "a"))
 
-    assert said_by(player, answered("replay-2")) == []
-    assert said_by(player, answered("replay-1")) == [answered(5)]
+    assert sent_by(player, rpc_result("replay-2")) == []
+    assert sent_by(player, rpc_result("replay-1")) == [rpc_result(5)]
 
 
 def test_a_response_that_the_server_did_not_await_delays_nothing() -> None:
     """Ours: the server had continued before it."""
-    recorded = Recorded().client(told("notifications/initialized")).client(asked(1, "tools/list"))
-    recorded.server(asked(0, "roots/list"), answered(1)).client(answered(0))
+    recorded = Recorded().client(note("notifications/initialized")).client(rpc(1, "tools/list"))
+    recorded.server(rpc(0, "roots/list"), rpc_result(1)).client(rpc_result(0))
     player = player_of(recorded)
 
-    assert said_by(player, told("notifications/initialized")) == []
-    assert said_by(player, asked(3, "tools/list")) == [
-        asked(
+    assert sent_by(player, note("notifications/initialized")) == []
+    assert sent_by(player, rpc(3, "tools/list")) == [
+        rpc(
             "replay-1",
             "roots/list",
         ),
-        answered(3),
+        rpc_result(3),
     ]
-    assert said_by(player, answered("replay-1")) == []
+    assert sent_by(player, rpc_result("replay-1")) == []
 
 
-def test_the_messages_after_a_notification_are_replayed_too() -> None:
+def test_messages_after_a_notification_are_replayed() -> None:
     """Spec 2025-11-25, lifecycle: after `initialized` a server may send requests."""
-    recorded = Recorded().client(told("notifications/initialized")).server(asked(0, "roots/list"))
+    recorded = Recorded().client(note("notifications/initialized")).server(rpc(0, "roots/list"))
 
-    assert said_by(player_of(recorded), told("notifications/initialized"), told("notifications/other")) == [
-        asked("replay-1", "roots/list")
+    assert sent_by(player_of(recorded), note("notifications/initialized"), note("notifications/other")) == [
+        rpc("replay-1", "roots/list")
     ]
 
 
 def test_the_server_may_cancel_its_request() -> None:
     """Spec, cancellation: with the new id."""
-    recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"))
-    recorded.server(told("notifications/cancelled", requestId="x"), answered(1))
+    recorded = Recorded().client(rpc(1, "a")).server(rpc("x", "roots/list"))
+    recorded.server(note("notifications/cancelled", requestId="x"), rpc_result(1))
 
-    assert said_by(player_of(recorded), asked(2, "a"))[1:] == [
-        told("notifications/cancelled", requestId="replay-1"),
-        answered(2),
+    assert sent_by(player_of(recorded), rpc(2, "a"))[1:] == [
+        note("notifications/cancelled", requestId="replay-1"),
+        rpc_result(2),
     ]
 
 
-@pytest.mark.parametrize("odd", [None, [1], {}, 77])
-def test_a_cancellation_of_an_unknown_request_is_replayed_unchanged(odd: Any) -> None:
+def test_a_cancellation_of_an_unknown_request_is_replayed_unchanged() -> None:
     """Ours: a mistake of the server is part of the recording."""
-    taken_back = told("notifications/cancelled", requestId=odd)
-    recorded = Recorded().client(asked(1, "a")).server(taken_back, answered(1))
 
-    assert said_by(player_of(recorded), asked(2, "a")) == [taken_back, answered(2)]
+    def check(odd: Any) -> None:
+        taken_back = note("notifications/cancelled", requestId=odd)
+        recorded = Recorded().client(rpc(1, "a")).server(taken_back, rpc_result(1))
+
+        assert sent_by(player_of(recorded), rpc(2, "a")) == [taken_back, rpc_result(2)]
+
+    check_each(check, [None, [1], {}, 77])
 
 
 def test_initialize_is_recognised_by_its_version_or_else_by_its_method() -> None:
     """Ours: another client has another name and other capabilities, and may propose another version."""
     recorded = Recorded()
     for number, version in enumerate(("2025-11-25", "2025-06-18")):
-        recorded.client(asked(number, "initialize", protocolVersion=version, clientInfo={"name": "a"}))
-        recorded.server(answered(number, protocolVersion=version))
+        recorded.client(rpc(number, "initialize", protocolVersion=version, clientInfo={"name": "a"}))
+        recorded.server(rpc_result(number, protocolVersion=version))
     player = player_of(recorded)
 
     for proposed, expected in (("2025-06-18", "2025-06-18"), ("2024-11-05", "2025-11-25")):
-        (found,) = said_by(player, asked(1, "initialize", protocolVersion=proposed, capabilities={"roots": {}}))
+        (found,) = sent_by(player, rpc(1, "initialize", protocolVersion=proposed, capabilities={"roots": {}}))
         assert found["result"]["protocolVersion"] == expected
 
 
 def test_a_stateless_conversation_is_replayed_for_any_client() -> None:
     """Spec 2026-07-28: the client's name and log level are in the `_meta` of every request."""
     mine, yours = ({f"{META}protocolVersion": "2026-07-28", f"{META}clientInfo": {"name": name}} for name in "ab")
-    recorded = Recorded().client(asked("discover-1", "server/discover", _meta=mine))
-    recorded.server(answered("discover-1", supportedVersions=["2026-07-28"]))
+    recorded = Recorded().client(rpc("discover-1", "server/discover", _meta=mine))
+    recorded.server(rpc_result("discover-1", supportedVersions=["2026-07-28"]))
 
-    found = said_by(player_of(recorded), asked(1, "server/discover", _meta=yours))
+    found = sent_by(player_of(recorded), rpc(1, "server/discover", _meta=yours))
 
-    assert found == [answered(1, supportedVersions=["2026-07-28"])]
+    assert found == [rpc_result(1, supportedVersions=["2026-07-28"])]
 
 
-def test_other_input_responses_will_do_but_the_recorded_ones_fit_best() -> None:
+def test_other_input_responses_are_accepted_and_the_recorded_ones_preferred() -> None:
     """Spec 2026-07-28, input required: the request is sent again with the responses."""
-    recorded = Recorded().client(asked(1, "a", x=1)).server(answered(1, resultType="input_required"))
+    recorded = Recorded().client(rpc(1, "a", x=1)).server(rpc_result(1, resultType="input_required"))
     for number, city in enumerate(("Oslo", "Rome"), 2):
-        recorded.client(asked(number, "a", x=1, inputResponses={"q": city})).server(answered(number, city=city))
+        recorded.client(rpc(number, "a", x=1, inputResponses={"q": city})).server(rpc_result(number, city=city))
     player = player_of(recorded)
 
     for city, expected in (("Rome", "Rome"), ("Oslo", "Oslo"), ("Bonn", "Oslo")):
-        found = said_by(player, asked(5, "a", x=1), asked(6, "a", x=1, inputResponses={"q": city}))
-        assert found == [answered(5, resultType="input_required"), answered(6, city=expected)]
+        found = sent_by(player, rpc(5, "a", x=1), rpc(6, "a", x=1, inputResponses={"q": city}))
+        assert found == [rpc_result(5, resultType="input_required"), rpc_result(6, city=expected)]
 
 
 def test_a_subscription_has_its_new_id() -> None:
@@ -255,57 +258,57 @@ def test_a_subscription_has_its_new_id() -> None:
     def of(subscription: Any) -> dict[str, Any]:
         return {"_meta": {f"{META}subscriptionId": subscription}}
 
-    recorded = Recorded().client(asked("sub", "subscriptions/listen", notifications={}), asked(2, "a"))
-    recorded.server(told("notifications/subscriptions/acknowledged", **of("sub")), answered(2))
-    recorded.server(told("notifications/tools/list_changed", **of("sub")))
+    recorded = Recorded().client(rpc("sub", "subscriptions/listen", notifications={}), rpc(2, "a"))
+    recorded.server(note("notifications/subscriptions/acknowledged", **of("sub")), rpc_result(2))
+    recorded.server(note("notifications/tools/list_changed", **of("sub")))
     player = player_of(recorded)
 
-    assert said_by(player, asked(9, "subscriptions/listen", notifications={})) == [
-        told("notifications/subscriptions/acknowledged", **of(9)),
-        told("notifications/tools/list_changed", **of(9)),
+    assert sent_by(player, rpc(9, "subscriptions/listen", notifications={})) == [
+        note("notifications/subscriptions/acknowledged", **of(9)),
+        note("notifications/tools/list_changed", **of(9)),
     ]
-    assert said_by(player, told("notifications/cancelled", requestId=9)) == []
-    ended = player_of(recorded.server(answered("sub", **of("sub"))))
-    assert said_by(ended, asked(9, "subscriptions/listen", notifications={}))[-1] == answered(9, **of(9))
+    assert sent_by(player, note("notifications/cancelled", requestId=9)) == []
+    ended = player_of(recorded.server(rpc_result("sub", **of("sub"))))
+    assert sent_by(ended, rpc(9, "subscriptions/listen", notifications={}))[-1] == rpc_result(9, **of(9))
 
 
 def test_a_request_that_was_cancelled_gets_no_response() -> None:
     """Spec, cancellation: a response that was sent all the same is not replayed."""
-    recorded = Recorded().client(asked(1, "a", _meta={"progressToken": 1})).server(progress(1, 1))
-    recorded.client(told("notifications/cancelled", requestId=1)).server(answered(1))
+    recorded = Recorded().client(rpc(1, "a", _meta={"progressToken": 1})).server(progress(1, 1))
+    recorded.client(note("notifications/cancelled", requestId=1)).server(rpc_result(1))
     player = player_of(recorded)
 
-    assert said_by(player, asked(2, "a", _meta={"progressToken": 3})) == [progress(3, 1)]
+    assert sent_by(player, rpc(2, "a", _meta={"progressToken": 3})) == [progress(3, 1)]
 
 
 def test_the_replay_of_a_request_ends_when_it_is_cancelled() -> None:
     """Spec, cancellation."""
-    recorded = Recorded().client(asked(1, "a")).server(asked(5, "roots/list")).client(answered(5)).server(answered(1))
+    recorded = Recorded().client(rpc(1, "a")).server(rpc(5, "roots/list")).client(rpc_result(5)).server(rpc_result(1))
     player = player_of(recorded)
-    said_by(player, asked(2, "a"))
+    sent_by(player, rpc(2, "a"))
 
-    assert said_by(player, told("notifications/cancelled", requestId=2), answered("replay-1")) == []
+    assert sent_by(player, note("notifications/cancelled", requestId=2), rpc_result("replay-1")) == []
 
 
 def test_a_recording_that_ends_before_the_response_is_an_error() -> None:
     """Ours: the client must not wait for a response that never comes. One error is sent."""
-    player = player_of(Recorded().client(asked(1, "a")).server(asked(5, "roots/list")))
+    player = player_of(Recorded().client(rpc(1, "a")).server(rpc(5, "roots/list")))
 
-    _, found = said_by(player, asked(2, "a"))
+    _, found = sent_by(player, rpc(2, "a"))
 
     assert (found["id"], found["error"]["code"]) == (2, INTERNAL_ERROR)
     assert "ends before the response" in found["error"]["message"]
-    assert said_by(player, answered("replay-1")) == []
+    assert sent_by(player, rpc_result("replay-1")) == []
 
 
-def test_an_unknown_request_is_refused_with_the_recorded_ones() -> None:
+def test_an_unknown_request_is_rejected_with_the_recorded_ones() -> None:
     """Ours: the methods, or the params of those of its method, a few and shortened."""
     recorded = Recorded()
     for number in range(7):
-        recorded.client(asked(number, "tools/call", name=f"t{number}", x="y" * 500, _meta={})).server(answered(number))
-    player = player_of(recorded.client(told("n")))
+        recorded.client(rpc(number, "tools/call", name=f"t{number}", x="y" * 500, _meta={})).server(rpc_result(number))
+    player = player_of(recorded.client(note("n")))
 
-    other, same = said_by(player, asked(1, "prompts/list"), asked(2, "tools/call", name="t9"))
+    other, same = sent_by(player, rpc(1, "prompts/list"), rpc(2, "tools/call", name="t9"))
 
     assert other["error"] == {
         "code": METHOD_NOT_FOUND, "message": "the recording has no prompts/list; it has tools/call"
@@ -315,18 +318,18 @@ def test_an_unknown_request_is_refused_with_the_recorded_ones() -> None:
     assert same["error"]["message"].endswith("…; and 2 more")
     assert len(same["error"]["message"]) < 1200
     assert [params["name"] for params in same["error"]["data"]["recorded"]] == ["t0", "t1", "t2", "t3", "t4"]
-    (empty,) = said_by(player_of(Recorded()), asked(1, "a"))
+    (empty,) = sent_by(player_of(Recorded()), rpc(1, "a"))
     assert empty["error"]["message"] == "the recording has no a; it has nothing"
     assert Player([]).prologue() == []
 
 
-def test_an_error_does_not_mention_more_when_it_shows_all() -> None:
+def test_an_error_that_lists_all_recordings_mentions_no_more() -> None:
     """Ours: "and 0 more" would be noise."""
     recorded = Recorded()
     for number in range(5):
-        recorded.client(asked(number, "a", n=number)).server(answered(number))
+        recorded.client(rpc(number, "a", n=number)).server(rpc_result(number))
 
-    (found,) = said_by(player_of(recorded), asked(1, "a", n=9))
+    (found,) = sent_by(player_of(recorded), rpc(1, "a", n=9))
 
     assert found["error"]["message"].endswith('; {"n": 3}; {"n": 4}')
 
@@ -334,38 +337,42 @@ def test_an_error_does_not_mention_more_when_it_shows_all() -> None:
 def test_a_ping_and_a_log_level_need_no_recording() -> None:
     """Spec 2025-11-25: every server answers these alike. A recorded response is preferred."""
     player = player_of(Recorded())
-    assert said_by(player, asked(1, "ping"), asked(2, "logging/setLevel", level="debug")) == [answered(1), answered(2)]
+    assert sent_by(player, rpc(1, "ping"), rpc(2, "logging/setLevel", level="debug")) == [
+        rpc_result(1),
+        rpc_result(2),
+    ]
 
     recorded = (
-        Recorded().client(asked(1, "ping")).server({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}})
+        Recorded().client(rpc(1, "ping")).server({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}})
     )
-    assert "error" in said_by(player_of(recorded), asked(1, "ping"))[0]
+    assert "error" in sent_by(player_of(recorded), rpc(1, "ping"))[0]
 
 
 def test_each_request_of_a_batch_is_answered() -> None:
     """Spec 2025-03-26, batches: each request is recognised by itself."""
-    recorded = Recorded().client([asked(1, "a"), asked(2, "b")]).server([answered(2, n=2), answered(1, n=1)])
+    recorded = Recorded().client([rpc(1, "a"), rpc(2, "b")]).server([rpc_result(2, n=2), rpc_result(1, n=1)])
     player = player_of(recorded)
 
-    assert said_by(player, [asked(5, "b"), asked(6, "a")]) == [answered(5, n=2), answered(6, n=1)]
+    assert sent_by(player, [rpc(5, "b"), rpc(6, "a")]) == [rpc_result(5, n=2), rpc_result(6, n=1)]
 
 
-@pytest.mark.parametrize(
-    ("record", "code"),
-    [(b"{", PARSE_ERROR), (b'{"id": 1}', INVALID_REQUEST), (b'{"jsonrpc": "2.0", "method": 7}', 0), (b"7", 0)],
-)
-def test_an_invalid_message_is_answered_as_by_any_server(record: bytes, code: int) -> None:
+def test_an_invalid_message_is_answered_with_an_error() -> None:
     """Spec, JSON-RPC: with an error, if it has an id or cannot be parsed."""
-    found = player_of(Recorded()).receive(record)
+    cases = [(b"{", PARSE_ERROR), (b'{"id": 1}', INVALID_REQUEST), (b'{"jsonrpc": "2.0", "method": 7}', 0), (b"7", 0)]
 
-    assert [json.loads(line)["error"]["code"] for line in found] == ([code] if code else [])
+    def check(record: bytes, code: int) -> None:
+        found = player_of(Recorded()).receive(record)
+
+        assert [json.loads(line)["error"]["code"] for line in found] == ([code] if code else [])
+
+    check_rows(check, cases)
 
 
-def test_a_recorded_line_that_is_not_a_message_is_replayed_if_it_is_the_servers() -> None:
+def test_a_recorded_server_line_that_is_not_a_message_is_replayed() -> None:
     """Ours: the server's is part of the recording; the client's has no response."""
     odd, lost = {"id": 1, "result": {}}, {"jsonrpc": "2.0", "error": {"code": 1, "message": "who?"}}
-    recorded = Recorded().client(7, {"id": 1}, answered("nobody"), asked(1, "a"), told("notifications/cancelled"))
+    recorded = Recorded().client(7, {"id": 1}, rpc_result("unknown"), rpc(1, "a"), note("notifications/cancelled"))
     recorded.transcript.lines.append(TranscriptLine(CLIENT, None, "rubbish", 0))
-    player = player_of(recorded.server(odd, answered(77), lost))
+    player = player_of(recorded.server(odd, rpc_result(77), lost))
 
-    assert said_by(player, asked(2, "a")) == [odd, lost]
+    assert sent_by(player, rpc(2, "a")) == [odd, lost]

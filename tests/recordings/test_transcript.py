@@ -19,6 +19,7 @@ from gaia_mcp.recordings.transcript import (
     message_line,
     read_transcripts,
 )
+from tests.protocol_support import check_rows
 
 HEADER = header_line("time", "2026-11-21T08:00:00+00:00")
 
@@ -27,7 +28,7 @@ def unmasked(value: Any) -> Any:
     return value
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_a_written_transcript_is_read_back() -> None:
     """Ours: messages, batches, and lines that are not JSON."""
     written = HEADER + b"".join([
         message_line(CLIENT, b'{"id": 1, "x": "gr\xc3\xbc\xc3\x9f"}', 0, unmasked),
@@ -63,7 +64,7 @@ def test_each_line_is_one_json_object_in_ascii() -> None:
     assert list(json.loads(HEADER)) == ["format", "version", "server", "date"]
 
 
-def test_secrets_are_taken_out_of_values_and_of_texts() -> None:
+def test_secrets_are_masked_in_values_and_texts() -> None:
     """Ours: also out of a line that is not JSON."""
 
     def mask(value: Any) -> Any:
@@ -82,14 +83,14 @@ def test_a_file_may_hold_several_conversations() -> None:
     assert [len(one.lines) for one in found] == [1, 0, 2]
 
 
-def test_a_last_line_that_was_cut_off_is_left_out() -> None:
+def test_a_truncated_last_line_is_left_out() -> None:
     """Ours: its writer was killed."""
     found, is_cut = read_transcripts(HEADER + message_line(CLIENT, b"{}", 0, unmasked)[:-3])
 
     assert (found[0].lines, is_cut) == ([], True)
 
 
-def test_blanks_at_the_end_are_not_a_line_that_was_cut_off() -> None:
+def test_spaces_at_the_end_are_not_a_truncated_line() -> None:
     """Ours: an editor may leave some."""
     assert read_transcripts(HEADER + b"  ")[1] is False
 
@@ -101,9 +102,9 @@ def test_a_message_with_a_text_beside_it_is_a_message() -> None:
     assert found.lines == [TranscriptLine(CLIENT, {}, None, 0)]
 
 
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
+def test_an_invalid_file_is_an_error_with_the_number_of_its_line() -> None:
+    """Ours: recordings are edited by hand, and the user needs the line to correct."""
+    cases = [
         (b"", 1),
         (HEADER[:-1], 1),
         (b"{\n", 1),
@@ -116,17 +117,18 @@ def test_a_message_with_a_text_beside_it_is_a_message() -> None:
         (HEADER + b'\n{"from": "nobody", "message": {}}\n', 3),
         (HEADER + b'{"from": "client"}\n', 2),
         (HEADER + b'{"from": "client", "text": 7}\n', 2),
-    ],
-)
-def test_an_invalid_file_is_an_error_with_the_number_of_its_line(data: bytes, line: int) -> None:
-    """Ours."""
-    with pytest.raises(TranscriptError) as caught:
-        read_transcripts(data)
+    ]
 
-    assert caught.value.line == line
+    def check(data: bytes, line: int) -> None:
+        with pytest.raises(TranscriptError) as caught:
+            read_transcripts(data)
+
+        assert caught.value.line == line
+
+    check_rows(check, cases)
 
 
-def test_an_invalid_time_counts_as_the_beginning() -> None:
+def test_an_invalid_time_is_read_as_zero() -> None:
     """Ours: nothing depends on it."""
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": 1, "ms": "x"}\n')
 

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.redaction import masked, masked_arguments, masked_url, masked_value
 from gaia_mcp.safetext import MASK
-from tests.protocol_support import steady
+from tests.protocol_support import check_each, steady
 
 
-@pytest.mark.parametrize(
-    "value", ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}", "ApiKey ${KEY}", "token=${T}", "${A}:${B}"]
-)
-def test_a_mere_reference_is_no_secret(value: str) -> None:
+def test_a_variable_reference_is_not_masked() -> None:
     """Ours: it shows which variable is missing."""
-    assert masked(value) == value
+    cases = ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}", "ApiKey ${KEY}", "token=${T}", "${A}:${B}"]
+
+    wrong = [(value, found) for value in cases if (found := masked(value)) != value]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    "value", ["x", "", "${TOKEN:-hunter2}", "${TOKEN}hunter2", "${TOKEN}\nhunter2", "hunter2 ${TOKEN}", "${}", "$TOKEN"]
-)
-def test_everything_else_is_masked(value: str) -> None:
+def test_a_value_with_more_than_references_is_masked() -> None:
     """Ours: also the default of a reference, which may be the secret itself."""
-    assert masked(value) == MASK
+    cases = ["x", "", "${TOKEN:-hunter2}", "${TOKEN}hunter2", "${TOKEN}\nhunter2", "hunter2 ${TOKEN}", "${}", "$TOKEN"]
+
+    wrong = [(value, found) for value in cases if (found := masked(value)) != MASK]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
+def test_credentials_in_a_url_are_masked() -> None:
+    """Ours: `list` hides secrets in a URL."""
+    cases = [
         ("https://host/path", "https://host/path"),
         ("https://u:hunter2@host/", "https://****@host/"),
         ("https://hunter2@host/", "https://****@host/"),
@@ -46,19 +47,19 @@ def test_everything_else_is_masked(value: str) -> None:
         ("https://host/ghp_hunter2hunter2/sse", "https://host/****/sse"),
         ("https://host:8080/@scope/package", "https://host:8080/@scope/package"),
         ("https://host:8080", "https://host:8080"),
-    ],
-)
-def test_a_url_is_shown_without_what_opens_it(url: str, shown: str) -> None:
-    """Ours: `list` hides secrets in a URL."""
-    assert masked_url(url) == shown
+    ]
+
+    wrong = [(url, shown, found) for url, shown in cases if (found := masked_url(url)) != shown]
+
+    assert not wrong
 
 
 class TestArguments:
     """What `list` shows of a command."""
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
+    def test_a_secret_is_not_shown(self) -> None:
+        """Ours: never a secret in `list`."""
+        cases = [
             ["--api-key", "hunter2"],
             ["--token=hunter2"],
             ["--token", "-hunter2"],
@@ -112,20 +113,20 @@ class TestArguments:
             ["--url=https://host/?key=hunter2"],
             ["https://host/#access_token=hunter2"],
             ["git+https://hunter2@host/x.git"],
-        ],
-        ids=str,
-    )
-    def test_a_secret_is_not_shown(self, arguments: list[str]) -> None:
-        """Ours: never a secret in `list`."""
-        shown = masked_arguments(arguments)
-        assert len(shown) == len(arguments)
-        assert "hunter2" not in " ".join(shown).casefold()
-        assert "12345" not in " ".join(shown)
-        assert MASK in " ".join(shown)
+        ]
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
+        def check(arguments: list[str]) -> None:
+            shown = masked_arguments(arguments)
+            assert len(shown) == len(arguments)
+            assert "hunter2" not in " ".join(shown).casefold()
+            assert "12345" not in " ".join(shown)
+            assert MASK in " ".join(shown)
+
+        check_each(check, cases)
+
+    def test_ordinary_arguments_are_unchanged(self) -> None:
+        """Ours: the user wants to see what a command does."""
+        cases = [
             [],
             ["-y", "@modelcontextprotocol/server-filesystem", "/home/jane", "."],
             ["--keyboard", "us", "--author", "jane", "--author=jane"],
@@ -145,12 +146,11 @@ class TestArguments:
             ["https://host:8080/a?flag", "http://localhost"],
             ['{"max_tokens": 5, "path": "/x"}'],
             ["a=b", "=", "", "--", ":", "--x=y"],
-        ],
-        ids=str,
-    )
-    def test_what_is_no_secret_is_shown_as_it_is(self, arguments: list[str]) -> None:
-        """Ours: one wants to see what a command does."""
-        assert masked_arguments(arguments) == arguments
+        ]
+
+        wrong = [(arguments, found) for arguments in cases if (found := masked_arguments(arguments)) != arguments]
+
+        assert not wrong
 
     def test_only_the_secret_is_masked(self) -> None:
         """Ours: what stands around it helps to find it."""
@@ -166,14 +166,14 @@ class TestArguments:
             f"Server=db;Password={MASK};Port=5",
         ]
 
-    def test_what_follows_a_quoted_secret_is_shown(self) -> None:
+    def test_arguments_after_a_quoted_secret_are_shown(self) -> None:
         """Ours: a command line that was split at its spaces, quotes and all."""
         line = """srv --password "a b c" --path 'd e' "f" --token "g" h"""
         assert " ".join(masked_arguments(line.split(" "))) == (
             """srv --password **** **** **** --path 'd e' "f" --token "****" h"""
         )
 
-    def test_json_stays_json(self) -> None:
+    def test_masked_json_stays_valid(self) -> None:
         """Ours: a masked configuration can still be read."""
         given = {"apiKey": "x", "retries": 3, "nested": {"secret": "a b", "path": "/x"}, "max_tokens": 5}
         (shown,) = masked_arguments([json.dumps(given)])
@@ -188,15 +188,15 @@ class TestArguments:
 
     @steady
     @given(st.sampled_from(["--token", "--api-key", "--db.password"]), st.text("abcXYZ./+=-_", min_size=1))
-    def test_no_spelling_of_a_secret_gets_through(self, flag: str, tail: str) -> None:
+    def test_the_value_of_a_secret_option_is_always_masked(self, flag: str, tail: str) -> None:
         """Ours: as its own argument or after `=`."""
         secret = f"hunter2{tail}"
         assert "hunter2" not in " ".join(masked_arguments([flag, secret, f"{flag}={secret}"]))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
+def test_a_value_is_masked_unless_it_is_ordinary() -> None:
+    """Ours: by its name, its look and its length. A path, a word, a number and a plain URL help to find a mistake."""
+    cases = [
         ("ROOT", "/dir", "/dir"),
         ("GRAFANA_URL", "http://host:3000", "http://host:3000"),
         ("GRAFANA_URL", "http://u:x@host:3000", "http://****@host:3000"),
@@ -214,8 +214,10 @@ class TestArguments:
         ("ANYTHING", "see -----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----", "see ****"),
         ("EMPTY_TOKEN", " ", " "),
         ("API_TOKEN", "${TOKEN}", "${TOKEN}"),
-    ],
-)
-def test_a_value_is_masked_unless_it_is_ordinary(name: str, value: str, shown: str) -> None:
-    """Ours: by its name, its look and its length. A path, a word, a number and a plain URL help to find a mistake."""
-    assert masked_value(name, value) == shown
+    ]
+
+    wrong = [
+        (name, value, shown, found) for name, value, shown in cases if (found := masked_value(name, value)) != shown
+    ]
+
+    assert not wrong

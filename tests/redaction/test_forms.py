@@ -8,7 +8,6 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,12 +44,14 @@ ESCAPED: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("escaped", ESCAPED)
 @steady
-@given(secret=SECRETS)
-def test_a_secret_is_found_however_it_is_escaped(escaped: Callable[[str], str], secret: str) -> None:
+@given(SECRETS)
+def test_a_secret_is_found_however_it_is_escaped(secret: str) -> None:
     """Ours: a server may write it in any of these ways."""
-    assert Masker([secret]).text(f"a {escaped(secret)} b") == f"a {MASK} b"
+    masker = Masker([secret])
+    texts = [f"a {escaped(secret)} b" for escaped in ESCAPED]
+
+    assert {text: masker.text(text) for text in texts} == dict.fromkeys(texts, f"a {MASK} b")
 
 
 @steady
@@ -75,7 +76,7 @@ def test_the_lines_of_a_secret_are_found_joined_in_any_way() -> None:
         assert Masker([key]).text(f"a {key.replace(chr(10), joint)} b") == f"a {MASK} b", joint
 
 
-def test_a_long_secret_is_found_as_it_is() -> None:
+def test_a_long_secret_is_searched_unencoded() -> None:
     """Ours: an expression for all of its forms would take seconds to compile."""
     secret = "q7Lm2xPw" * MAX_CHARS
 
@@ -85,6 +86,6 @@ def test_a_long_secret_is_found_as_it_is() -> None:
 
 @steady
 @given(SECRETS)
-def test_no_form_is_longer_than_the_longest(secret: str) -> None:
+def test_no_form_exceeds_the_reported_length(secret: str) -> None:
     """Ours: what may be the beginning of one waits for its rest."""
     assert all(len(escaped(secret).encode()) <= longest(secret) for escaped in ESCAPED)

@@ -7,7 +7,7 @@ import json
 from gaia_mcp.redaction.given import credentials_in, secrets_in
 
 
-def test_the_values_of_its_own_variables_are_secrets_unless_they_are_ordinary() -> None:
+def test_values_of_variables_are_secrets_unless_ordinary() -> None:
     """Ours: a variable of an unknown name may hold a secret; a word, a path and a number are none."""
     assert secrets_in({"A": "q7Lm2x", "B_TOKEN": "word"}, []) == ["q7Lm2x", "word"]
     ordinary = {
@@ -21,19 +21,19 @@ def test_the_values_of_its_own_variables_are_secrets_unless_they_are_ordinary() 
     assert secrets_in(ordinary, []) == []
 
 
-def test_what_follows_a_scheme_is_a_secret_by_itself() -> None:
+def test_the_credentials_after_an_authentication_scheme_are_a_secret() -> None:
     """Ours: the server may print it without the word before."""
     assert secrets_in({"HDR": "Bearer hunter22"}, []) == ["hunter22"]
 
 
-def test_arguments_hide_what_they_hide_in_a_list_too() -> None:
+def test_secrets_in_arguments_are_found() -> None:
     """Ours: one rule for what a secret looks like."""
     arguments = ["run", "--api-key", "hunter22", "--token=swordfish", "https://ada:pass@host/", "--port", "80"]
 
     assert secrets_in({}, arguments) == ["hunter22", "swordfish", "ada:pass", "pass"]
 
 
-def test_the_credentials_of_a_url_are_found_in_every_form_that_a_log_may_show() -> None:
+def test_the_credentials_of_a_url_are_found_in_every_form() -> None:
     """Ours: together, the password alone, and as it was before it was put into a URL."""
     urls = "https://ada:hun%2Fter2@proxy:3128 http://sesame@index http://plain/a@b"
 
@@ -41,7 +41,7 @@ def test_the_credentials_of_a_url_are_found_in_every_form_that_a_log_may_show() 
     assert credentials_in("http://ada:swordfish@proxy") == ["ada:swordfish", "swordfish"]
 
 
-def test_of_several_secrets_in_one_argument_each_is_found() -> None:
+def test_every_secret_in_one_argument_is_found() -> None:
     """Ours: none hides another."""
     found = secrets_in(
         {}, ["Server=db;Password=PWaaaa1111;ApiKey=KEYbbbb2222", "https://u:PASS1234@h/x?token=TOKEN9876"]
@@ -51,7 +51,7 @@ def test_of_several_secrets_in_one_argument_each_is_found() -> None:
     assert "PW1234" in secrets_in({}, ["Password=PW1234;ApiKey=KEY5678"])
 
 
-def test_a_secret_in_a_secret_is_one_too() -> None:
+def test_a_secret_within_a_secret_is_found() -> None:
     """Ours: the password of Basic authentication, a member of a document, a value without its escapes."""
     basic = "amFuZTpCc2M0NDE3bW5idg=="
     assert {f"Basic {basic}", basic, "Bsc4417mnbv"} <= {*secrets_in({"AUTHORIZATION": f"Basic {basic}"}, [])}
@@ -63,7 +63,7 @@ def test_a_secret_in_a_secret_is_one_too() -> None:
     assert "hunter2/2" in secrets_in({"API_KEY": "hunter2%2F2"}, [])
 
 
-def test_no_secret_is_what_only_stands_beside_one() -> None:
+def test_text_beside_a_secret_is_not_a_secret() -> None:
     """Ours: the user and the host of a URL help to find what is wrong."""
     found = secrets_in({"DATABASE": "postgres://app:Pw%40rd77@db.example:5432/main"}, ["--auth", "Bearer ${TOKEN}"])
 
@@ -71,7 +71,7 @@ def test_no_secret_is_what_only_stands_beside_one() -> None:
     assert secrets_in({"LOGIN": "machine h.example login jane password Ntr77tt88"}, []) == ["Ntr77tt88"]
 
 
-def test_the_members_of_a_variable_that_is_a_document_are_secrets_by_their_own_names() -> None:
+def test_members_of_a_json_variable_are_secrets_by_their_names() -> None:
     """Ours: what a handler is given, and what others pass so; not what is ordinary in it."""
     document = {"name": "cost", "settings": {"key": "word", "x": "q7Lm2x!z", "pin": 123456, "auth": {"user": "ada"}}}
 

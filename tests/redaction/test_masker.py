@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.redaction.masker import LINE_BYTES, MAX_DEPTH, MaskedLines, Masker
 from gaia_mcp.safetext import MASK
+from tests.protocol_support import check_each
 
 TOKEN = "hunter22-hunter22"
 
 
-def test_a_secret_is_masked_wherever_it_stands_in_a_value() -> None:
+def test_a_secret_is_masked_anywhere_in_a_value() -> None:
     """Ours: never a secret in an error or a log."""
     value = {"why": [f"no such token: {TOKEN}", 1, None, True], TOKEN: {"deep": TOKEN}, "other": 1.5}
 
@@ -22,14 +21,14 @@ def test_a_secret_is_masked_wherever_it_stands_in_a_value() -> None:
     assert Masker([TOKEN]).value(TOKEN) == "****"
 
 
-def test_a_value_is_left_alone_where_there_are_no_secrets() -> None:
-    """Ours."""
+def test_a_value_without_secrets_is_unchanged() -> None:
+    """Ours: most servers have no secrets, and their results are not copied."""
     value = {"a": [TOKEN]}
 
     assert Masker().value(value) is value
 
 
-def test_what_is_nested_too_deeply_is_masked_as_a_whole() -> None:
+def test_a_value_nested_too_deeply_is_masked_as_a_whole() -> None:
     """Ours: a server's data must not end in an error of ours."""
     value: Any = TOKEN
     for _ in range(50_000):
@@ -42,9 +41,9 @@ def test_what_is_nested_too_deeply_is_masked_as_a_whole() -> None:
     assert masked == "****"
 
 
-@pytest.mark.parametrize(
-    ("excerpt", "masked"),
-    [
+def test_a_truncated_secret_is_masked() -> None:
+    """Ours: of a long line only the beginning is kept, and a secret may lie across its end."""
+    cases = [
         (f"token {TOKEN} refused", "token **** refused"),
         ("token hunter22-hun", "token ****"),
         ("token hunt", "token ****"),
@@ -52,15 +51,19 @@ def test_what_is_nested_too_deeply_is_masked_as_a_whole() -> None:
         ("token hun", "token hun"),
         ("hunt for a token", "hunt for a token"),
         ("", ""),
-    ],
-)
-def test_a_secret_that_was_cut_off_is_masked_too(excerpt: str, masked: str) -> None:
-    """Ours: of a long line only the beginning is kept, and a secret may lie across its end."""
-    assert Masker(["unrelated", TOKEN]).excerpt(excerpt) == masked
+    ]
+
+    wrong = [
+        (excerpt, masked, found)
+        for excerpt, masked in cases
+        if (found := Masker(["unrelated", TOKEN]).excerpt(excerpt)) != masked
+    ]
+
+    assert not wrong
 
 
-def test_of_two_secrets_the_one_that_shows_more_is_masked() -> None:
-    """Ours."""
+def test_the_secret_with_the_longer_truncated_part_is_masked() -> None:
+    """Ours: otherwise the rest of the longer part would stay readable."""
     assert Masker(["1234-5678", "abcd1234-5678"]).excerpt("is abcd1234") == "is ****"
     assert Masker().excerpt("nothing given") == "nothing given"
 
@@ -68,15 +71,15 @@ def test_of_two_secrets_the_one_that_shows_more_is_masked() -> None:
 class TestText:
     """Secrets that are known, in text that is not."""
 
-    def test_known_secrets_are_replaced_wherever_they_stand(self) -> None:
+    def test_known_secrets_are_masked_anywhere_in_a_text(self) -> None:
         """Ours: a server that prints its own token."""
         assert Masker(["hunter2"]).text("a hunter2 b hunter2c") == f"a {MASK} b {MASK}c"
 
-    def test_the_longest_goes_first(self) -> None:
+    def test_the_longest_secret_is_masked_first(self) -> None:
         """Ours: half a secret must not be left over."""
         assert Masker(["hunter2", "hunter2hunter2"]).text("hunter2hunter2") == MASK
 
-    def test_very_short_values_stay(self) -> None:
+    def test_very_short_values_are_not_masked(self) -> None:
         """Ours: `1` is the value of many variables."""
         assert Masker(["12345", "1", ""]).text("12345 1") == "12345 1"
         assert Masker(["123456"]).text("123456") == MASK
@@ -85,36 +88,39 @@ class TestText:
 class TestLines:
     """Bytes that come in pieces, without secrets."""
 
-    @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-    def test_a_secret_is_found_however_the_pieces_cut_it(self, size: int) -> None:
+    def test_a_secret_across_chunks_is_masked(self) -> None:
         """Ours: a server may write letter by letter; and a key of several lines is logged line by line."""
-        data = "key hunter2222!\ngrüß\nof two: first-line\nof two: second-line\nlast hunter2222".encode() + b"\xff"
-        lines = MaskedLines(lambda: Masker(["hunter2222", "first-line\nsecond-line\nx"]))
 
-        found = [lines.feed(data[at : at + size]) for at in range(0, len(data), size)]
+        def check(size: int) -> None:
+            data = "key hunter2222!\ngrüß\nof two: first-line\nof two: second-line\nlast hunter2222".encode() + b"\xff"
+            lines = MaskedLines(lambda: Masker(["hunter2222", "first-line\nsecond-line\nx"]))
 
-        assert all(one.endswith(b"\n") for one in found if one)
-        assert b"".join(found).decode() == "key ****!\ngrüß\nof two: ****\nof two: ****\n"
-        assert lines.rest() == b"last ****\xff"
-        assert lines.rest() == b""
+            found = [lines.feed(data[at : at + size]) for at in range(0, len(data), size)]
 
-    @pytest.mark.parametrize("shift", range(5))
-    @pytest.mark.parametrize("secrets", [[], ["hunter2222"]])
-    def test_a_line_without_an_end_comes_in_pieces_that_cut_neither_letters_nor_secrets(
-        self, shift: int, secrets: list[str]
-    ) -> None:
+            assert all(one.endswith(b"\n") for one in found if one)
+            assert b"".join(found).decode() == "key ****!\ngrüß\nof two: ****\nof two: ****\n"
+            assert lines.rest() == b"last ****\xff"
+            assert lines.rest() == b""
+
+        check_each(check, [1, 2, 7, 1000])
+
+    def test_an_endless_line_is_returned_in_chunks_that_cut_neither_characters_nor_secrets(self) -> None:
         """Ours: neither kept in memory for ever, nor spoilt."""
-        text = "x" * shift + "grüß🙂" * LINE_BYTES + "hunter2222" * 10 + "y" * LINE_BYTES
-        data = text.encode()
-        lines = MaskedLines(lambda: Masker(secrets))
 
-        found = [lines.feed(data[at : at + 999]) for at in range(0, len(data), 999)]
-        found.append(lines.rest())
+        def check(shift: int, secrets: list[str]) -> None:
+            text = "x" * shift + "grüß🙂" * LINE_BYTES + "hunter2222" * 10 + "y" * LINE_BYTES
+            data = text.encode()
+            lines = MaskedLines(lambda: Masker(secrets))
 
-        assert "".join(one.decode() for one in found) == (text.replace("hunter2222", MASK) if secrets else text)
-        assert max(map(len, found)) < 2 * LINE_BYTES
+            found = [lines.feed(data[at : at + 999]) for at in range(0, len(data), 999)]
+            found.append(lines.rest())
 
-    def test_what_is_no_text_comes_too(self) -> None:
+            assert "".join(one.decode() for one in found) == (text.replace("hunter2222", MASK) if secrets else text)
+            assert max(map(len, found)) < 2 * LINE_BYTES
+
+        check_each(check, range(5), [[], ["hunter2222"]])
+
+    def test_bytes_that_are_not_text_are_returned_unchanged(self) -> None:
         """Ours: there is no beginning of a letter to be found in it."""
         lines = MaskedLines(Masker)
         data = b"\x80" * (LINE_BYTES + 1)
@@ -127,7 +133,7 @@ def test_the_name_of_the_server_is_not_masked() -> None:
     assert Masker(["grafana", TOKEN], spared="Grafana").text(f"grafana has {TOKEN}") == f"grafana has {MASK}"
 
 
-def test_of_two_secrets_that_overlap_nothing_is_left() -> None:
+def test_overlapping_secrets_are_masked_together() -> None:
     """Ours: nor is anything left of one whose end another begins with."""
     assert Masker(["abcdef1", "def1ghi"]).text("xabcdef1ghiy") == f"x{MASK}y"
 
@@ -137,7 +143,7 @@ def test_a_number_may_be_a_secret() -> None:
     assert Masker(["271828"]).value({"pin": 271828, "n": 27182, "is": True}) == {"pin": MASK, "n": 27182, "is": True}
 
 
-def test_a_definition_keeps_what_it_is_called_by() -> None:
+def test_the_names_in_a_definition_are_not_masked() -> None:
     """Ours: a tool can be called, whatever secret its name is."""
     tool = {
         "name": TOKEN,
@@ -154,22 +160,22 @@ def test_a_definition_keeps_what_it_is_called_by() -> None:
     assert Masker([TOKEN]).definition(other) is other
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_more_than_half_of_a_secret_is_masked() -> None:
+    """Ours: many a logger cuts its lines."""
+    cases = [
         ("begins with q7Lm2xPw9R…", f"begins with {MASK}…"),
         ("begins with q7Lm2xPw9R", f"begins with {MASK}"),
         # As one shortens a key to tell which it is; and the beginning of another word.
         ("is q7Lm2...", "is q7Lm2..."),
         ("is q7Lm2xPw9Rother", "is q7Lm2xPw9Rother"),
-    ],
-)
-def test_more_than_half_of_a_secret_is_masked_where_it_is_cut_off(text: str, shown: str) -> None:
-    """Ours: many a logger cuts its lines."""
-    assert Masker(["q7Lm2xPw9Rt4Zk"]).text(text) == shown
+    ]
+
+    wrong = [(text, shown, found) for text, shown in cases if (found := Masker(["q7Lm2xPw9Rt4Zk"]).text(text)) != shown]
+
+    assert not wrong
 
 
-def test_of_a_document_the_ordinary_lines_stay() -> None:
+def test_ordinary_lines_of_a_document_are_not_masked() -> None:
     """Ours: its secret parts are secrets by themselves."""
     document = '{\n  "type": "service_account",\n  "private_key": "q7Lm2xPw9Rt4"\n}'
 

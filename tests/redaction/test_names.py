@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gaia_mcp.redaction.names import MAX_NAME_CHARS, looks_secret, looks_vague
 
 SECRET_NAMES = [
@@ -79,23 +77,25 @@ ORDINARY_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES)
-def test_a_name_that_means_a_secret_is_known(name: str) -> None:
+def test_the_name_of_a_secret_is_recognised() -> None:
     """Ours: no secret in `list`."""
-    assert looks_secret(name)
+    wrong = [name for name in SECRET_NAMES if not looks_secret(name)]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("name", ORDINARY_NAMES)
-def test_an_ordinary_name_is_not_taken_for_a_secret(name: str) -> None:
-    """Ours: a mask where none is needed hides what one came to see."""
-    assert not looks_secret(name)
+def test_an_ordinary_name_is_not_taken_for_a_secret() -> None:
+    """Ours: a mask that is not needed hides what the user wants to see."""
+    wrong = [name for name in ORDINARY_NAMES if looks_secret(name)]
+
+    assert not wrong
 
 
-def test_a_vague_name_may_be_that_of_a_choice() -> None:
+def test_the_name_of_a_session_is_vague() -> None:
     """Ours: such as `DESKTOP_SESSION`, which is the name of a desktop."""
     assert [name for name in SECRET_NAMES if looks_vague(name)] == ["session_id"]
 
 
-def test_a_name_that_is_too_long_is_none() -> None:
-    """Ours: no argument takes long to look at."""
+def test_a_name_that_is_too_long_is_not_a_secret() -> None:
+    """Ours: the time for one argument is bounded."""
     assert not looks_secret("x" * MAX_NAME_CHARS + "token")

@@ -15,6 +15,7 @@ import pytest
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, locked, read_bytes, snapshot_of, write_bytes
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -26,16 +27,16 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_without_end_is_not_read_to_the_end() -> None:
-    """Ours: a slip, such as `--config /dev/zero`."""
+def test_an_endless_file_is_an_error() -> None:
+    """Ours: `--config /dev/zero` is a typing mistake that must not fill the memory."""
     with pytest.raises(ConfigFileError, match="it is a device, not a regular file"):
         read_bytes(Path("/dev/zero"))
     with pytest.raises(ConfigFileError, match="larger than 64 MB"):
         read_bytes(Path("/dev/zero"), may_be_pipe=True)
 
 
-def test_what_stands_there_is_found_behind_links(tmp_path: Path, path: Path) -> None:
-    """Ours: its place, its content, its mode; empty and private where nothing is yet."""
+def test_a_snapshot_follows_symbolic_links(tmp_path: Path, path: Path) -> None:
+    """Ours: the path, content and mode of the target; empty and private if there is none yet."""
     real = tmp_path.resolve() / "real.json"
     path.symlink_to("real.json")
     assert snapshot_of(path) == Snapshot(real, b"", 0o600, exists=False)
@@ -45,7 +46,7 @@ def test_what_stands_there_is_found_behind_links(tmp_path: Path, path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a link to itself", "read-only"])
-def test_what_must_not_be_replaced_is_refused(path: Path, kind: str) -> None:
+def test_a_folder_a_link_loop_and_a_read_only_file_are_rejected(path: Path, kind: str) -> None:
     """Ours: a rename would get past a mode, and past a link."""
     if kind == "a folder":
         path.mkdir()
@@ -67,7 +68,7 @@ def test_a_file_is_replaced_with_content_and_mode(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_a_killed_writer_has_left_is_removed(path: Path) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(path: Path) -> None:
     """Ours: it has the secrets of the file in it. Another file's, and another program's that may be writing, stay."""
     stays = [f".{path.name}.abcdefgh.tmp", f".{path.name}.gaia-abc.tmp", ".other.json.gaia-abcdefgh.tmp"]
     old = path.with_name(f".{path.name}.12345678.tmp")
@@ -90,7 +91,7 @@ def test_a_file_keeps_its_owner(path: Path) -> None:
 
 
 @pytest.mark.story
-def test_a_group_that_cannot_be_kept_passes_its_rights_to_no_other() -> None:
+def test_group_rights_are_dropped_if_the_group_cannot_be_preserved() -> None:
     """Ours: here as a person who is not in the file's group. Without rights there is only the one group."""
     program = (
         "import os\nimport tempfile\nfrom pathlib import Path\n"
@@ -109,7 +110,7 @@ def test_a_group_that_cannot_be_kept_passes_its_rights_to_no_other() -> None:
         assert (path.read_bytes(), mode_of(path)) == (b"new", 0o604 if is_root else 0o664)
 
 
-def test_what_another_program_writes_meanwhile_is_not_overwritten(path: Path) -> None:
+def test_a_concurrent_change_is_not_overwritten(path: Path) -> None:
     """Ours: it knows nothing of our lock."""
     for there in (b"theirs", None):
         path.write_bytes(b"old")
@@ -122,7 +123,7 @@ def test_what_another_program_writes_meanwhile_is_not_overwritten(path: Path) ->
         assert [file.read_bytes() for file in path.parent.iterdir()] == [there] * (there is not None)
 
 
-def test_a_failed_rename_takes_its_temporary_file_along(tmp_path: Path) -> None:
+def test_a_failed_rename_removes_its_temporary_file(tmp_path: Path) -> None:
     """Ours: also when it fails at the very last step."""
     taken = tmp_path / "taken"
     (taken / "inside").mkdir(parents=True)
@@ -131,7 +132,7 @@ def test_a_failed_rename_takes_its_temporary_file_along(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["taken"]
 
 
-def test_the_folder_is_made_and_private(tmp_path: Path) -> None:
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
     """Ours: folder 0700."""
     path = tmp_path / "a" / "b" / "servers.json"
     with locked(path):
@@ -147,7 +148,7 @@ def test_an_old_folder_keeps_its_mode(tmp_path: Path) -> None:
     assert mode_of(tmp_path) == 0o755
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     """Ours: about the file that was wanted."""
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "servers.json"
@@ -156,7 +157,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     assert caught.value.path == path
 
 
-def test_a_second_writer_waits_and_then_gives_up(path: Path) -> None:
+def test_waiting_for_a_lock_times_out(path: Path) -> None:
     """Ours: every wait has an end."""
     with locked(path), pytest.raises(ConfigFileError, match=r"was locked for 0\.05 s"), locked(path, 0.05):
         raise AssertionError("not reached")
@@ -164,7 +165,7 @@ def test_a_second_writer_waits_and_then_gives_up(path: Path) -> None:
         pass
 
 
-def test_a_second_writer_goes_on_when_the_first_has_ended(path: Path) -> None:
+def test_a_second_writer_waits_for_the_first(path: Path) -> None:
     """Ours: a moment's work of another program is waited for."""
     order: list[str] = []
     waiting = threading.Event()
@@ -177,13 +178,13 @@ def test_a_second_writer_goes_on_when_the_first_has_ended(path: Path) -> None:
     thread = threading.Thread(target=second)
     with locked(path):
         thread.start()
-        assert waiting.wait(5)
+        assert waiting.wait(PATIENCE_SECONDS)
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
 
 
-def test_an_error_inside_lets_the_lock_go(path: Path) -> None:
+def test_an_exception_releases_the_lock(path: Path) -> None:
     """Ours: the next one must not wait for nothing."""
     with pytest.raises(ZeroDivisionError), locked(path):
         raise ZeroDivisionError

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.storage.audit_file import AuditFile
+from tests.protocol_support import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def room_of(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, earlier)
 
 
-def test_a_line_is_added_to_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+def test_lines_are_appended_to_a_private_file(tmp_path: Path) -> None:
     """Ours: what is there already stays, and so does the mode of a file that exists."""
     new, old = tmp_path / "new", tmp_path / "old"
     old.write_bytes(b"first\n")
@@ -58,7 +59,7 @@ def test_a_line_is_added_to_a_file_for_its_owner_alone(tmp_path: Path) -> None:
     assert (old.read_bytes(), stat.S_IMODE(old.stat().st_mode)) == (b"first\nline\n", 0o640)
 
 
-def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rotated_file_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: as programs do that rotate logs; wherever the process works by then."""
     monkeypatch.chdir(tmp_path)
     file = AuditFile(type(tmp_path)("log"))
@@ -73,7 +74,7 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.story
-def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
+def test_lines_of_several_processes_are_not_mixed(tmp_path: Path) -> None:
     """Ours: each is one write."""
     path = tmp_path / "log"
     processes = [subprocess.Popen([sys.executable, "-c", WRITE_MANY, path, letter]) for letter in "ab"]
@@ -88,7 +89,7 @@ def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "number"), [("folder", errno.EISDIR), ("none/log", errno.ENOENT), ("/dev/full", errno.EINVAL)]
 )
-def test_what_no_line_can_be_added_to_is_an_error(tmp_path: Path, name: str, number: int) -> None:
+def test_a_file_that_cannot_be_appended_to_is_an_error(tmp_path: Path, name: str, number: int) -> None:
     """Ours: before anything is served."""
     (tmp_path / "folder").mkdir()
 
@@ -99,7 +100,7 @@ def test_what_no_line_can_be_added_to_is_an_error(tmp_path: Path, name: str, num
 
 
 @pytest.mark.parametrize("is_read", [False, True])
-def test_a_pipe_is_an_error_at_once(tmp_path: Path, is_read: bool) -> None:
+def test_a_pipe_is_an_error(tmp_path: Path, is_read: bool) -> None:
     """Ours: its reader could keep every call waiting."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -123,31 +124,30 @@ def is_added(file: AuditFile, line: bytes) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("size", "added", "left"),
-    [
+def test_a_line_cut_by_a_full_disk_is_written_again_before_the_next(tmp_path: Path) -> None:
+    """Ours: a line that was cut is ended, and written again as a whole."""
+    cases = [
         (0, [False, False], b"one\ntwo\n"),
         (2, [False, False], b"on\none\ntwo\n"),
         (4, [True, False], b"one\ntwo\n"),
         (6, [True, False], b"one\ntw\ntwo\n"),
         (8, [True, True], b"one\ntwo\n"),
-    ],
-)
-def test_a_line_without_room_is_written_before_the_next_one(
-    tmp_path: Path, size: int, added: list[bool], left: bytes
-) -> None:
-    """Ours: a line that was cut is ended, and written again as a whole."""
-    file = AuditFile(tmp_path / "log")
-    with room_of(size):
-        assert [is_added(file, line) for line in (b"one\n", b"two\n")] == added
+    ]
 
-    file.check()
-    assert file.path.read_bytes() == left
-    file.add(b"end\n")
-    assert file.path.read_bytes() == left + b"end\n"
+    def check(size: int, added: list[bool], left: bytes) -> None:
+        file = AuditFile(tmp_path / str(size))
+        with room_of(size):
+            assert [is_added(file, line) for line in (b"one\n", b"two\n")] == added
+
+        file.check()
+        assert file.path.read_bytes() == left
+        file.add(b"end\n")
+        assert file.path.read_bytes() == left + b"end\n"
+
+    check_rows(check, cases)
 
 
-def test_what_is_left_may_be_cut_once_more(tmp_path: Path) -> None:
+def test_a_line_that_is_written_again_may_be_cut_again(tmp_path: Path) -> None:
     """Ours: lines that have been written whole are not repeated."""
     file = AuditFile(tmp_path / "log")
     for size in (2, 9):
@@ -159,7 +159,7 @@ def test_what_is_left_may_be_cut_once_more(tmp_path: Path) -> None:
     assert file.path.read_bytes() == b"on\none\ntw\ntwo\n"
 
 
-def test_threads_share_a_file(tmp_path: Path) -> None:
+def test_threads_can_append_concurrently(tmp_path: Path) -> None:
     """Ours: the calls of one server run in several."""
     file = AuditFile(tmp_path / "log")
     threads = [threading.Thread(target=file.add, args=(b"line\n",)) for _ in range(8)]

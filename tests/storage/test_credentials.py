@@ -12,6 +12,7 @@ import pytest
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.credentials import NO_PACKAGE, CredentialStore, Held
+from tests.protocol_support import check_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ def keep(store: CredentialStore) -> None:
         store.write("a-1", PUBLIC, SECRET)
 
 
-def test_without_a_keyring_the_file_is_for_the_user_alone(tmp_path: Path) -> None:
+def test_credentials_without_a_keyring_are_in_a_private_file(tmp_path: Path) -> None:
     """Spec: AC-11: tokens are confidential."""
     store = CredentialStore(tmp_path / "tokens")
     keep(store)
@@ -84,7 +85,7 @@ def test_without_a_keyring_the_file_is_for_the_user_alone(tmp_path: Path) -> Non
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_is_forgotten_is_gone(tmp_path: Path) -> None:
+def test_forgotten_credentials_are_removed(tmp_path: Path) -> None:
     """Ours: also if it has never been there."""
     store = CredentialStore(tmp_path / "tokens")
     assert (store.names(), store.read("a-1")) == ([], None)
@@ -97,7 +98,7 @@ def test_what_is_forgotten_is_gone(tmp_path: Path) -> None:
     assert "s3cret" not in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_keyring_keeps_the_secret_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_secret_part_is_stored_in_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: where the package is installed; the file then holds no secret."""
     keyring = Keyring()
     monkeypatch.setitem(sys.modules, "keyring", keyring)
@@ -119,7 +120,7 @@ def test_a_keyring_keeps_the_secret_part(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("problem", ["locked", "full", "null", "gone"])
-def test_a_keyring_that_takes_nothing_leaves_it_to_the_file(
+def test_a_failing_keyring_falls_back_to_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
     """Ours: a machine without a desktop has none, that of Windows has little room and raises errors of its own, and
@@ -135,7 +136,7 @@ def test_a_keyring_that_takes_nothing_leaves_it_to_the_file(
     assert store.read("a-1") is None
 
 
-def test_a_secret_that_the_keyring_does_not_hold_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_missing_from_the_keyring_are_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a new login takes its place."""
     keyring = Keyring()
     monkeypatch.setitem(sys.modules, "keyring", keyring)
@@ -146,8 +147,10 @@ def test_a_secret_that_the_keyring_does_not_hold_is_lost(tmp_path: Path, monkeyp
     assert store.read("a-1") is None
 
 
-def test_a_secret_in_the_keyring_of_another_python_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what it belongs to is known all the same."""
+def test_credentials_in_a_keyring_without_its_package_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the user learns which login it is, and that the package is missing."""
     monkeypatch.setitem(sys.modules, "keyring", Keyring())
     store = CredentialStore(tmp_path)
     keep(store)
@@ -156,18 +159,21 @@ def test_a_secret_in_the_keyring_of_another_python_is_named(tmp_path: Path, monk
     assert store.read("a-1") == Held(PUBLIC, {}, NO_PACKAGE)
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", "{}", '{"secret": 7}', "[" * 100_000, "\xff"])
-def test_a_damaged_file_is_none(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_ignored(tmp_path: Path) -> None:
     """Ours: a new login takes its place."""
     file = tmp_path / "a-1" / "credentials.json"
     file.parent.mkdir()
-    file.write_bytes(text.encode("latin-1"))
 
-    assert CredentialStore(tmp_path).read("a-1") is None
+    def check(text: str) -> None:
+        file.write_bytes(text.encode("latin-1"))
+
+        assert CredentialStore(tmp_path).read("a-1") is None
+
+    check_each(check, ["", "nonsense", "[]", "{}", '{"secret": 7}', "[" * 100_000, "\xff"])
 
 
 def test_a_file_that_cannot_be_read_or_removed_is_an_error(tmp_path: Path) -> None:
-    """Ours."""
+    """Ours: the user must not believe to be logged out while a token is still there."""
     (tmp_path / "a-1" / "credentials.json").mkdir(parents=True)
     store = CredentialStore(tmp_path)
 

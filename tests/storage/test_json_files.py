@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
-from tests.protocol_support import steady
+from tests.protocol_support import check_rows, steady
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,14 +46,14 @@ def mode_of(path: Path) -> int:
 class TestReading:
     """What can be read, and what is said about the rest."""
 
-    def test_an_object_is_read_in_its_order(self, path: Path) -> None:
+    def test_the_order_of_members_is_preserved(self, path: Path) -> None:
         """Ours: the order is the author's."""
         path.write_text('{"b": 1, "a": [1.5, null, {"c": "é"}]}', encoding="utf-8")
         assert read_object(path) == {"b": 1, "a": [1.5, None, {"c": "é"}]}
         assert list(read_object(path) or {}) == ["b", "a"]
 
-    def test_a_missing_file_is_no_error(self, path: Path) -> None:
-        """Ours: everybody begins without one."""
+    def test_a_missing_file_is_not_an_error(self, path: Path) -> None:
+        """Ours: every user begins without one."""
         assert read_object(path) is None
         assert read_object(path / "deeper" / "x.json") is None
         path.symlink_to("nowhere")
@@ -64,9 +64,9 @@ class TestReading:
         path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
         assert read_object(path) == {"a": 1}
 
-    @pytest.mark.parametrize(
-        ("data", "words", "place"),
-        [
+    def test_an_invalid_file_is_an_error_with_line_and_column(self, path: Path) -> None:
+        """Ours: an error with path and line; reading changes nothing."""
+        cases = [
             (b"", "is empty", (0, 0)),
             (b" \n\t ", "is empty", (0, 0)),
             (b"\xef\xbb\xbf", "is empty", (0, 0)),
@@ -103,27 +103,25 @@ class TestReading:
             (b'{"a": ' + b"9" * 5000 + b"}", "not JSON", (0, 0)),
             (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply", (0, 0)),
             (b'{"a": ' + b'{"a": ' * 100_000, "nested too deeply", (0, 0)),
-        ],
-        ids=lambda value: ascii(value)[:40],
-    )
-    def test_a_file_that_cannot_be_used_is_an_exact_error(
-        self, path: Path, data: bytes, words: str, place: tuple[int, int] | None
-    ) -> None:
-        """Ours: an error with path and line; reading changes nothing."""
-        path.write_bytes(data)
+        ]
 
-        with pytest.raises(ConfigFileError) as caught:
-            read_object(path)
+        def check(data: bytes, words: str, place: tuple[int, int] | None) -> None:
+            path.write_bytes(data)
 
-        error = caught.value
-        assert error.path == path
-        assert error.message.startswith(str(path))
-        assert words in error.message
-        if place is not None:
-            assert (error.line, error.column) == place
-        else:
-            assert error.line > 0
-        assert path.read_bytes() == data
+            with pytest.raises(ConfigFileError) as caught:
+                read_object(path)
+
+            error = caught.value
+            assert error.path == path
+            assert error.message.startswith(str(path))
+            assert words in error.message
+            if place is not None:
+                assert (error.line, error.column) == place
+            else:
+                assert error.line > 0
+            assert path.read_bytes() == data
+
+        check_rows(check, cases)
 
     @pytest.mark.parametrize("kind", ["a folder", "a link to itself", "below a file"])
     def test_only_a_regular_file_can_be_read(self, path: Path, kind: str) -> None:
@@ -138,8 +136,8 @@ class TestReading:
         with pytest.raises(ConfigFileError, match="cannot be read"):
             read_object(path)
 
-    def test_bytes_are_read_as_the_file_they_come_from(self, path: Path) -> None:
-        """Ours: what was approved is what is read, not what the file has become."""
+    def test_given_bytes_are_parsed_instead_of_the_file(self, path: Path) -> None:
+        """Ours: what was approved is used, not what the file has become."""
         assert parse_object(b'{"a": 1}', path) == {"a": 1}
         with pytest.raises(ConfigFileError) as caught:
             parse_object(b"{", path)
@@ -173,31 +171,32 @@ class TestWriting:
             write_object(path, {"a": 1}, snapshot_of(path), private=private)
             assert mode_of(path) == after
 
-    @pytest.mark.parametrize(
-        ("old", "indent"),
-        [
+    def test_the_indentation_is_preserved(self, path: Path) -> None:
+        """Ours: a change of one server is one change in a diff."""
+        cases = [
             ('{\n  "a": 1\n}', "  "),
             ('{\n    "a": {\n        "b": 1\n    }\n}', "    "),
             ('{\n\t"a": 1\n}', "\t"),
             ('{\r\n   "a": 1\r\n}', "   "),
             ('{"a": 1}', "  "),
             ("", "  "),
-        ],
-    )
-    def test_the_indentation_survives(self, path: Path, old: str, indent: str) -> None:
-        """Ours: a change of one server is one change in a diff."""
-        path.write_bytes(old.encode())
-        write_object(path, {"a": {"b": 1}}, snapshot_of(path))
-        assert path.read_text() == f'{{\n{indent}"a": {{\n{indent}{indent}"b": 1\n{indent}}}\n}}\n'
+        ]
 
-    def test_letters_are_written_as_letters(self, path: Path) -> None:
+        def check(old: str, indent: str) -> None:
+            path.write_bytes(old.encode())
+            write_object(path, {"a": {"b": 1}}, snapshot_of(path))
+            assert path.read_text() == f'{{\n{indent}"a": {{\n{indent}{indent}"b": 1\n{indent}}}\n}}\n'
+
+        check_rows(check, cases)
+
+    def test_non_ascii_letters_are_written_unescaped(self, path: Path) -> None:
         """Ours: people read the file."""
         write_object(path, {"é": "漢 👩‍💻"}, snapshot_of(path))
         assert '"é": "漢 👩‍💻"' in path.read_text(encoding="utf-8")
 
     @steady
     @given(value=st.dictionaries(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)), JSON))
-    def test_what_is_written_can_be_read_again(
+    def test_a_written_object_is_read_back(
         self, tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any]
     ) -> None:
         """Ours: also lone surrogates, which JSON's escapes can carry and UTF-8 cannot."""
@@ -206,7 +205,7 @@ class TestWriting:
         # By way of JSON's escapes, in which two halves that stand side by side are one character.
         assert read_object(path) == json.loads(json.dumps(value))
 
-    def test_a_symlink_stays_one(self, tmp_path: Path, path: Path) -> None:
+    def test_a_symbolic_link_is_preserved(self, tmp_path: Path, path: Path) -> None:
         """Ours: people keep their configuration elsewhere and link to it."""
         real = tmp_path / "dotfiles" / "mcp.json"
         real.parent.mkdir()
@@ -222,7 +221,7 @@ class TestWriting:
         assert json.loads(real.read_text()) == {"a": 1}
         assert sorted(entry.name for entry in real.parent.iterdir()) == ["mcp.json"]
 
-    def test_a_link_to_what_is_not_there_yet_is_followed(self, tmp_path: Path, path: Path) -> None:
+    def test_a_dangling_link_is_followed(self, tmp_path: Path, path: Path) -> None:
         """Ours: the file is made where the link says."""
         path.symlink_to("real.json")
         write_object(path, {"a": 1}, snapshot_of(path))
@@ -230,7 +229,7 @@ class TestWriting:
         assert read_object(tmp_path / "real.json") == {"a": 1}
 
     @pytest.mark.parametrize("mode", [0o400, 0o444, 0o500])
-    def test_a_read_only_file_is_left_alone(self, path: Path, mode: int) -> None:
+    def test_a_read_only_file_is_not_written(self, path: Path, mode: int) -> None:
         """Ours: a rename would get past the mode; its owner meant it."""
         for content in ('{"a": 1}', ""):
             path.write_text(content)
@@ -241,7 +240,7 @@ class TestWriting:
             assert (path.read_text(), mode_of(path)) == (content, mode)
             path.chmod(0o600)
 
-    def test_what_has_been_written_since_it_was_read_is_not_lost(self, path: Path) -> None:
+    def test_a_change_since_the_file_was_read_is_not_overwritten(self, path: Path) -> None:
         """Ours: editors know nothing of our lock."""
         path.write_text('{"a": 1}')
         before = snapshot_of(path)
@@ -251,7 +250,7 @@ class TestWriting:
         assert caught.value.hint == "nothing was written; do it again"
         assert path.read_text() == '{"b": 2}'
 
-    def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path: Path, path: Path) -> None:
+    def test_a_failed_write_leaves_only_the_old_file(self, tmp_path: Path, path: Path) -> None:
         """Ours: no file emptied or truncated, no temporary file left behind."""
         deep: dict[str, Any] = {}
         for _ in range(5000):
@@ -269,31 +268,36 @@ class TestWriting:
             write_object(tmp_path / "missing" / "x.json", {}, snapshot_of(tmp_path / "missing" / "x.json"))
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "servers.json"]
 
-    def test_success_leaves_nothing_else_either(self, tmp_path: Path, path: Path) -> None:
-        """Ours."""
+    def test_a_successful_write_leaves_only_the_file(self, tmp_path: Path, path: Path) -> None:
+        """Ours: a lock or a temporary file in the folder would be committed with it."""
         with locked(path):
             write_object(path, {"a": 1}, snapshot_of(path))
         assert [entry.name for entry in tmp_path.iterdir()] == ["servers.json"]
 
-    def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(self, path: Path) -> None:
+    def test_a_concurrent_reader_sees_a_complete_file(self, path: Path) -> None:
         """Ours: one rename."""
         values = [{"a": ["x" * 50_000]}, {"a": ["y" * 100_000]}]
         write_object(path, values[0], snapshot_of(path))
-        ended = threading.Event()
+        reads = 0
 
         def write() -> None:
-            for number in range(60):
+            number = 0
+            while number < 60 or reads < 20:
+                number += 1
                 write_object(path, values[number % 2], snapshot_of(path))
-            ended.set()
 
         thread = threading.Thread(target=write)
         thread.start()
-        while not ended.is_set():
-            assert read_object(path) in values
-        thread.join()
+        try:
+            while thread.is_alive():
+                assert read_object(path) in values
+                reads += 1
+        finally:
+            reads = 20
+            thread.join()
 
     @pytest.mark.story
-    def test_a_writer_killed_at_any_moment_leaves_a_whole_file(self, path: Path) -> None:
+    def test_a_killed_writer_leaves_a_complete_file(self, path: Path) -> None:
         """Ours: also after a crash."""
         script = (
             "import sys\nfrom pathlib import Path\nfrom gaia_mcp.storage.json_files import write_object\n"

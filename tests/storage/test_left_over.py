@@ -11,7 +11,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_only_what_matches_is_removed(tmp_path: Path) -> None:
+def test_only_matching_names_are_removed(tmp_path: Path) -> None:
     """Ours: by its whole name."""
     for name in (".a.tmp", ".a.tmp.mine", "x.a.tmp", ".b.tmp"):
         (tmp_path / name).write_bytes(b"secret")
@@ -21,7 +21,7 @@ def test_only_what_matches_is_removed(tmp_path: Path) -> None:
     assert names_in(tmp_path) == [".a.tmp.mine", ".b.tmp", "x.a.tmp"]
 
 
-def test_what_was_just_written_may_be_another_writers(tmp_path: Path) -> None:
+def test_recent_files_are_not_removed(tmp_path: Path) -> None:
     """Ours: where there is no lock."""
     for name, age in (("old.1", 70), ("new.2", 0)):
         (tmp_path / name).write_bytes(b"")
@@ -45,13 +45,13 @@ def test_a_link_is_neither_followed_nor_removed(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["1.tmp", "2.tmp", "3.tmp", "valuable"]
 
 
-def test_what_cannot_be_removed_stays() -> None:
+def test_a_file_that_cannot_be_removed_is_ignored() -> None:
     """Ours: a writer has other things to do. Here a file of the kernel."""
     remove_left_over(Path("/proc/self"), "status", -60)
 
     assert Path("/proc/self/status").exists()
 
 
-def test_a_folder_that_does_not_exist_has_nothing_to_remove(tmp_path: Path) -> None:
-    """Ours."""
+def test_a_missing_folder_is_ignored(tmp_path: Path) -> None:
+    """Ours: the first writer of a folder cleans up before it exists."""
     remove_left_over(tmp_path / "none", ".*", 0)

@@ -13,6 +13,8 @@ import pytest
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 from gaia_mcp.toolspec.contract import contract_of
+from tests.protocol_support import check_rows
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +42,7 @@ def problem_of(path: Path) -> ConfigFileError:
     return caught.value
 
 
-def test_what_is_written_is_read_again(path: Path) -> None:
+def test_a_written_lock_is_read_back(path: Path) -> None:
     """Ours: other servers in the file stay."""
     assert read_lock(path) is None
     update_lock(path, {"b": server()})
@@ -50,8 +52,8 @@ def test_what_is_written_is_read_again(path: Path) -> None:
 
 
 @pytest.mark.story
-def test_programs_that_lock_at_once_keep_each_others_servers(path: Path) -> None:
-    """Ours: each reads and writes while the others wait."""
+def test_concurrent_updates_preserve_each_others_servers(path: Path) -> None:
+    """Ours: each program reads and writes while it holds the lock."""
     program = (
         "import sys\nfrom pathlib import Path\n"
         "from gaia_mcp.storage.lock_file import LockedServer, update_lock\n"
@@ -74,13 +76,13 @@ def test_programs_that_lock_at_once_keep_each_others_servers(path: Path) -> None
         one.stdin.write("\n")
         one.stdin.flush()
     for one in programs:
-        one.communicate(timeout=5)
+        one.communicate(timeout=PATIENCE_SECONDS)
 
     assert [one.returncode for one in programs] == [0, 0]
     assert read_lock(path) == {f"{name}{number}": LockedServer({}, {}) for name in "ab" for number in range(10)}
 
 
-def test_the_file_is_made_to_be_compared(path: Path) -> None:
+def test_the_file_is_sorted_and_reproducible(path: Path) -> None:
     """Ours: sorted, two spaces, a final newline, and the same bytes for the same tools."""
     update_lock(path, {"b": server(), "a": server({"name": "x"}, {"name": "a"})})
     text = path.read_text()
@@ -93,8 +95,8 @@ def test_the_file_is_made_to_be_compared(path: Path) -> None:
     assert path.read_text() == text
 
 
-def test_what_does_not_show_is_written_as_an_escape(path: Path) -> None:
-    """Ours: who reviews a change of the file has to see all of it. What shows stays as it is."""
+def test_invisible_characters_are_escaped(path: Path) -> None:
+    """Ours: a reviewer of the file has to see all of it. Visible characters stay as they are."""
     tool = {"name": "e", "description": "grüß\u200b \u202e \x9b \U000e0041 \ud800 Gott"}
 
     update_lock(path, {"a": server(tool)})
@@ -103,7 +105,7 @@ def test_what_does_not_show_is_written_as_an_escape(path: Path) -> None:
     assert read_lock(path) == {"a": server(tool)}
 
 
-def test_a_file_keeps_its_rights(path: Path) -> None:
+def test_the_mode_of_the_file_is_preserved(path: Path) -> None:
     """Ours: and one that may not be written is not."""
     update_lock(path, {"a": server()})
     path.chmod(0o640)
@@ -115,9 +117,9 @@ def test_a_file_keeps_its_rights(path: Path) -> None:
         update_lock(path, {"c": server()})
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_a_file_that_is_not_a_lock_file_is_an_error(path: Path) -> None:
+    """Ours: a contract that cannot be read must not be taken for an empty one."""
+    cases = [
         ("", "is empty"),
         ("[]", "contains a list"),
         ('{"version": 1,\n', "ends too early"),
@@ -132,21 +134,22 @@ def test_a_file_keeps_its_rights(path: Path) -> None:
             '{"version": 1, "servers": {"a": {"tools": {"t": {"hash": "", "definition": {"name": "u"}}}}}}',
             "has no definition",
         ),
-    ],
-)
-def test_another_file_is_an_error_and_left_alone(path: Path, text: str, problem: str) -> None:
-    """Ours: a contract that cannot be read must not be taken for an empty one."""
-    path.write_text(text)
+    ]
 
-    found = problem_of(path)
+    def check(text: str, problem: str) -> None:
+        path.write_text(text)
 
-    assert problem in found.message
-    assert str(path) in found.message
-    assert found.hint == ("update gaia-mcp" if "version 2" in problem else found.hint)
-    assert "mcpServers" not in found.hint
+        found = problem_of(path)
+
+        assert problem in found.message
+        assert str(path) in found.message
+        assert found.hint == ("update gaia-mcp" if "version 2" in problem else found.hint)
+        assert "mcpServers" not in found.hint
+
+    check_rows(check, cases)
 
 
-def test_a_file_changed_by_hand_is_an_error_that_says_where(path: Path) -> None:
+def test_a_file_changed_by_hand_is_an_error_with_its_line(path: Path) -> None:
     """Ours: what was approved is what stands there."""
     update_lock(path, {"a": server()})
     text = path.read_text().replace("Says it again.", "Says it twice.")
@@ -159,8 +162,8 @@ def test_a_file_changed_by_hand_is_an_error_that_says_where(path: Path) -> None:
 
 
 @pytest.mark.parametrize("made_up", ["", "\\ud800", "sha256:0"])
-def test_an_invalid_hash_is_an_error_too(path: Path, made_up: str) -> None:
-    """Ours: however it came there."""
+def test_an_invalid_hash_is_an_error(path: Path, made_up: str) -> None:
+    """Ours: any hash but that of the definition means a change by hand."""
     update_lock(path, {"a": server()})
     path.write_text(re.sub('"hash": "[^"]*"', lambda _: f'"hash": "{made_up}"', path.read_text()))
 
@@ -168,15 +171,15 @@ def test_an_invalid_hash_is_an_error_too(path: Path, made_up: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_an_error(path: Path) -> None:
-    """Ours."""
+    """Ours: it must not be taken for a missing one, whose contract may be written anew."""
     path.mkdir()
 
     with pytest.raises(ConfigFileError, match="cannot be read"):
         read_lock(path)
 
 
-def test_a_server_without_an_entry_is_still_one(path: Path) -> None:
-    """Ours: the entry is there for people."""
+def test_a_server_without_an_entry_is_read(path: Path) -> None:
+    """Ours: the entry is only there for the reader of the file."""
     update_lock(path, {"a": server()})
     document = json.loads(path.read_text())
     document["servers"]["a"]["entry"] = None

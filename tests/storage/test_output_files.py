@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.storage.output_files import append_to_file, put_file, put_new_file
+from tests.protocol_support import check_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_its_links(tmp_path: Path, pa
 
 
 @pytest.mark.parametrize("before", [b"old", None])
-def test_what_has_no_room_leaves_everything_as_it_was(path: Path, before: bytes | None) -> None:
+def test_a_full_disk_leaves_the_old_file(path: Path, before: bytes | None) -> None:
     """Ours: not half of it, and not a file of no bytes."""
     if before is not None:
         path.write_bytes(before)
@@ -85,7 +86,7 @@ def test_what_has_no_room_leaves_everything_as_it_was(path: Path, before: bytes 
         assert [file.read_bytes() for file in path.parent.iterdir()] == ([before] if before is not None else [])
 
 
-def test_what_is_there_is_not_replaced_by_a_new_file(tmp_path: Path, path: Path) -> None:
+def test_a_new_file_does_not_replace_an_existing_one(tmp_path: Path, path: Path) -> None:
     """Ours: where we choose the name. A link that leads nowhere is there too."""
     path.write_bytes(b"theirs")
     (tmp_path / "link").symlink_to("nowhere")
@@ -96,22 +97,22 @@ def test_what_is_there_is_not_replaced_by_a_new_file(tmp_path: Path, path: Path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "out"]
 
 
-@pytest.mark.parametrize("place", ["folder", "missing/x", "loop", "x" * 300, "file/x"])
-@pytest.mark.parametrize("put", [put_file, put_new_file, append_to_file])
-def test_a_place_where_nothing_can_be_written_is_an_error(
-    tmp_path: Path, place: str, put: Callable[[Path, bytes], None]
-) -> None:
+def test_an_unwritable_path_is_an_error(tmp_path: Path) -> None:
     """Ours: about the file that was named, and nothing is left."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").touch()
-    with pytest.raises(OSError) as caught:
-        put(tmp_path / place, b"data")
-    assert caught.value.filename == str(tmp_path / place)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder", "loop"]
+
+    def check(place: str, put: Callable[[Path, bytes], None]) -> None:
+        with pytest.raises(OSError) as caught:
+            put(tmp_path / place, b"data")
+        assert caught.value.filename == str(tmp_path / place)
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder", "loop"]
+
+    check_each(check, ["folder", "missing/x", "loop", "x" * 300, "file/x"], [put_file, put_new_file, append_to_file])
 
 
-def test_a_name_as_long_as_names_can_be_can_be_written(tmp_path: Path) -> None:
+def test_a_name_of_the_maximum_length_can_be_written(tmp_path: Path) -> None:
     """Ours: although the temporary file beside it has a name too."""
     for name in ("x" * 255, "é" * 127):
         put_file(tmp_path / name, b"1")
@@ -119,7 +120,7 @@ def test_a_name_as_long_as_names_can_be_can_be_written(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == b"2"
 
 
-def test_what_is_no_file_is_written_to(path: Path) -> None:
+def test_a_pipe_or_a_device_is_written_to(path: Path) -> None:
     """Ours: `-o >(command)`, `-o /dev/null`."""
     os.mkfifo(path)
     read: list[bytes] = []
@@ -138,7 +139,7 @@ def test_what_is_no_file_is_written_to(path: Path) -> None:
             append_to_file(what, b"data")
 
 
-def test_a_name_for_an_open_file_is_that_file(path: Path) -> None:
+def test_dev_fd_writes_to_the_open_file(path: Path) -> None:
     """Ours: `--junit /dev/stdout > FILE`. What else is written to it would be lost if another took its name."""
     with path.open("wb") as file:
         put_file(Path(f"/dev/fd/{file.fileno()}"), b"data")
@@ -148,7 +149,7 @@ def test_a_name_for_an_open_file_is_that_file(path: Path) -> None:
 
 @pytest.mark.story
 @pytest.mark.skipif(os.getuid() != 0, reason="only the administrator can become another person")
-def test_a_file_in_a_folder_that_may_not_be_written_is_overwritten(tmp_path: Path) -> None:
+def test_a_file_in_a_read_only_folder_is_overwritten(tmp_path: Path) -> None:
     """Ours: there is no room for another beside it. One that is read-only is left."""
     program = (
         "import os, sys\nfrom pathlib import Path\nfrom gaia_mcp.storage.output_files import put_file\n"
@@ -171,7 +172,7 @@ def test_a_file_in_a_folder_that_may_not_be_written_is_overwritten(tmp_path: Pat
     assert (tmp_path / "closed").read_bytes() == b"old"
 
 
-def test_what_a_killed_writer_has_left_is_removed(path: Path) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(path: Path) -> None:
     """Ours: by the next that writes this file, unless it may still be written."""
     old, new = (path.with_name(f".out.gaia-out-{random}.tmp") for random in ("01234567", "89abcdef"))
     for temporary in (old, new):

@@ -15,6 +15,8 @@ import pytest
 from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.redaction.masker import LINE_BYTES, Masker
 from gaia_mcp.storage.run_logs import KEPT_BYTES, KEPT_RUNS, RunLog, RunLogs
+from tests.protocol_support import check_each
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +38,8 @@ def text_of(logs: RunLogs) -> bytes:
     return run.read()[1]
 
 
-def test_a_run_is_kept_with_when_what_and_how_it_ended(logs: RunLogs) -> None:
-    """Ours."""
+def test_a_run_log_has_time_command_and_exit_status(logs: RunLogs) -> None:
+    """Ours: the user looks for the run that failed."""
     log = begun(logs)
     log.hear(b"one\ntw")
     log.hear(b"o\n")
@@ -51,7 +53,7 @@ def test_a_run_is_kept_with_when_what_and_how_it_ended(logs: RunLogs) -> None:
     assert run.read() == (0, b"one\ntwo\n")
 
 
-def test_a_run_whose_end_was_not_seen_has_no_status(logs: RunLogs) -> None:
+def test_a_run_with_an_unknown_end_has_no_status(logs: RunLogs) -> None:
     """Ours: it is kept all the same."""
     log = begun(logs)
     log.hear(b"one\n")
@@ -60,7 +62,7 @@ def test_a_run_whose_end_was_not_seen_has_no_status(logs: RunLogs) -> None:
     assert logs.runs()[0].status is None
 
 
-def test_a_quiet_run_leaves_nothing(logs: RunLogs) -> None:
+def test_a_run_without_output_creates_no_file(logs: RunLogs) -> None:
     """Ours: not even a folder."""
     log = begun(logs)
     log.hear(b"")
@@ -70,7 +72,7 @@ def test_a_quiet_run_leaves_nothing(logs: RunLogs) -> None:
     assert not logs.folder.parent.exists()
 
 
-def test_a_last_line_without_an_end_is_kept(logs: RunLogs) -> None:
+def test_an_unterminated_last_line_is_saved(logs: RunLogs) -> None:
     """Ours: the last words of a server that dies."""
     log = begun(logs)
     log.hear(b"fatal")
@@ -79,7 +81,7 @@ def test_a_last_line_without_an_end_is_kept(logs: RunLogs) -> None:
     assert text_of(logs) == b"fatal\n"
 
 
-def test_what_comes_after_the_end_is_not_kept(logs: RunLogs) -> None:
+def test_output_after_the_end_is_not_saved(logs: RunLogs) -> None:
     """Ours: its file has been given its last name."""
     log = begun(logs)
     log.hear(b"one\n")
@@ -90,7 +92,7 @@ def test_what_comes_after_the_end_is_not_kept(logs: RunLogs) -> None:
     assert text_of(logs) == b"one\n"
 
 
-def test_only_the_owner_may_read_it(logs: RunLogs) -> None:
+def test_a_run_log_is_private(logs: RunLogs) -> None:
     """Ours: 0600 in folders of 0700."""
     begun(logs).hear(b"one\n")
 
@@ -101,7 +103,7 @@ def test_only_the_owner_may_read_it(logs: RunLogs) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_secrets_and_control_characters_are_not_kept(logs: RunLogs, size: int) -> None:
+def test_secrets_are_masked_and_control_characters_escaped(logs: RunLogs, size: int) -> None:
     """Ours: however the bytes come in."""
     data = b"key hunter2222!\r\n\x1b[31mred \xff\nof two: first-line\nof two: second-line\n"
     log = begun(logs, "hunter2222", "first-line\nsecond-line")
@@ -113,7 +115,7 @@ def test_secrets_and_control_characters_are_not_kept(logs: RunLogs, size: int) -
 
 
 @pytest.mark.parametrize("before", [LINE_BYTES - 3, LINE_BYTES - 12, LINE_BYTES])
-def test_a_line_without_an_end_is_kept_in_pieces_that_cut_no_secret(logs: RunLogs, before: int) -> None:
+def test_an_endless_line_is_saved_in_chunks_that_cut_no_secret(logs: RunLogs, before: int) -> None:
     """Ours: neither in memory for ever, nor half of a secret on the disk."""
     log = begun(logs, "hunter2222")
     data = b"x" * before + b"hunter2222" + b"y" * LINE_BYTES
@@ -125,7 +127,7 @@ def test_a_line_without_an_end_is_kept_in_pieces_that_cut_no_secret(logs: RunLog
     assert text_of(logs) == b"x" * before + b"****" + b"y" * LINE_BYTES + b"\n"
 
 
-def test_of_a_flood_the_end_is_kept_and_the_rest_counted(logs: RunLogs) -> None:
+def test_a_long_log_retains_its_end_and_counts_the_removed_bytes(logs: RunLogs) -> None:
     """Ours: the reason stands at the end; what is missing is said."""
     log = begun(logs)
     lines = [b"line %d\n" % number for number in range(300_000)]
@@ -144,8 +146,8 @@ def test_of_a_flood_the_end_is_kept_and_the_rest_counted(logs: RunLogs) -> None:
     assert list(logs.folder.iterdir()) == [run.path]
 
 
-def test_a_flood_without_lines_is_cut_too(logs: RunLogs) -> None:
-    """Ours."""
+def test_a_long_unterminated_line_is_truncated(logs: RunLogs) -> None:
+    """Ours: the limit for a file holds for output without a line break as well."""
     log = begun(logs)
     log.hear(b"x" * (2 * KEPT_BYTES))
     log.end(0)
@@ -155,7 +157,7 @@ def test_a_flood_without_lines_is_cut_too(logs: RunLogs) -> None:
     assert KEPT_BYTES // 3 < len(kept) <= KEPT_BYTES
 
 
-def test_a_flood_of_one_line_is_cut_too(logs: RunLogs) -> None:
+def test_a_long_single_line_is_truncated(logs: RunLogs) -> None:
     """Ours: the line end behind it does not make it nothing."""
     log = begun(logs)
     log.hear(b"x" * KEPT_BYTES + b"\n")
@@ -165,7 +167,7 @@ def test_a_flood_of_one_line_is_cut_too(logs: RunLogs) -> None:
     assert KEPT_BYTES // 3 < len(kept) <= KEPT_BYTES
 
 
-def test_only_the_last_runs_are_kept(logs: RunLogs) -> None:
+def test_only_the_last_runs_are_retained(logs: RunLogs) -> None:
     """Ours: and the newest is last."""
     for number in range(KEPT_RUNS + 3):
         begun(logs, at=BEGAN + timedelta(hours=number)).hear(b"%d\n" % number)
@@ -173,7 +175,7 @@ def test_only_the_last_runs_are_kept(logs: RunLogs) -> None:
     assert [run.read()[1] for run in logs.runs()] == [b"%d\n" % number for number in range(3, KEPT_RUNS + 3)]
 
 
-def test_runs_at_the_same_time_do_not_mix(logs: RunLogs) -> None:
+def test_concurrent_runs_have_separate_files(logs: RunLogs) -> None:
     """Ours: each has a file of its own."""
     several = [begun(logs, at=BEGAN + timedelta(microseconds=number)) for number in range(5)]
     threads = [threading.Thread(target=log.hear, args=(b"%d\n" % n * 1000,)) for n, log in enumerate(several)]
@@ -185,7 +187,7 @@ def test_runs_at_the_same_time_do_not_mix(logs: RunLogs) -> None:
     assert [run.read()[1] for run in logs.runs()] == [b"%d\n" % number * 1000 for number in range(5)]
 
 
-def test_runs_that_would_have_one_name_do_not_mix(logs: RunLogs) -> None:
+def test_a_run_does_not_write_to_a_file_of_the_same_name(logs: RunLogs) -> None:
     """Ours: what is there first stays, and goes on."""
     first, second = begun(logs), begun(logs)
     first.hear(b"one\n")
@@ -195,28 +197,28 @@ def test_runs_that_would_have_one_name_do_not_mix(logs: RunLogs) -> None:
     assert text_of(logs) == b"one\nthree\n"
 
 
-def test_several_threads_may_tell_of_one_run(logs: RunLogs) -> None:
+def test_threads_can_write_to_one_run(logs: RunLogs) -> None:
     """Ours: each line arrives whole, and once, from the first on."""
 
-    def tell(log: RunLog, line: bytes) -> None:
-        start.wait(5)
+    def write(log: RunLog, line: bytes) -> None:
+        start.wait(PATIENCE_SECONDS)
         for _ in range(20):
             log.hear(line)
 
     # Most can go wrong while the file is made, so several times.
     for number in range(10):
         log, start = begun(logs, at=BEGAN + timedelta(hours=number)), threading.Barrier(2)
-        threads = [threading.Thread(target=tell, args=(log, line)) for line in (b"one\n", b"two\n")]
+        threads = [threading.Thread(target=write, args=(log, line)) for line in (b"one\n", b"two\n")]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-        told = logs.runs()[-1].read()[1]
-        assert sorted(told.splitlines()) == [b"one"] * 20 + [b"two"] * 20
+        saved = logs.runs()[-1].read()[1]
+        assert sorted(saved.splitlines()) == [b"one"] * 20 + [b"two"] * 20
 
 
-def test_a_run_goes_on_in_another_file_when_its_own_is_removed(logs: RunLogs) -> None:
+def test_a_run_continues_in_a_new_file_when_its_file_is_removed(logs: RunLogs) -> None:
     """Ours: the logs of a running server are cleared, or it runs for longer than many others."""
     log = begun(logs)
     log.hear(b"x" * KEPT_BYTES + b"\n")
@@ -229,7 +231,7 @@ def test_a_run_goes_on_in_another_file_when_its_own_is_removed(logs: RunLogs) ->
     assert stat.S_IMODE(run.path.stat().st_mode) == 0o600
 
 
-def test_a_run_that_goes_on_in_another_file_is_counted_anew(logs: RunLogs) -> None:
+def test_the_count_of_removed_bytes_restarts_in_a_new_file(logs: RunLogs) -> None:
     """Ours: what was cut away from the first is not missing in the second, and takes no room there."""
     lines = b"123456789\n" * 60_000
     log = begun(logs)
@@ -245,7 +247,7 @@ def test_a_run_that_goes_on_in_another_file_is_counted_anew(logs: RunLogs) -> No
     assert (cut > 0, (lines * 2)[cut:]) == (True, kept)
 
 
-def test_a_file_that_is_removed_does_not_come_again(logs: RunLogs) -> None:
+def test_a_removed_file_is_replaced_under_a_new_name(logs: RunLogs) -> None:
     """Ours: the new one has a name of its own, and is private too."""
     times = iter([BEGAN, BEGAN + timedelta(hours=1)])
     log = RunLog(lambda: logs, "call", Masker, lambda: next(times))
@@ -270,7 +272,7 @@ def test_a_run_may_end_when_its_file_is_gone(logs: RunLogs) -> None:
     assert logs.runs() == []
 
 
-def test_servers_of_the_same_name_in_two_files_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_of_different_files_have_separate_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: and a file is the same however it is named."""
     monkeypatch.chdir(tmp_path)
 
@@ -285,7 +287,7 @@ def test_servers_of_the_same_name_in_two_files_are_two(tmp_path: Path, monkeypat
     assert len(odd.name) < 250
 
 
-def test_a_log_that_cannot_be_written_is_not_kept_and_is_no_error(tmp_path: Path, logs: RunLogs) -> None:
+def test_a_log_that_cannot_be_written_is_not_an_error(tmp_path: Path, logs: RunLogs) -> None:
     """Ours: a full disk, a file in place of the folder, no home."""
     (tmp_path / "a").write_text("in the way")
     log = begun(logs)
@@ -300,7 +302,7 @@ def test_a_log_that_cannot_be_written_is_not_kept_and_is_no_error(tmp_path: Path
     RunLog(nowhere, "call", Masker).hear(b"one\n")
 
 
-def test_a_log_that_cannot_be_shortened_stays_as_it_is(logs: RunLogs) -> None:
+def test_a_log_that_cannot_be_truncated_is_unchanged(logs: RunLogs) -> None:
     """Ours: and nothing more is added."""
     log = begun(logs)
     log.hear(b"one\n")
@@ -313,7 +315,7 @@ def test_a_log_that_cannot_be_shortened_stays_as_it_is(logs: RunLogs) -> None:
     assert run.path.read_bytes() == b"one\n" + b"x" * KEPT_BYTES + b"\n"
 
 
-def test_a_log_that_cannot_be_shortened_leaves_no_half_of_it_behind(logs: RunLogs) -> None:
+def test_a_failed_truncation_leaves_no_temporary_file(logs: RunLogs) -> None:
     """Ours: a disk that is full needs no more."""
     log = begun(logs)
     log.hear(b"one\n")
@@ -325,7 +327,7 @@ def test_a_log_that_cannot_be_shortened_leaves_no_half_of_it_behind(logs: RunLog
     assert list(logs.folder.iterdir()) == [run.path]
 
 
-def test_they_can_be_forgotten(logs: RunLogs) -> None:
+def test_logs_can_be_cleared(logs: RunLogs) -> None:
     """Ours: with all that lies in the folder."""
     begun(logs).hear(b"one\n")
     (logs.folder / "rest.tmp").touch()
@@ -348,8 +350,8 @@ def test_only_a_regular_file_is_a_run(logs: RunLogs, put: Callable[[Path], None]
 
 
 @pytest.mark.parametrize(("head", "cut"), [(b"", 0), (b"[70 bytes before this were not kept]\n", 70)])
-def test_of_an_enormous_file_the_end_is_read(logs: RunLogs, head: bytes, cut: int) -> None:
-    """Ours: and what is missing is counted, however it came to be missing."""
+def test_only_the_end_of_a_huge_file_is_read(logs: RunLogs, head: bytes, cut: int) -> None:
+    """Ours: the count includes the bytes that were removed before."""
     begun(logs).hear(b"one\n")
     (run,) = logs.runs()
     with run.path.open("wb") as file:
@@ -364,7 +366,7 @@ def test_of_an_enormous_file_the_end_is_read(logs: RunLogs, head: bytes, cut: in
     assert kept.endswith(b"\0end\n")
 
 
-def test_what_cannot_be_forgotten_is_said_and_the_rest_is_forgotten(logs: RunLogs) -> None:
+def test_an_entry_that_cannot_be_removed_is_reported_and_the_rest_removed(logs: RunLogs) -> None:
     """Ours: by its path, to be removed by hand."""
     folder = logs.folder / "20251121T074304123456Z-1-call.0.log"
     folder.mkdir(parents=True)
@@ -389,7 +391,7 @@ def test_logs_that_are_not_in_a_folder_cannot_be_cleared(logs: RunLogs) -> None:
     assert caught.value.path == logs.folder
 
 
-def test_they_go_with_a_server_that_is_renamed(logs: RunLogs, tmp_path: Path) -> None:
+def test_logs_move_with_a_renamed_server(logs: RunLogs, tmp_path: Path) -> None:
     """Ours: if there are any."""
     other = RunLogs(logs.folder.parent, "files", Path("/home/ada/servers.json"))
     logs.move_to(other)
@@ -400,24 +402,25 @@ def test_they_go_with_a_server_that_is_renamed(logs: RunLogs, tmp_path: Path) ->
     assert (logs.runs(), text_of(other)) == ([], b"one\n")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["notes.txt", "20261121T074304123456Z-1-call.tmp", "x.log", "20269999T999999999999Z-1-call.log"],
-)
-def test_other_files_are_no_runs(logs: RunLogs, name: str) -> None:
+def test_other_files_are_not_runs(logs: RunLogs) -> None:
     """Ours: they do not prevent writing, and are removed with the others."""
-    logs.folder.mkdir(parents=True)
-    (logs.folder / name).touch()
-    assert logs.runs() == []
+    cases = ["notes.txt", "20261121T074304123456Z-1-call.tmp", "x.log", "20269999T999999999999Z-1-call.log"]
 
-    begun(logs).hear(b"one\n")
-    assert text_of(logs) == b"one\n"
+    def check(name: str) -> None:
+        logs.folder.mkdir(parents=True)
+        (logs.folder / name).touch()
+        assert logs.runs() == []
 
-    assert logs.clear() == 1
-    assert not logs.folder.exists()
+        begun(logs).hear(b"one\n")
+        assert text_of(logs) == b"one\n"
+
+        assert logs.clear() == 1
+        assert not logs.folder.exists()
+
+    check_each(check, cases)
 
 
-def test_what_a_killed_writer_has_left_is_removed(logs: RunLogs) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(logs: RunLogs) -> None:
     """Ours: after a minute, since another may be writing now."""
     begun(logs).hear(b"one\n")
     (run,) = logs.runs()

@@ -14,6 +14,7 @@ from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.protocol.caching import Freshness
 from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
+from tests.protocol_support import check_each, check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,15 +51,15 @@ def the_file(folder: Path, kind: str) -> Path:
     return path
 
 
-def test_nothing_is_known_at_first(tmp_path: Path) -> None:
-    """Ours: which is not the same as having no tools."""
+def test_a_new_cache_is_empty(tmp_path: Path) -> None:
+    """Ours: an unknown list is not the same as an empty one."""
     cache = ServerCache(tmp_path, SERVER)
     assert (cache.era(), cache.seen(), cache.seen("prompts")) == (None, None, None)
     cache.keep_seen([])
     assert cache.seen() == []
 
 
-def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     """Ours: after a minute, since another may be writing now."""
     ServerCache(tmp_path, SERVER).keep_era("handshake")
     path = the_file(tmp_path, "era")
@@ -73,7 +74,7 @@ def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless", "sse"])
-def test_an_era_is_found_again_by_the_next_process(tmp_path: Path, era: str) -> None:
+def test_the_era_is_read_by_the_next_process(tmp_path: Path, era: str) -> None:
     """Ours; a newer one replaces an older one."""
     ServerCache(tmp_path, SERVER).keep_era("handshake")
     ServerCache(tmp_path, SERVER).keep_era(era)
@@ -81,7 +82,7 @@ def test_an_era_is_found_again_by_the_next_process(tmp_path: Path, era: str) -> 
     assert ServerCache(tmp_path, SERVER).era() == era
 
 
-def test_instructions_are_found_again_and_written_once(tmp_path: Path) -> None:
+def test_instructions_are_saved_once_and_expire(tmp_path: Path) -> None:
     """Ours: a gateway shows them to its client before it has connected the server."""
     at(tmp_path, 0).keep_instructions("Be kind.")
     at(tmp_path, 9).keep_instructions("Be kind.")
@@ -92,21 +93,21 @@ def test_instructions_are_found_again_and_written_once(tmp_path: Path) -> None:
     assert at(tmp_path, 11).instructions() == ""
 
 
-def test_tools_are_found_again_as_the_server_sent_them(tmp_path: Path) -> None:
-    """Ours."""
+def test_tools_are_read_as_the_server_sent_them(tmp_path: Path) -> None:
+    """Ours: completion and `list` show them without connecting to the server."""
     ServerCache(tmp_path, SERVER).keep_seen(TOOLS)
 
     assert ServerCache(tmp_path, SERVER).seen() == TOOLS
 
 
-def test_the_file_is_text_whatever_a_server_sends(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_saved_as_the_replacement_character(tmp_path: Path) -> None:
     """Ours: half of a surrogate pair is in no Unicode text."""
     ServerCache(tmp_path, SERVER).keep_seen([{"name": "a\ud800"}])
 
     assert ServerCache(tmp_path, SERVER).seen() == [{"name": "a\ufffd"}]
 
 
-def test_kinds_are_kept_apart(tmp_path: Path) -> None:
+def test_kinds_are_saved_and_forgotten_separately(tmp_path: Path) -> None:
     """Ours: each is forgotten by itself, and forgetting what is not there is no error."""
     cache = ServerCache(tmp_path, SERVER)
     prompts = [{"name": "review"}]
@@ -122,8 +123,8 @@ def test_kinds_are_kept_apart(tmp_path: Path) -> None:
     assert (cache.era(), cache.seen()) == (None, TOOLS)
 
 
-def test_a_server_under_another_name_is_as_well_known(tmp_path: Path) -> None:
-    """Ours: what is not known of it stays unknown."""
+def test_a_cache_can_be_copied_to_another_name(tmp_path: Path) -> None:
+    """Ours: a renamed server is not connected to again; unknown lists stay unknown."""
     cache, other = ServerCache(tmp_path, SERVER), ServerCache(tmp_path, Known("clock", 6))
     cache.copy_to(other)
     assert (other.era(), other.seen()) == (None, None)
@@ -134,15 +135,15 @@ def test_a_server_under_another_name_is_as_well_known(tmp_path: Path) -> None:
     assert (other.era(), other.seen(), other.seen("prompts")) == ("stateless", TOOLS, None)
 
 
-def test_an_era_is_believed_for_a_week(tmp_path: Path) -> None:
-    """Ours: an updated server would go on answering the old way for ever."""
+def test_an_era_expires_after_a_week(tmp_path: Path) -> None:
+    """Ours: otherwise an updated server would be used by the old handshake for ever."""
     at(tmp_path, 0).keep_era("handshake")
 
     assert at(tmp_path, ERA_SECONDS - 1).era() == "handshake"
     assert at(tmp_path, ERA_SECONDS).era() is None
 
 
-def test_tools_are_believed_for_a_month(tmp_path: Path) -> None:
+def test_tools_expire_after_a_month(tmp_path: Path) -> None:
     """Ours: servers change with the packages that they come in."""
     at(tmp_path, 0).keep_seen(TOOLS)
 
@@ -150,7 +151,7 @@ def test_tools_are_believed_for_a_month(tmp_path: Path) -> None:
     assert at(tmp_path, SEEN_SECONDS).seen() is None
 
 
-def test_what_comes_from_the_future_is_not_believed(tmp_path: Path) -> None:
+def test_an_entry_from_the_future_is_ignored(tmp_path: Path) -> None:
     """Ours: a clock that was wrong must not keep a value for years."""
     at(tmp_path, 0).keep_era("handshake")
     at(tmp_path, 0).keep_seen(TOOLS)
@@ -159,7 +160,7 @@ def test_what_comes_from_the_future_is_not_believed(tmp_path: Path) -> None:
     assert at(tmp_path, -10).seen() is None
 
 
-def test_what_is_written_is_known_at_once(tmp_path: Path) -> None:
+def test_an_entry_is_valid_at_once(tmp_path: Path) -> None:
     """Ours: a time that was rounded up would lie in the future."""
     at(tmp_path, 0.9).keep_era("handshake")
 
@@ -167,8 +168,8 @@ def test_what_is_written_is_known_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [Known("time", 6), Known("clock", 5)], ids=str)
-def test_another_server_has_nothing_of_this_one(tmp_path: Path, other: Known) -> None:
-    """Ours: what a name meant yesterday says nothing about today's server."""
+def test_another_server_has_a_separate_cache(tmp_path: Path, other: Known) -> None:
+    """Ours: a name may stand for another server today."""
     ServerCache(tmp_path, SERVER).keep_era("handshake")
     ServerCache(tmp_path, SERVER).keep_seen(TOOLS)
 
@@ -176,16 +177,19 @@ def test_another_server_has_nothing_of_this_one(tmp_path: Path, other: Known) ->
     assert ServerCache(tmp_path, other).seen() is None
 
 
-@pytest.mark.parametrize("era", ["tomorrow", "", None, ["handshake"]])
-def test_an_unknown_era_is_not_believed(tmp_path: Path, era: Any) -> None:
+def test_an_unknown_era_is_ignored(tmp_path: Path) -> None:
     """Ours: another version of this program may know more of them."""
-    cache = ServerCache(tmp_path, SERVER)
-    cache.keep_era(era)
 
-    assert cache.era() is None
+    def check(era: Any) -> None:
+        cache = ServerCache(tmp_path, SERVER)
+        cache.keep_era(era)
+
+        assert cache.era() is None
+
+    check_each(check, ["tomorrow", "", None, ["handshake"]])
 
 
-def test_what_is_not_a_definition_is_left_out(tmp_path: Path) -> None:
+def test_an_invalid_definition_is_left_out(tmp_path: Path) -> None:
     """Ours: the caller relies on names."""
     cache = ServerCache(tmp_path, SERVER)
     cache.keep_seen([*TOOLS, "x", {"name": 7}, {}])  # type: ignore[list-item]
@@ -214,19 +218,26 @@ def test_a_file_holds_the_value_its_time_and_a_number(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "era").stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", "ö ü", "x" * 1000, "ä" * 60, "-", "con", "\x1b[2J", "\U0001f600"])
-def test_every_name_has_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
+def test_every_name_has_a_file_in_the_folder(tmp_path: Path) -> None:
     """Ours: files that people wrote by hand hold all of these."""
-    cache = ServerCache(tmp_path / "deep", Known(name))
-    cache.keep_seen(TOOLS)
+    cases = ["a/b", "..", "ö ü", "x" * 1000, "ä" * 60, "-", "con", "\x1b[2J", "\U0001f600"]
 
-    assert cache.seen() == TOOLS
-    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["tools"]
+    def check(number: int, name: str) -> None:
+        folder = tmp_path / str(number)
+        cache = ServerCache(folder / "deep", Known(name))
+        cache.keep_seen(TOOLS)
+
+        assert cache.seen() == TOOLS
+        assert [path.parent.name for path in folder.rglob("*.json")] == ["tools"]
+
+    check_rows(check, enumerate(cases))
+    # Nothing has left the folders of the cases.
+    assert {path.name for path in tmp_path.iterdir()} == set(map(str, range(len(cases))))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_a_damaged_file_is_ignored(tmp_path: Path) -> None:
+    """Ours: a cache is never a reason to fail."""
+    cases = [
         b"",
         b"{",
         b"null",
@@ -238,23 +249,24 @@ def test_every_name_has_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
         b'{"era": "handshake", "tools": []}',
         b'{"written": "x"}',
         b'{"identity": 5, "written": 1000000, "tools": 2, "era": 2}',
-    ],
-)
-def test_a_damaged_file_holds_nothing(tmp_path: Path, content: bytes) -> None:
-    """Ours: a cache is never a reason to fail."""
-    cache = at(tmp_path, 0)
-    cache.keep_era("handshake")
-    cache.keep_seen(TOOLS)
-    for kind in ("era", "tools"):
-        the_file(tmp_path, kind).write_bytes(content)
+    ]
 
-    assert (cache.era(), cache.seen()) == (None, None)
-    cache.keep_seen(TOOLS)
-    assert cache.seen() == TOOLS
+    def check(content: bytes) -> None:
+        cache = at(tmp_path, 0)
+        cache.keep_era("handshake")
+        cache.keep_seen(TOOLS)
+        for kind in ("era", "tools"):
+            the_file(tmp_path, kind).write_bytes(content)
+
+        assert (cache.era(), cache.seen()) == (None, None)
+        cache.keep_seen(TOOLS)
+        assert cache.seen() == TOOLS
+
+    check_each(check, cases)
 
 
 @pytest.mark.parametrize("value", [object(), {1: {2}}, float])
-def test_what_json_cannot_say_is_not_kept(tmp_path: Path, value: Any) -> None:
+def test_a_value_that_is_not_json_is_not_saved(tmp_path: Path, value: Any) -> None:
     """Ours: no temporary file is left."""
     cache = ServerCache(tmp_path, SERVER)
     cache.keep_seen(TOOLS)
@@ -264,7 +276,7 @@ def test_what_json_cannot_say_is_not_kept(tmp_path: Path, value: Any) -> None:
     assert len(list((tmp_path / "tools").iterdir())) == 1
 
 
-def test_what_is_nested_too_deeply_is_not_kept(tmp_path: Path) -> None:
+def test_a_value_nested_too_deeply_is_not_saved(tmp_path: Path) -> None:
     """Ours: whatever a server describes."""
     deep: list[Any] = []
     for _ in range(100_000):
@@ -274,7 +286,7 @@ def test_what_is_nested_too_deeply_is_not_kept(tmp_path: Path) -> None:
     assert ServerCache(tmp_path, SERVER).seen() is None
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_not_an_error(tmp_path: Path) -> None:
     """Ours: a cache on a full or read-only disk is only an empty one."""
     (tmp_path / "era").write_text("a file where the folder should be")
     cache = ServerCache(tmp_path, SERVER)
@@ -285,7 +297,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     assert cache.era() is None
 
 
-def test_what_cannot_be_put_in_place_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_failed_rename_leaves_no_temporary_file(tmp_path: Path) -> None:
     """Ours: no temporary file is left."""
     cache = ServerCache(tmp_path, SERVER)
     cache.keep_era("handshake")
@@ -298,26 +310,24 @@ def test_what_cannot_be_put_in_place_leaves_no_file_behind(tmp_path: Path) -> No
     assert list((tmp_path / "era").iterdir()) == [path]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_a_changed_entry_does_not_use_the_cache_of_the_old_one(tmp_path: Path) -> None:
+    """Ours: all servers behind URLs once counted as the same one."""
+    cases = [
         ({"url": "https://one/mcp"}, {"url": "https://two/mcp"}),
         ({"handler": "one.py"}, {"handler": "two.py"}),
         ({"agent": "one:Agent"}, {"agent": "two:Agent"}),
         ({"command": "one"}, {"url": "https://one"}),
-    ],
-    ids=str,
-)
-def test_what_one_server_of_a_name_showed_is_not_believed_of_another(
-    tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
-) -> None:
-    """Ours: all servers behind URLs once counted as the same one."""
-    ServerCache(tmp_path, read_entry("web", before)).keep_era("handshake")
-    ServerCache(tmp_path, read_entry("web", before)).keep_seen(TOOLS)
+    ]
 
-    same, other = ServerCache(tmp_path, read_entry("web", before)), ServerCache(tmp_path, read_entry("web", after))
-    assert (same.era(), same.seen()) == ("handshake", TOOLS)
-    assert (other.era(), other.seen()) == (None, None)
+    def check(before: dict[str, Any], after: dict[str, Any]) -> None:
+        ServerCache(tmp_path, read_entry("web", before)).keep_era("handshake")
+        ServerCache(tmp_path, read_entry("web", before)).keep_seen(TOOLS)
+
+        same, other = (ServerCache(tmp_path, read_entry("web", entry)) for entry in (before, after))
+        assert (same.era(), same.seen()) == ("handshake", TOOLS)
+        assert (other.era(), other.seen()) == (None, None)
+
+    check_rows(check, cases)
 
 
 # As earlier versions wrote them, for {"command": "uvx", "args": ["mcp-server-time"]}, and for anything behind a URL.
@@ -354,7 +364,7 @@ def test_a_list_is_fresh_as_long_as_its_server_says(tmp_path: Path, seconds: flo
     assert at(tmp_path, seconds).seen() == TOOLS
 
 
-def test_a_list_that_is_never_fresh_is_not_used_again(tmp_path: Path) -> None:
+def test_a_list_with_a_ttl_of_zero_is_never_fresh(tmp_path: Path) -> None:
     """MC-10: `ttlMs` 0. One of a revision without the member is."""
     at(tmp_path, 0).keep_seen(TOOLS, freshness=Freshness(0, is_private=False))
     assert at(tmp_path, 0).seen(is_fresh=True) is None
@@ -364,7 +374,7 @@ def test_a_list_that_is_never_fresh_is_not_used_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_private", [True, False])
-def test_a_private_list_is_known_with_the_same_credentials_only(tmp_path: Path, is_private: bool) -> None:
+def test_a_private_list_is_used_with_the_same_credentials_only(tmp_path: Path, is_private: bool) -> None:
     """MC-10: also under the server's next name."""
     cache, renamed = ServerCache(tmp_path, SERVER), SERVER._replace(key="new")
     cache.keep_seen(TOOLS, freshness=Freshness(60_000, is_private=is_private))

@@ -42,7 +42,7 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_the_oldest_make_room_for_a_new_one(tmp_path: Path) -> None:
+def test_the_oldest_unsaved_servers_are_removed_for_a_new_one(tmp_path: Path) -> None:
     """Ours; servers that are saved keep theirs."""
     for as_folders in (False, True):
         folder = tmp_path / str(as_folders)
@@ -53,8 +53,8 @@ def test_the_oldest_make_room_for_a_new_one(tmp_path: Path) -> None:
         assert names_in(folder) == {"saved", *names[3:]}
 
 
-def test_nothing_has_to_go_for_one_that_is_there_or_is_saved(tmp_path: Path) -> None:
-    """Ours."""
+def test_nothing_is_removed_for_a_known_or_a_saved_server(tmp_path: Path) -> None:
+    """Ours: only another unsaved server makes the folder grow."""
     names = fill(tmp_path / "x", KEPT_SERVERS)
 
     make_room(tmp_path / "x" / names[0])
@@ -64,7 +64,7 @@ def test_nothing_has_to_go_for_one_that_is_there_or_is_saved(tmp_path: Path) -> 
     assert names_in(tmp_path / "x") == {"saved", *names}
 
 
-def test_the_cache_and_the_logs_make_room(tmp_path: Path) -> None:
+def test_cache_and_logs_of_unsaved_servers_are_limited(tmp_path: Path) -> None:
     """Ours: a script that types another command each time does not fill the disk."""
     fill(tmp_path / "tools", KEPT_SERVERS)
     fill(tmp_path / "logs", KEPT_SERVERS, as_folders=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.store import Event
+from tests.protocol_support import check_each
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ class StoreContract:
 
     # Values.
 
-    def test_a_value_is_kept_until_it_expires(self, store: Store, advance: Callable[[float], None]) -> None:
-        """Ours."""
+    def test_a_value_is_stored_until_it_expires(self, store: Store, advance: Callable[[float], None]) -> None:
+        """Ours: sessions and tasks end by their expiry, so it must be neither early nor late."""
         store.put("a", b"1", 1000)
         advance(900)
         assert store.get("a") == b"1"
@@ -31,8 +32,8 @@ class StoreContract:
 
         assert store.get("a") is None
 
-    def test_several_values_are_had_and_renewed_at_once(self, store: Store, advance: Callable[[float], None]) -> None:
-        """Ours."""
+    def test_several_values_are_read_and_renewed_at_once(self, store: Store, advance: Callable[[float], None]) -> None:
+        """Ours: a list of tasks costs one round trip, and keys that are missing keep their place in it."""
         store.put("a", b"1", 1000)
         store.put("b", b"2", 1000)
         store.append("log", b"3", 1000)
@@ -75,8 +76,8 @@ class StoreContract:
         assert not store.replace("a", b"2", b"3", 1000)
         assert store.replace("a", None, b"3", 1000)
 
-    def test_many_threads_that_replace_one_value_lose_nothing(self, store: Store) -> None:
-        """Ours."""
+    def test_concurrent_replacements_lose_no_update(self, store: Store) -> None:
+        """Ours: the workers of a server change the same task."""
         store.put("count", b"0", 1000)
 
         def add() -> None:
@@ -113,7 +114,7 @@ class StoreContract:
         assert (store.get("a"), store.read("log")) == (None, [])
 
     def test_a_renewal_may_shorten_the_time(self, store: Store, advance: Callable[[float], None]) -> None:
-        """Ours."""
+        """Ours: a finished task expires sooner than a running one."""
         store.put("a", b"1", 1000)
         store.renew("a", 100)
 
@@ -132,8 +133,8 @@ class StoreContract:
         assert store.read("log", 1) == [Event(2, b"b"), Event(3, b"c")]
         assert store.read("log", 3) == store.read("log", 99) == []
 
-    def test_a_log_keeps_its_last_events_and_shows_the_gap(self, store: Store) -> None:
-        """Ours: positions go on, so a reader sees that it has missed something."""
+    def test_a_log_retains_its_last_events_at_their_positions(self, store: Store) -> None:
+        """Ours: a reader sees by the positions that events are missing."""
         for number in range(5):
             store.append("log", str(number).encode(), 1000, keep=2)
 
@@ -143,7 +144,7 @@ class StoreContract:
         assert store.read("log") == [Event(6, b"5")]
 
     def test_a_log_expires_as_a_whole_and_begins_again(self, store: Store, advance: Callable[[float], None]) -> None:
-        """Ours: each event is a sign that somebody may come back for it."""
+        """Ours: each event shows that a client may still resume the stream."""
         store.append("log", b"a", 1000)
         advance(900)
         store.append("log", b"b", 1000)
@@ -155,27 +156,28 @@ class StoreContract:
         assert store.read("log") == []
         assert store.append("log", b"c", 1000) == 1
 
-    @pytest.mark.parametrize(
-        "misuse",
-        [
+    def test_a_key_holds_either_a_value_or_a_log(self, store: Store) -> None:
+        """Ours: every store has to report the same mistake, whatever its backend allows."""
+        cases = [
             lambda store: store.append("value", b"x", 1000),
             lambda store: store.read("value"),
             lambda store: store.get("log"),
             lambda store: store.put("log", b"x", 1000),
             lambda store: store.replace("log", None, b"x", 1000),
-        ],
-    )
-    def test_a_name_is_that_of_a_value_or_of_a_log(self, store: Store, misuse: Callable[[Store], object]) -> None:
-        """Ours."""
+        ]
+
         store.put("value", b"1", 1000)
         store.append("log", b"1", 1000)
 
-        with pytest.raises(ValueError, match="a log"):
-            misuse(store)
+        def check(misuse: Callable[[Store], object]) -> None:
+            with pytest.raises(ValueError, match="a log"):
+                misuse(store)
 
-        assert (store.get("value"), store.read("log")) == (b"1", [Event(1, b"1")])
+            assert (store.get("value"), store.read("log")) == (b"1", [Event(1, b"1")])
 
-    def test_a_look_at_a_value_may_renew_it(self, store: Store, advance: Callable[[float], None]) -> None:
+        check_each(check, cases)
+
+    def test_reading_a_value_may_renew_it(self, store: Store, advance: Callable[[float], None]) -> None:
         """Ours: so that a session that is in use stays."""
         assert store.get("a", 1000) is None
         store.put("a", b"1", 1000)
@@ -188,8 +190,8 @@ class StoreContract:
 
     # Channels.
 
-    def test_a_message_reaches_those_who_listen_to_its_channel_now(self, store: Store) -> None:
-        """Ours."""
+    def test_a_message_reaches_the_current_subscribers_of_its_channel(self, store: Store) -> None:
+        """Ours: a channel has no memory; what must not be lost belongs into a log."""
         heard: dict[str, list[bytes | None]] = {"one": [], "two": [], "other": []}
         store.publish("channel", b"too early")
         end_one = store.subscribe("channel", heard["one"].append)
@@ -209,7 +211,7 @@ class StoreContract:
 
         assert heard == {"one": [b"1"], "two": [b"1", b"2"], "other": [b"last"]}
 
-    def test_a_channel_that_was_left_can_be_listened_to_again(self, store: Store) -> None:
+    def test_a_channel_can_be_subscribed_to_again(self, store: Store) -> None:
         """Ours: from the moment that `subscribe` returns."""
         heard: list[bytes | None] = []
         for number in range(100):

@@ -38,7 +38,7 @@ class TestContract(StoreContract):
     """In memory."""
 
 
-def test_it_is_a_store() -> None:
+def test_the_memory_store_implements_the_protocol() -> None:
     """Ours: mypy compares it with the protocol."""
     store: Store = MemoryStore()
 
@@ -51,8 +51,8 @@ def test_it_is_a_store() -> None:
 # Room.
 
 
-def test_what_was_removed_or_has_expired_takes_no_room(store: MemoryStore, clock: Clock) -> None:
-    """Ours."""
+def test_removed_and_expired_entries_use_no_memory(store: MemoryStore, clock: Clock) -> None:
+    """Ours: the limit is for what can still be read."""
     store.put("a", b"1", 10)
     store.put("b", b"1", 20)
     store.append("log", b"1", 20)
@@ -63,8 +63,8 @@ def test_what_was_removed_or_has_expired_takes_no_room(store: MemoryStore, clock
     assert (len(store), store.size) == (0, 0)
 
 
-def test_events_that_a_log_keeps_no_more_take_no_room(store: MemoryStore) -> None:
-    """Ours."""
+def test_dropped_events_of_a_log_use_no_memory(store: MemoryStore) -> None:
+    """Ours: a long stream must not fill the store with events that cannot be read any more."""
     for number in range(5):
         store.append("log", str(number).encode(), 10, keep=2)
     size = store.size
@@ -75,7 +75,7 @@ def test_events_that_a_log_keeps_no_more_take_no_room(store: MemoryStore) -> Non
     assert store.size < size
 
 
-def test_a_store_that_is_full_refuses_and_keeps_what_it_has(clock: Clock) -> None:
+def test_a_full_store_rejects_new_entries_and_preserves_the_old(clock: Clock) -> None:
     """Ours: what was acknowledged is not lost to make room."""
     store = MemoryStore(max_bytes=3000, clock=clock)
     store.put("a", bytes(1000), 10)
@@ -100,7 +100,7 @@ def test_a_store_that_is_full_refuses_and_keeps_what_it_has(clock: Clock) -> Non
     store.put("b", bytes(1000), 10)
 
 
-def test_entries_count_beside_their_bytes() -> None:
+def test_every_entry_counts_towards_the_limit() -> None:
     """Ours: a million empty ones do not fit into a thousand bytes."""
     store = MemoryStore(max_bytes=10_000)
     numbers = count(1)
@@ -119,7 +119,7 @@ def test_entries_count_beside_their_bytes() -> None:
     assert fill(lambda: store.append("log", b"", 10)) < 100
 
 
-def test_what_is_changed_often_leaves_nothing_behind(store: MemoryStore, clock: Clock) -> None:
+def test_replaced_entries_leave_no_scheduled_expiry(store: MemoryStore, clock: Clock) -> None:
     """Ours: also where each change expires sooner than the one before, or is removed at once."""
     for number in range(10_000):
         store.put("a", b"1", 1_000_000 - number)
@@ -133,8 +133,8 @@ def test_what_is_changed_often_leaves_nothing_behind(store: MemoryStore, clock: 
     assert store.scheduled == 0
 
 
-def test_what_was_closed_holds_nothing(store: MemoryStore) -> None:
-    """Ours."""
+def test_a_closed_store_is_empty(store: MemoryStore) -> None:
+    """Ours: a server that stops must leave neither values nor listeners to the next one."""
     heard: list[bytes] = []
     store.subscribe("channel", heard.append)
     store.put("a", b"1", 10)

@@ -5,23 +5,29 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.store import Event, Store, StoreError, StoreFullError
-from gaia_mcp.store import redis as module
-from gaia_mcp.store.redis import RedisStore
+from gaia_mcp.store.redis import REST_SECONDS, RedisStore
+from tests.protocol_support import check_each
 from tests.store.contract import StoreContract
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from tests.redis_support import RedisServer
 
 
+def unhurried(url: str) -> RedisStore:
+    """A store that waits for Redis however busy the machine is."""
+    return RedisStore(url, connect_seconds=ENOUGH_SECONDS, command_seconds=ENOUGH_SECONDS)
+
+
 @pytest.fixture
 def store(redis_server: RedisServer) -> Iterator[RedisStore]:
-    made = RedisStore(redis_server.url)
+    made = unhurried(redis_server.url)
     yield made
     made.close()
 
@@ -35,10 +41,10 @@ class TestContract(StoreContract):
     """In Redis."""
 
 
-def test_it_is_a_store(store: RedisStore) -> None:
+def test_the_redis_store_implements_the_protocol(store: RedisStore) -> None:
     """Ours: mypy compares it with the protocol. Two of them have the same entries."""
     shared: Store = store
-    other: Store = RedisStore(store_url(store))
+    other: Store = unhurried(store_url(store))
     shared.put("a", b"1", 10)
 
     assert shared.is_shared
@@ -50,9 +56,9 @@ def store_url(store: RedisStore) -> str:
     return store.shown.replace("://", "://:s3cret@")
 
 
-def test_servers_with_different_prefixes_know_nothing_of_each_other(store: RedisStore) -> None:
+def test_stores_with_different_prefixes_are_separate(store: RedisStore) -> None:
     """Ours: values, logs and channels."""
-    other = RedisStore(f"{store_url(store)}?prefix=other")
+    other = unhurried(f"{store_url(store)}?prefix=other")
     heard: list[bytes | None] = []
     other.subscribe("c", heard.append)
     store.put("a", b"1", 10)
@@ -66,21 +72,22 @@ def test_servers_with_different_prefixes_know_nothing_of_each_other(store: Redis
     other.close()
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_an_invalid_url_is_rejected_without_showing_its_password() -> None:
+    """Ours: nothing is connected for that."""
+    cases = [
         "", "x", "http://host", "redis://:s3cret@host:port", "redis://:s3cret@host:99999", "redis://:s3cret@[::1",
         "redis://:s3cret/with@host", "redis://:s3cret#with@host", "redis://:s3cret?with@host", "redis://:s3cret@:1",
         "redis://:s3cret@host/name", "redis://:s3cret@host?unknown=s3cret", "redis://:s3cret@host?socket_timeout=s3cret",
-    ],
-)  # fmt: skip
-def test_a_url_that_is_not_valid_is_refused_without_its_password(url: str) -> None:
-    """Ours: nothing is connected for that."""
-    with pytest.raises(ValueError) as refused:
-        RedisStore(url)
+    ]  # fmt: skip
 
-    assert "s3cret" not in str(refused.value)
-    assert refused.value.__cause__ is None
+    def check(url: str) -> None:
+        with pytest.raises(ValueError) as refused:
+            RedisStore(url)
+
+        assert "s3cret" not in str(refused.value)
+        assert refused.value.__cause__ is None
+
+    check_each(check, cases)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +99,13 @@ def test_a_url_that_is_not_valid_is_refused_without_its_password(url: str) -> No
     ],
 )
 def test_a_store_is_shown_without_its_password(url: str, shown: str) -> None:
-    """Ours."""
+    """Ours: the URL is printed in logs and errors."""
     assert RedisStore(url).shown == shown
 
 
-def test_a_wrong_password_is_called_that(redis_server: RedisServer) -> None:
+def test_a_wrong_password_is_reported(redis_server: RedisServer) -> None:
     """Ours: without either of them."""
-    store = RedisStore(redis_server.url.replace("s3cret", "wr0ng"))
+    store = unhurried(redis_server.url.replace("s3cret", "wr0ng"))
 
     with pytest.raises(StoreError, match="password") as refused:
         store.get("a")
@@ -107,7 +114,7 @@ def test_a_wrong_password_is_called_that(redis_server: RedisServer) -> None:
     assert "wr0ng" not in str(refused.value)
 
 
-def test_a_server_that_is_full_refuses_and_keeps_what_it_has(store: RedisStore, redis_server: RedisServer) -> None:
+def test_a_full_redis_rejects_new_entries_and_preserves_the_old(store: RedisStore, redis_server: RedisServer) -> None:
     """Ours: as the store in memory."""
     store.put("a", b"1", 1000)
     store.append("log", b"1", 1000)
@@ -126,11 +133,10 @@ def test_a_server_that_is_full_refuses_and_keeps_what_it_has(store: RedisStore, 
     assert store.remove("log")
 
 
-def test_a_server_that_is_gone_is_not_asked_again_at_once(
-    redis_server: RedisServer, store: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: and is used as soon as it is back, with what it has kept."""
-    monkeypatch.setattr(module, "REST_SECONDS", 1000.0)
+def test_an_unreachable_redis_is_not_retried_at_once(redis_server: RedisServer) -> None:
+    """Ours: it is used again as soon as it is back, with its data."""
+    clock = Clock()
+    store = RedisStore(redis_server.url, connect_seconds=ENOUGH_SECONDS, command_seconds=ENOUGH_SECONDS, clock=clock)
     store.put("a", b"1", 1000)
     redis_server.kill()
     with pytest.raises(StoreError, match="does not answer"):
@@ -139,21 +145,25 @@ def test_a_server_that_is_gone_is_not_asked_again_at_once(
 
     with pytest.raises(StoreError, match="does not answer"):
         store.get("a")
-    monkeypatch.setattr(module, "REST_SECONDS", 0.0)
-    again = RedisStore(redis_server.url)
+    clock.now += REST_SECONDS
 
-    assert again.get("a") == b"1"
-    again.close()
+    assert store.get("a") == b"1"
+    store.close()
 
 
-def test_a_server_that_is_slow_fails_in_time(
-    redis_server: RedisServer, store: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: and does not hold those who ask next."""
-    monkeypatch.setattr(module, "COMMAND_SECONDS", 0.05)
-    monkeypatch.setattr(module, "REST_SECONDS", 0.0)
-    hasty = RedisStore(redis_server.url)
-    hasty.put("a", b"1", 1000)
+def test_a_slow_redis_fails_by_the_command_timeout(redis_server: RedisServer, store: RedisStore) -> None:
+    """Ours: it must not block the requests that come next."""
+    # By this clock each operation comes a second after the one before, so none fails because an earlier one has.
+    hasty = RedisStore(redis_server.url, command_seconds=0.05, clock=count().__next__)
+
+    def is_connected() -> bool:
+        try:
+            hasty.put("a", b"1", 1000)
+        except StoreError:
+            return False
+        return True
+
+    wait_until(is_connected)
     redis_server.hang()
     try:
         with pytest.raises(StoreError, match="does not answer"):
@@ -165,8 +175,8 @@ def test_a_server_that_is_slow_fails_in_time(
     hasty.close()
 
 
-def test_what_does_not_speak_redis_is_a_store_that_fails() -> None:
-    """Ours."""
+def test_a_server_that_is_not_redis_is_a_store_error() -> None:
+    """Ours: callers handle `StoreError` alone, and a wrong port is a common mistake."""
     with socket.create_server(("127.0.0.1", 0)) as web:
 
         def answer() -> None:
@@ -181,8 +191,8 @@ def test_what_does_not_speak_redis_is_a_store_that_fails() -> None:
             store.get("a")
 
 
-def test_a_server_that_refuses_is_a_store_that_fails(redis_server: RedisServer, store: RedisStore) -> None:
-    """Ours: a replica, for instance, takes no changes."""
+def test_an_error_of_redis_is_a_store_error(redis_server: RedisServer, store: RedisStore) -> None:
+    """Ours: a replica, for instance, rejects changes."""
     redis_server.client.config_set("min-replicas-to-write", 1)
     try:
         with pytest.raises(StoreError, match="refuses"):

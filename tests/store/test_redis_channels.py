@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
 
 from gaia_mcp.store import redis_channels as module
 from gaia_mcp.store.redis_channels import RedisChannels
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
+    from gaia_mcp.store import Listener
     from tests.redis_support import RedisServer
 
 Make = Callable[..., RedisChannels]
@@ -23,9 +24,9 @@ Make = Callable[..., RedisChannels]
 def make(redis_server: RedisServer) -> Iterator[Make]:
     made: list[RedisChannels] = []
 
-    def channels(**options: float) -> RedisChannels:
-        pool = redis.ConnectionPool.from_url(redis_server.url, protocol=2, **options)
-        made.append(RedisChannels(pool))
+    def channels(options: dict[str, Any] | None = None, **seconds: float) -> RedisChannels:
+        pool = redis.ConnectionPool.from_url(redis_server.url, protocol=2, **(options or {}))
+        made.append(RedisChannels(pool, **{"subscribe_seconds": ENOUGH_SECONDS, **seconds}))
         return made[-1]
 
     yield channels
@@ -33,11 +34,41 @@ def make(redis_server: RedisServer) -> Iterator[Make]:
         each.close()
 
 
+class Observed(redis.Connection):
+    """A connection of redis-py. `attempts` counts those that were begun, `pings` the PING commands on all of them."""
+
+    attempts = 0
+    pings = 0
+
+    def connect(self) -> None:
+        type(self).attempts += 1
+        super().connect()
+
+    def send_command(self, *args: Any, **kwargs: Any) -> None:
+        type(self).pings += args == ("PING",)
+        super().send_command(*args, **kwargs)
+
+
+@pytest.fixture
+def observed() -> type[Observed]:
+    """A class of its own for each test, with its own counts."""
+    return type("OwnObserved", (Observed,), {})
+
+
+def is_subscribed_in_time(channels: RedisChannels, name: str, listener: Listener) -> bool:
+    """Whether a subscription is confirmed within the time limit. If not, it may be tried again."""
+    try:
+        channels.subscribe(name, listener)
+    except redis.TimeoutError:
+        return False
+    return True
+
+
 def listening(server: RedisServer) -> int:
     return len(server.client.pubsub_channels())
 
 
-def test_a_channel_is_listened_to_until_the_last_listener_leaves(redis_server: RedisServer, make: Make) -> None:
+def test_a_channel_stays_subscribed_until_its_last_listener_ends(redis_server: RedisServer, make: Make) -> None:
     """Ours: Redis knows of no channel that nothing listens to."""
     channels = make()
     heard: list[bytes | None] = []
@@ -52,7 +83,7 @@ def test_a_channel_is_listened_to_until_the_last_listener_leaves(redis_server: R
     wait_until(lambda: listening(redis_server) == 0)
 
 
-def test_a_listener_is_told_that_messages_may_be_lost(redis_server: RedisServer, make: Make) -> None:
+def test_a_listener_is_notified_of_a_reconnection(redis_server: RedisServer, make: Make) -> None:
     """Ours: once its channel is subscribed to again, and for each of many channels."""
     channels = make()
     heard: list[tuple[int, bytes | None]] = []
@@ -68,31 +99,26 @@ def test_a_listener_is_told_that_messages_may_be_lost(redis_server: RedisServer,
     wait_until(lambda: heard[-1] == (1, b"1"))
 
 
-def test_a_server_that_is_gone_is_connected_to_again_and_again(
-    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
+def test_a_lost_connection_is_retried_until_redis_is_back(
+    redis_server: RedisServer, make: Make, observed: type[Observed]
 ) -> None:
-    """Ours."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    channels = make()
+    """Ours: Redis may be restarted, which takes longer than one attempt."""
+    channels = make({"connection_class": observed}, retry_seconds=0.01)
     heard: list[bytes | None] = []
     channels.subscribe("a", heard.append)
 
     redis_server.kill()
-    threading.Event().wait(0.05)
+    wait_until(lambda: observed.attempts > 3)
     redis_server.start()
 
     wait_until(lambda: heard == [None])
 
 
-def test_a_subscription_that_is_not_confirmed_fails(
-    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_subscription_that_is_not_confirmed_fails(redis_server: RedisServer, make: Make) -> None:
     """Ours: and leaves nothing behind, whether there was a connection or not."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    channels = make()
+    channels = make(subscribe_seconds=0.05, retry_seconds=0.01)
     heard: list[bytes | None] = []
-    channels.subscribe("a", heard.append)
-    monkeypatch.setattr(module, "SUBSCRIBE_SECONDS", 0.05)
+    wait_until(lambda: is_subscribed_in_time(channels, "a", heard.append))
     redis_server.hang()
     with pytest.raises(redis.TimeoutError):
         channels.subscribe("b", heard.append)
@@ -100,7 +126,7 @@ def test_a_subscription_that_is_not_confirmed_fails(
     redis_server.kill()
     try:
         with pytest.raises(redis.TimeoutError):
-            make().subscribe("b", heard.append)
+            make(subscribe_seconds=0.05, retry_seconds=0.01).subscribe("b", heard.append)
     finally:
         redis_server.start()
 
@@ -108,54 +134,66 @@ def test_a_subscription_that_is_not_confirmed_fails(
     assert redis_server.client.pubsub_channels() == [b"a"]
 
 
-def test_only_the_confirmation_of_the_last_subscription_counts(
-    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_confirmation_of_the_last_subscription_counts(redis_server: RedisServer, make: Make) -> None:
     """Ours: that of an earlier one, which was given up, says nothing of what Redis has done since."""
-    channels = make()
+    channels = make(subscribe_seconds=0.05)
     heard: list[bytes | None] = []
-    channels.subscribe("a", heard.append)
+    wait_until(lambda: is_subscribed_in_time(channels, "a", heard.append))
     redis_server.hang()
-    with monkeypatch.context() as hasty:
-        hasty.setattr(module, "SUBSCRIBE_SECONDS", 0.05)
-        with pytest.raises(redis.TimeoutError):
-            channels.subscribe("b", heard.append)
+    with pytest.raises(redis.TimeoutError):
+        channels.subscribe("b", heard.append)
     redis_server.go_on()
 
-    channels.subscribe("b", heard.append)
+    wait_until(lambda: is_subscribed_in_time(channels, "b", heard.append))
 
     assert redis_server.client.publish("b", "1") == 1
     wait_until(lambda: heard == [b"1"])
 
 
-def test_a_connection_that_is_dead_is_given_up(
-    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: nothing comes on it, and no sign of life where one is asked for; one that is only silent is kept."""
-    monkeypatch.setattr(module, "SILENCE_SECONDS", 0.05)
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    channels = make(socket_timeout=0.2)
+def test_an_idle_connection_stays(redis_server: RedisServer, make: Make, observed: type[Observed]) -> None:
+    """Ours: the response to a PING shows that it is alive."""
+
+    class Patient(observed):  # type: ignore[misc, valid-type]
+        """Waits for the response to a PING however long it takes; without one, no data is to come."""
+
+        def can_read(self, timeout: float = 0) -> bool:
+            return bool(super().can_read(ENOUGH_SECONDS if self.pings > self.answered else timeout))
+
+        def read_response(self, *args: Any, **kwargs: Any) -> Any:
+            response = super().read_response(*args, **kwargs)
+            self.answered += isinstance(response, list) and response[0] == b"pong"
+            return response
+
+        answered = 0
+
+    channels = make({"connection_class": Patient}, silence_seconds=0.05, retry_seconds=0.01)
     heard: list[bytes | None] = []
     channels.subscribe("a", heard.append)
     (before,) = redis_server.client.client_list(_type="pubsub")
-    wait_until(lambda: redis_server.client.client_list(_type="pubsub")[0]["cmd"] == "ping")
-    wait_until(lambda: redis_server.client.client_list(_type="pubsub")[0]["cmd"] == "ping")
-    assert redis_server.client.client_list(_type="pubsub")[0]["id"] == before["id"]
-    assert heard == []
+
+    wait_until(lambda: Patient.pings >= 3)
+
+    (after,) = redis_server.client.client_list(_type="pubsub")
+    assert (after["id"], Patient.attempts, heard) == (before["id"], 1, [])
+
+
+def test_a_dead_connection_is_replaced(redis_server: RedisServer, make: Make, observed: type[Observed]) -> None:
+    """Ours: neither a message nor the response to a PING comes on it."""
+    channels = make({"connection_class": observed, "socket_timeout": 0.2}, silence_seconds=0.05, retry_seconds=0.01)
+    heard: list[bytes | None] = []
+    channels.subscribe("a", heard.append)
 
     redis_server.hang()
-    threading.Event().wait(0.3)
+    attempts = observed.attempts
+    wait_until(lambda: observed.attempts > attempts)
     redis_server.go_on()
 
-    wait_until(lambda: heard == [None])
+    wait_until(lambda: None in heard)
 
 
-def test_what_is_left_while_the_connection_is_broken_is_not_subscribed_to_again(
-    redis_server: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    channels = make()
+def test_a_channel_left_during_an_outage_is_not_subscribed_to_again(redis_server: RedisServer, make: Make) -> None:
+    """Ours: its listener has ended, and no one would handle the messages."""
+    channels = make(retry_seconds=0.01)
     heard: list[bytes | None] = []
     channels.subscribe("a", heard.append)
     end = channels.subscribe("b", heard.append)
@@ -167,16 +205,20 @@ def test_what_is_left_while_the_connection_is_broken_is_not_subscribed_to_again(
     assert redis_server.client.pubsub_channels() == [b"a"]
 
 
-def test_nothing_is_heard_after_the_end(redis_server: RedisServer, make: Make) -> None:
-    """Ours: and the thread is gone."""
-    before = threading.active_count()
+def test_closing_ends_the_listening_thread(redis_server: RedisServer, make: Make) -> None:
+    """Ours: an open connection and its thread would outlive the server."""
     for is_left in (False, True):
         channels = make()
         end = channels.subscribe("a", lambda _: None)
+        assert "store" in names_of_threads()
         if is_left:
             end()
         channels.close()
-        wait_until(lambda: threading.active_count() == before)
+        wait_until(lambda: "store" not in names_of_threads())
 
     make().close()
     wait_until(lambda: listening(redis_server) == 0)
+
+
+def names_of_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate()]

@@ -51,7 +51,7 @@ def is_connected(server: RedisServer, client_id: int) -> bool:
     return str(client_id) in {each["id"] for each in found}
 
 
-def test_one_connection_is_enough_for_one_command_at_a_time(connections: RedisConnections) -> None:
+def test_sequential_commands_share_one_connection(connections: RedisConnections) -> None:
     """Ours: also where Redis has refused one."""
     first = own_id(connections)
     connections.ask("SET", "a", b"1")
@@ -62,7 +62,7 @@ def test_one_connection_is_enough_for_one_command_at_a_time(connections: RedisCo
     assert connections.ask("GET", "a") == b"1"
 
 
-def test_commands_are_sent_at_once(connections: RedisConnections) -> None:
+def test_several_commands_are_pipelined(connections: RedisConnections) -> None:
     """Ours: and those after one that is refused leave nothing behind."""
     first = own_id(connections)
     assert connections.ask_all([("SET", "a", b"1"), ("GET", "a"), ("CLIENT", "ID")]) == [b"OK", b"1", first]
@@ -82,9 +82,7 @@ def test_a_command_does_not_wait_for_another(redis_server: RedisServer, connecti
     assert blocked.responses == [[b"queue", b"x"]]
 
 
-def test_a_connection_that_was_closed_meanwhile_is_made_anew(
-    redis_server: RedisServer, connections: RedisConnections
-) -> None:
+def test_a_closed_connection_is_replaced(redis_server: RedisServer, connections: RedisConnections) -> None:
     """Ours: Redis closes what rests for long, and so do proxies."""
     first = own_id(connections)
     redis_server.client.client_kill_filter(_id=str(first))
@@ -93,10 +91,10 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(
     assert own_id(connections) != first
 
 
-def test_a_connection_with_a_response_that_nobody_has_asked_for_is_not_used(
+def test_a_connection_with_an_unexpected_response_is_not_reused(
     redis_server: RedisServer, connections: RedisConnections
 ) -> None:
-    """Ours: it would be taken for that to the next command."""
+    """Ours: it would be taken for the response to the next command."""
     first = own_id(connections)
     connections.ask("SUBSCRIBE", "channel")
     redis_server.client.publish("channel", "x")
@@ -104,12 +102,23 @@ def test_a_connection_with_a_response_that_nobody_has_asked_for_is_not_used(
     assert own_id(connections) != first
 
 
-def test_a_connection_whose_command_was_not_answered_is_not_used_again(
+def test_a_connection_with_an_unanswered_command_is_not_reused(
     redis_server: RedisServer, connections: RedisConnections
 ) -> None:
-    """Ours: the response may come yet. The command is not sent again."""
-    hasty = RedisConnections(redis.ConnectionPool.from_url(redis_server.url, protocol=2, socket_timeout=0.2))
-    hasty.ask("SET", "n", 0)
+    """Ours: its response may still come. The command is not sent again."""
+    pool = redis.ConnectionPool.from_url(redis_server.url, protocol=2, socket_timeout=0.2)
+    hasty = RedisConnections(pool)
+
+    def is_connected() -> bool:
+        try:
+            hasty.ask("SET", "n", 0)
+        except redis.TimeoutError:
+            return False
+        return True
+
+    wait_until(is_connected)
+    # Of the next connection.
+    pool.connection_kwargs["socket_timeout"] = PATIENCE_SECONDS
     redis_server.hang()
     try:
         with pytest.raises(redis.TimeoutError):
@@ -123,7 +132,7 @@ def test_a_connection_whose_command_was_not_answered_is_not_used_again(
     hasty.close()
 
 
-def test_a_script_is_sent_whenever_redis_does_not_know_it(
+def test_a_script_is_loaded_when_redis_does_not_know_it(
     redis_server: RedisServer, connections: RedisConnections
 ) -> None:
     """Ours: it forgets all of them when it starts again."""
@@ -135,8 +144,8 @@ def test_a_script_is_sent_whenever_redis_does_not_know_it(
         assert connections.run(script, "b", b"2") == [b"b", b"2"]
 
 
-def test_closing_closes_what_is_free_now_or_later(redis_server: RedisServer) -> None:
-    """Ours."""
+def test_close_closes_idle_connections_at_once_and_busy_ones_later(redis_server: RedisServer) -> None:
+    """Ours: a command that is under way still gets its response."""
     connections = RedisConnections(redis.ConnectionPool.from_url(redis_server.url, protocol=2))
     blocked_id = own_id(connections)
     blocked = Blocked(redis_server, connections)
@@ -171,7 +180,7 @@ connections.close()
 
 
 @pytest.mark.story
-def test_a_process_that_was_forked_has_connections_of_its_own(redis_server: RedisServer) -> None:
+def test_a_forked_process_has_its_own_connections(redis_server: RedisServer) -> None:
     """Ours: two that write on one would read the responses of each other."""
     ended = subprocess.run(
         [sys.executable, "-c", FORKING, redis_server.url], capture_output=True, text=True, check=True
