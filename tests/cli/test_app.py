@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_it_has_three_names(demo: Gaia) -> None:
-    """Ours."""
+def test_the_program_starts_under_each_of_its_names(demo: Gaia) -> None:
+    """Ours: AMD's `gaia` may replace ours, and `python -m` works without a script."""
     for program in ([BIN / "gaia", "mcp"], [BIN / "gmcp"], [BIN / "gmcp", "mcp"], [sys.executable, "-m", "gaia_mcp"]):
         ran = subprocess.run([*program, "list"], capture_output=True, cwd=demo.cwd, env=demo.environ, check=True)
         assert ran.stdout.startswith(b"demo ")
@@ -28,19 +28,19 @@ def test_it_has_three_names(demo: Gaia) -> None:
 
 def test_mcp_may_be_left_out_of_an_unlisted_command_too(gaia: Gaia) -> None:
     """Ours: `gmcp generate`, as the hints of `gaia mcp generate` are typed by those who have AMD's `gaia`."""
-    ran = subprocess.run([BIN / "gmcp", "generate", "--help"], capture_output=True, env=gaia.environ, check=True)
+    ran = gaia.command(BIN / "gmcp", "generate", "--help")
 
     assert b"gmcp mcp generate" in ran.stdout
 
 
-def test_the_version_is_told(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_version_is_printed(gaia: Gaia) -> None:
+    """GNU coding standards: the name of the program, and its version."""
     ran = subprocess.run([BIN / "gaia", "--version"], capture_output=True, env=gaia.environ, check=True)
 
     assert ran.stdout.decode() == f"gaia-mcp {__version__}\n"
 
 
-def test_the_version_tells_that_amds_gaia_is_there_too(gaia: Gaia, tmp_path: Path) -> None:
+def test_version_reports_an_installed_amd_gaia(gaia: Gaia, tmp_path: Path) -> None:
     """Ours: both packages have a script `gaia`, and the one installed last replaces the other."""
     package = tmp_path / "packages" / "amd_gaia-0.25.1.dist-info"
     package.mkdir(parents=True)
@@ -53,7 +53,7 @@ def test_the_version_tells_that_amds_gaia_is_there_too(gaia: Gaia, tmp_path: Pat
     assert ran.stderr == "note: amd-gaia 0.25.1 is installed here too; its program is gaia-cli, and this one is gmcp\n"
 
 
-def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
+def test_every_help_page_has_an_example(gaia: Gaia) -> None:
     """Ours: every help text ends with an example."""
     for command in COMMANDS:
         ran = gaia(command, "--help")
@@ -63,19 +63,19 @@ def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("mcp",)])
-def test_the_list_of_commands_is_whole_and_ends_with_an_example(gaia: Gaia, words: tuple[str, ...]) -> None:
+def test_the_list_of_commands_fits_80_columns_and_ends_with_an_example(gaia: Gaia, words: tuple[str, ...]) -> None:
     """Ours: no summary is cut, on a terminal of the usual width."""
     environ = {**gaia.environ, "COLUMNS": "80"}
 
-    ran = subprocess.run([BIN / "gaia", *words, "--help"], capture_output=True, env=environ, check=True)
+    ran = gaia.command(BIN / "gaia", *words, "--help", env=environ)
 
     printed = ran.stdout.decode()
     assert "..." not in printed.partition("Commands:")[2]
     assert "Example: gaia mcp " in printed.splitlines()[-1]
 
 
-def test_a_wrong_command_is_two_lines_too(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_unknown_command_is_an_error_with_a_suggestion(gaia: Gaia) -> None:
+    """Ours: the whole line is repeated, so that it can be copied, and `--json` gets an object."""
     ran = gaia("lsit", "--json")
 
     assert ran.code == 2
@@ -83,22 +83,22 @@ def test_a_wrong_command_is_two_lines_too(gaia: Gaia) -> None:
     assert ran.json["error"]["kind"] == "usage"
 
 
-def test_nothing_at_all_shows_the_help(gaia: Gaia) -> None:
-    """Ours."""
+def test_no_command_prints_the_help(gaia: Gaia) -> None:
+    """Ours: on stderr with exit code 2, since a script that names no command has a mistake."""
     ran = gaia()
 
     assert ran.code == 2
     assert "test-client" in ran.stderr
 
 
-def test_there_is_only_one_way_to_completion(gaia: Gaia) -> None:
-    """Ours: Typer's own splits words at `=` in bash."""
+def test_the_completion_options_of_typer_are_removed(gaia: Gaia) -> None:
+    """Ours: Typer's scripts split words at `=` in bash."""
     assert "--install-completion" not in gaia("--help").stdout
-    ran = subprocess.run([BIN / "gaia", "--show-completion"], capture_output=True, env=gaia.environ, check=False)
+    ran = gaia.command(BIN / "gaia", "--show-completion")
     assert ran.returncode == 2
 
 
-def test_another_program_can_mount_it(demo: Gaia, tmp_path: Path) -> None:
+def test_another_program_can_mount_the_commands(demo: Gaia, tmp_path: Path) -> None:
     """Ours: the `mcp` sub-app is importable."""
     other = tmp_path / "other.py"
     other.write_text(
@@ -125,7 +125,7 @@ def test_every_exit_code_has_a_meaning() -> None:
     assert list(MEANINGS) == list(ExitStatus)
 
 
-def test_commands_load_only_what_they_need(gaia: Gaia) -> None:
+def test_list_loads_no_client_no_schema_library_and_no_http(gaia: Gaia) -> None:
     """Speed is a feature: `list` and a TAB load no client, no schema library, no HTTP."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "gaia_mcp", "list"],
@@ -145,8 +145,8 @@ def test_commands_load_only_what_they_need(gaia: Gaia) -> None:
         assert heavy not in loaded
 
 
-def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) -> None:
-    """Ours: never a traceback without `--debug`."""
+def test_an_internal_error_has_a_traceback_only_with_debug(gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: a person needs the message and where to report it."""
     (tmp_path / "sitecustomize.py").write_text(
         "import gaia_mcp.config.store as store\n"
         "def broken(self): raise ZeroDivisionError('oops')\n"
@@ -183,8 +183,8 @@ def test_an_invalid_time_is_refused(demo: Gaia, seconds: str) -> None:
         ("remove", "a"),
     ],
 )
-def test_a_file_that_is_named_must_be_there(demo: Gaia, command: tuple[str, ...]) -> None:
-    """Ours: a build that tests an empty list by a slip of the finger tests nothing."""
+def test_a_missing_config_file_is_an_error(demo: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: a build that tests an empty list because of a misspelt name would test nothing."""
     ran = demo(*command, "--config", "nowhere.json")
 
     assert ran.code == 3
@@ -192,14 +192,14 @@ def test_a_file_that_is_named_must_be_there(demo: Gaia, command: tuple[str, ...]
     assert not (demo.cwd / "nowhere.json").exists()
 
 
-def test_the_first_server_begins_a_file(gaia: Gaia) -> None:
-    """Ours: only `add` makes one."""
+def test_add_creates_a_missing_config_file(gaia: Gaia) -> None:
+    """Ours: no other command creates one."""
     assert gaia("add", "x", "--config", "new.json", "--no-check", "--", "y").code == 0
     assert gaia("list", "--config", "new.json").stdout.startswith("x ")
 
 
-def test_a_working_folder_that_is_gone_has_no_project(gaia: Gaia) -> None:
-    """Ours, bad input: what the person keeps in their own file works from nowhere, too."""
+def test_a_removed_working_folder_has_no_project(gaia: Gaia) -> None:
+    """Ours, bad input: the user's own file works from everywhere."""
     gaia.use("good-handshake")
     for command in ("list", "call good-handshake echo", "tools good-handshake"):
         ran = subprocess.run(

@@ -48,7 +48,7 @@ def prices(gaia: Gaia) -> Gaia:
     return gaia
 
 
-def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gaia) -> None:
+def test_max_result_bytes_truncates_the_text_of_an_agents_result(prices: Gaia) -> None:
     """Ours: `max_result_bytes`; what is not text stays whole."""
     prices.write({"prices": {"agent": "prices.py", "max_result_bytes": 6}})
 
@@ -58,8 +58,8 @@ def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gai
     assert "price(item: string)" in prices("tools", "prices").stdout
 
 
-def test_retries_of_an_agent_are_a_remark(prices: Gaia) -> None:
-    """Ours: a tool of an agent is never called twice. Of a handler, which repeats its own requests, nothing is said."""
+def test_max_retries_of_an_agent_is_reported_in_a_note(prices: Gaia) -> None:
+    """Ours: an agent's tool is never called twice. A handler repeats its own requests, so it gets no note."""
     path = str(prices.config.with_name("prices.py"))
     remark = "'max_retries' of 'more' has no effect: a tool of an agent is never called twice"
 
@@ -88,7 +88,7 @@ def test_an_entry_of_an_agent_is_used_like_any_other(prices: Gaia) -> None:
     assert (row["transport"], row["agent"], row["settings"]["api_key"]) == ("agent", "prices.py", "****")
 
 
-def test_its_settings_are_seen_by_no_other_program(prices: Gaia) -> None:
+def test_settings_of_an_agent_are_in_no_output_log_or_environment(prices: Gaia) -> None:
     """Ours: they reach the child in one variable, which it removes; an error and the log do not repeat a secret."""
     assert prices("call", "prices", "around", EXTRA="x").stdout == f"False x {prices.cwd}\n"
 
@@ -104,16 +104,16 @@ def test_its_settings_are_seen_by_no_other_program(prices: Gaia) -> None:
     assert TOKEN not in (prices.cwd / "mcp.lock.json").read_text()
 
 
-def test_an_entry_decides_what_its_code_gets(prices: Gaia) -> None:
-    """Ours: the environment and the folder, as for a command; by default all variables, as where a person serves it."""
+def test_an_entry_sets_the_environment_and_the_folder_of_its_agent(prices: Gaia) -> None:
+    """Ours: as for a command; by default an agent inherits every variable."""
     entry = json.loads(prices.config.read_text())["mcpServers"]["prices"]
     prices.write({"prices": {**entry, "inherit": False, "env": {"EXTRA": "own"}, "cwd": "."}})
 
     assert prices("call", "prices", "around", EXTRA="x").stdout == f"False own {prices.config.parent}\n"
 
 
-def test_code_that_cannot_be_loaded_is_an_error_of_its_entry(prices: Gaia) -> None:
-    """Ours: exit code 3, named as the entry is; the hint leads to the file."""
+def test_an_agent_that_cannot_be_loaded_is_an_error_of_its_entry(prices: Gaia) -> None:
+    """Ours: exit code 3; the error names the entry."""
     prices.config.with_name("prices.py").write_text("class (")
     broken = prices("call", "prices", "price")
     prices.config.with_name("prices.py").unlink()
@@ -129,7 +129,7 @@ def test_code_that_cannot_be_loaded_is_an_error_of_its_entry(prices: Gaia) -> No
     [("settings", []), ("stages", "build"), ("agents", [5]), ("max_retries", -1), ("max_result_bytes", "8k")],
 )
 def test_an_invalid_member_is_named(prices: Gaia, member: str, value: Any) -> None:
-    """Ours: wrong types of every key; the other servers are not affected."""
+    """Ours: for each member with a wrong type; other servers are not affected."""
     prices.write({"prices": {"agent": "demo", member: value}, "demo": {"agent": "demo"}})
 
     failed = prices("tools", "prices")
@@ -139,8 +139,8 @@ def test_an_invalid_member_is_named(prices: Gaia, member: str, value: Any) -> No
     assert "invalid" in prices("list").stdout
 
 
-def test_code_is_exported_as_the_command_that_serves_it(prices: Gaia) -> None:
-    """Ours: no other host knows another way; it is found from every folder, with its settings."""
+def test_an_agent_is_exported_as_the_command_that_serves_it(prices: Gaia) -> None:
+    """Ours: other hosts start commands only. Its settings are exported, and its path is absolute."""
     printed = prices("export", "prices", "--as", "claude-code", "--show-secrets", "--json").json["servers"]["prices"]
 
     assert printed["args"][-2:] == ["serve", str(prices.config.with_name("prices.py"))]
@@ -152,7 +152,7 @@ def test_code_is_exported_as_the_command_that_serves_it(prices: Gaia) -> None:
 
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_an_export_tells_that_its_scope_is_lost(prices: Gaia, kind: str) -> None:
+def test_an_export_reports_that_its_scope_is_lost(prices: Gaia, kind: str) -> None:
     """Ours: in the same words as for a server that is started; another host offers it to all."""
     prices.config.with_name("x_handler.py").touch()
     code = {"handler": "x_handler.py", "agent": "prices.py"}[kind]

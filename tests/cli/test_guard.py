@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_whatever_speaks_json_can_be_quiet() -> None:
-    """Ours: and says so next to it."""
+def test_every_command_with_json_has_quiet_after_it() -> None:
+    """Ours: the two options stand together in every help page."""
     for command in commands():
         names = [option.name for option in command.options]
         assert ("--quiet" in names) is ("--json" in names), command.name
@@ -23,8 +23,8 @@ def test_whatever_speaks_json_can_be_quiet() -> None:
             assert names[names.index("--json") + 1] == "--quiet"
 
 
-def test_a_quiet_command_says_nothing_but_its_answer(gaia: Gaia) -> None:
-    """Ours: for cron, which sends a mail of everything else."""
+def test_a_quiet_command_prints_only_its_answer(gaia: Gaia) -> None:
+    """Ours: cron sends a mail for any other output."""
     gaia.use("prints-banner")
 
     loud = gaia("call", "prints-banner", "echo", "text=hi")
@@ -35,7 +35,7 @@ def test_a_quiet_command_says_nothing_but_its_answer(gaia: Gaia) -> None:
     assert gaia("list", "--config", str(gaia.config), "--quiet").stderr == ""
 
 
-def test_a_quiet_command_tells_its_errors(gaia: Gaia) -> None:
+def test_a_quiet_command_prints_its_errors(gaia: Gaia) -> None:
     """Ours: with the same two lines and the same exit code."""
     gaia.use("exits-at-once")
 
@@ -45,11 +45,11 @@ def test_a_quiet_command_tells_its_errors(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
-def test_nothing_moves_on_the_terminal_of_who_wants_quiet(gaia: Gaia, options: tuple[str, ...]) -> None:
-    """Ours."""
+def test_progress_is_shown_on_a_terminal_unless_quiet(gaia: Gaia, options: tuple[str, ...]) -> None:
+    """Ours: a person sees which server is slow; `--quiet` leaves only the answer."""
     gaia.write({"x": entry_of("hangs-at-start")})
 
-    seen, code = run_on_terminal(gaia, "tools", "x", "--timeout", "1.5", *options)
+    seen, code = run_on_terminal(gaia, "tools", "x", "--timeout", "4", *options)
 
     assert ("asking x" in seen) is not bool(options)
     assert code == 5
@@ -58,8 +58,8 @@ def test_nothing_moves_on_the_terminal_of_who_wants_quiet(gaia: Gaia, options: t
 @pytest.mark.parametrize(
     "words", [("lock", "good-handshake"), ("trust",), ("add", "x", "--cwd", ".", "--no-check", "--", "./x")]
 )
-def test_a_working_folder_that_has_gone_is_said(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: the system says only that something is not there."""
+def test_a_removed_working_folder_is_named_in_the_error(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: the system reports only ENOENT, without the name."""
     gone = gaia.cwd / "gone"
     gone.mkdir()
     gaia.use("good-handshake")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,7 +99,7 @@ def test_a_handler_is_used_without_being_saved(cost: Gaia, target: str) -> None:
     assert not cost.config.exists()
 
 
-def test_a_handler_knows_what_its_entry_configures(cost: Gaia) -> None:
+def test_a_handler_receives_the_members_of_its_entry(cost: Gaia) -> None:
     """A1: its `config`, with the defaults of the contract."""
     entry = {"handler": str(cost.cwd / "cost_handler.py")}
     limits = {"timeout": 15, "max_retries": 0, "stages": ["build"], "max_result_bytes": 100}
@@ -112,22 +111,24 @@ def test_a_handler_knows_what_its_entry_configures(cost: Gaia) -> None:
     assert big == "é" * 50 + "...(truncated)"
 
 
-@pytest.mark.parametrize(("sku", "told"), [("hang", "timed out"), ("exit", "SystemExit"), ("refused", "refused ****")])
-def test_what_a_handler_does_wrong_is_an_error_of_the_tool(cost: Gaia, sku: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("sku", "problem"), [("hang", "timed out"), ("exit", "SystemExit"), ("refused", "refused ****")]
+)
+def test_a_handler_that_fails_is_a_tool_error(cost: Gaia, sku: str, problem: str) -> None:
     """A8: exit code 9, also for one that hangs or exits; its secret is in no error and no log."""
-    entry = {"handler": str(cost.cwd / "cost_handler.py"), "timeout": 0.5, "settings": {"api_key": TOKEN}}
-    cost.write({"price": entry})
+    entry = {"handler": str(cost.cwd / "cost_handler.py"), "timeout": 0.5 if sku == "hang" else 30}
+    cost.write({"price": {**entry, "settings": {"api_key": TOKEN}}})
 
     failed = cost("call", "price", "cost_price", f"sku={sku}")
 
     assert failed.code == 9
-    assert told in failed.errors[0]
+    assert problem in failed.errors[0]
     for ran in (failed, cost("logs", "price"), cost("show", "price", "--json"), cost("list", "--json")):
         assert TOKEN not in ran.stdout + ran.stderr
 
 
 def test_a_handler_that_cannot_connect_is_an_error_with_its_reason(cost: Gaia) -> None:
-    """A5: never an empty list of tools without a word."""
+    """A5: it must not look like a server without tools."""
     entry = {"handler": str(cost.cwd / "cost_handler.py"), "settings": {"api_key": TOKEN, "offline": True}}
     cost.write({"price": entry})
 
@@ -165,8 +166,8 @@ def test_a_handler_that_cannot_be_loaded_is_named_with_its_reason(gaia: Gaia, na
 
 
 @pytest.mark.parametrize("content", ["", "# a server\n", "class Agent: ...\n"])
-def test_a_file_without_a_handler_or_an_agent_is_told_so(gaia: Gaia, content: str) -> None:
-    """Ours: many a Python file is a server of its own."""
+def test_a_file_without_a_handler_or_an_agent_is_an_error(gaia: Gaia, content: str) -> None:
+    """Ours: a Python file is often a server by itself."""
     (gaia.cwd / "plain.py").write_text(content)
     assert gaia("tools", "plain.py").errors[0] == "error: agent 'plain.py' contains no agent class"
 
@@ -197,7 +198,7 @@ def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
         assert left in checked.stderr
 
 
-def test_a_name_of_two_handlers_of_a_folder_is_called_with_its_handler(cost: Gaia) -> None:
+def test_a_tool_of_two_handlers_is_called_by_its_qualified_name(cost: Gaia) -> None:
     """A6: the plain name is the first one's; `tools`, `call` and a TAB know both with their handlers."""
     folder = cost.cwd / "handlers"
     folder.mkdir()
@@ -210,11 +211,10 @@ def test_a_name_of_two_handlers_of_a_folder_is_called_with_its_handler(cost: Gai
     assert called == [f"a as {name} costs 5 in eastus\n" for name in ("disk", "disk", "vm")]
     assert cost("call", "./handlers", "vm.price").code == 7
     tab = [BIN / "gaia", "complete", "fish", "--", "mcp", "call", "./handlers", "vm."]
-    completed = subprocess.run(tab, cwd=cost.cwd, env=cost.environ, capture_output=True, text=True, check=True).stdout
-    assert completed.partition("\t")[0] == "vm.price"
+    assert cost.command(*tab, text=True).stdout.partition("\t")[0] == "vm.price"
 
 
-def test_a_folder_is_added_with_all_its_handlers_or_none(cost: Gaia) -> None:
+def test_a_folder_of_handlers_is_added_as_a_whole_or_not_at_all(cost: Gaia) -> None:
     """Ours: each becomes an entry, named by its file (A2)."""
     folder = cost.cwd / "handlers"
     folder.mkdir()
@@ -238,8 +238,8 @@ def test_a_folder_is_added_with_all_its_handlers_or_none(cost: Gaia) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "words.py", "_base.py"])
-def test_a_folder_without_a_handler_is_told_so(gaia: Gaia, content: str | None) -> None:
-    """Ours."""
+def test_a_folder_without_a_handler_is_an_error(gaia: Gaia, content: str | None) -> None:
+    """Ours: an empty list of tools would hide a wrong path."""
     (gaia.cwd / "handlers").mkdir()
     if content is not None:
         (gaia.cwd / "handlers" / content).write_text("x = 1")
@@ -249,7 +249,7 @@ def test_a_folder_without_a_handler_is_told_so(gaia: Gaia, content: str | None) 
         assert (failed.code, failed.errors[0].endswith("is a folder without a handler")) == (3, True), failed
 
 
-def test_what_would_be_served_is_listed(cost: Gaia) -> None:
+def test_serve_check_lists_the_tools_of_a_handler(cost: Gaia) -> None:
     """Ours: `serve --check` of a handler, also with its settings."""
     checked = cost("serve", "./cost_handler.py", "--check")
     assert checked.stdout == "cost: 1 tool\n  cost_price(sku: string)\n      Look up a price.\n"
@@ -259,7 +259,7 @@ def test_what_would_be_served_is_listed(cost: Gaia) -> None:
     assert "no route to host" in failed.json["problems"][0]
 
 
-def test_a_handler_is_reached_by_other_hosts(cost: Gaia) -> None:
+def test_a_handler_is_exported_as_the_command_that_serves_it(cost: Gaia) -> None:
     """Ours: by the command that serves it, with what its entry configures."""
     cost("add", "price", "./cost_handler.py", "--setting", "region=x")
     exported = cost("export", "price", "--as", "cursor", "--json").json["servers"]["price"]
@@ -270,8 +270,8 @@ def test_a_handler_is_reached_by_other_hosts(cost: Gaia) -> None:
     assert cost("call", "theirs", "cost_price", "sku=a").stdout == "a costs 5 in x\n"
 
 
-def test_what_a_handler_starts_does_not_get_its_settings(gaia: Gaia) -> None:
-    """Ours: the variable that holds them is gone before its code is imported."""
+def test_a_child_of_a_handler_does_not_inherit_its_settings(gaia: Gaia) -> None:
+    """Ours: the variable with the settings is removed before the handler's code is imported."""
     source = HANDLER.format(name="cost").replace('print("imported")', "print(sorted(os.environ))")
     (gaia.cwd / "cost_handler.py").write_text(source)
     gaia("add", "cost", "./cost_handler.py", "--setting", "region=x")
@@ -281,7 +281,7 @@ def test_what_a_handler_starts_does_not_get_its_settings(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(("target", "name"), [("./cost_handler.py", "cost"), ("./", "work")])
-def test_the_entry_for_a_host_finds_a_handler_from_everywhere(cost: Gaia, target: str, name: str) -> None:
+def test_print_config_names_a_handler_by_its_absolute_path(cost: Gaia, target: str, name: str) -> None:
     """Ours: as that of an agent; it is called as the handler's file, or the folder."""
     printed = cost("serve", target, "--print-config", "cursor", "--json").json["servers"]
 
@@ -309,7 +309,7 @@ def test_a_conversation_with_a_handler_is_recorded(cost: Gaia) -> None:
     assert "costs 5 in ****" in (cost.cwd / "talk.jsonl").read_text()
 
 
-def test_only_an_agent_is_loaded_anew(cost: Gaia) -> None:
-    """Ours: said, rather than ignored."""
+def test_reload_is_only_for_agents(cost: Gaia) -> None:
+    """Ours: an option that has no effect is refused rather than ignored."""
     refused = cost("serve", "./cost_handler.py", "--reload")
     assert (refused.code, refused.errors[0]) == (2, "error: --reload is for an agent")

@@ -1,4 +1,4 @@
-"""What lies in a folder may come from anywhere: nothing in it makes a command hang, swell, or end for its sake."""
+"""Files in a folder may come from anywhere: none makes a command hang, use much memory, or fail without need."""
 
 from __future__ import annotations
 
@@ -23,6 +23,37 @@ MEMORY_BYTES = 1 << 30
 
 # Paths that no file can have.
 LONG = {"name": "x" * 300, "path": "y/" * 3000 + "x", "loop": "loop/x", "file": "file/x"}
+LONG_LINES = [
+    "list --config LONG",
+    "list --config LONG/x",
+    "remove x --config LONG",
+    "add x --no-check --config LONG -- true",
+    "call demo greet --args @LONG",
+    "call demo greet name=@LONG",
+    "call demo picture -o LONG",
+    "call demo picture -o LONG/",
+    "test-client demo --junit LONG",
+    "test-client demo --lock-file LONG",
+    "lock demo --lock-file LONG",
+    "record demo --to LONG",
+    "replay LONG",
+    "import ./LONG",
+    "import LONG",
+    "export cursor LONG",
+    "init LONG",
+    "serve ./LONG.py",
+    "tools ./LONG.py",
+    "tools LONG",
+    "call LONG x",
+    "trust LONG",
+    "untrust LONG",
+    "generate LONG",
+    "add with-folder --cwd LONG --no-check -- true",
+    "add with-entry @LONG",
+    "add with-file LONG.json",
+    "logs LONG",
+    "show LONG",
+]
 
 
 def huge(path: Path) -> None:
@@ -49,10 +80,8 @@ def put(path: Path, kind: str) -> None:
 
 def run(gaia: Gaia, *words: str, stdin: bytes = b"") -> Ran:
     """Run `gaia` with little time and memory; what it writes to a terminal is not a traceback."""
-    done = subprocess.run(
-        [BIN / "gaia", *words], input=stdin, capture_output=True, cwd=gaia.cwd, env=gaia.environ, timeout=SECONDS,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES)), check=False,
-    )  # fmt: skip
+    limits = {resource.RLIMIT_AS: (MEMORY_BYTES, MEMORY_BYTES)}
+    done = gaia.command(BIN / "gaia", *words, input=stdin, timeout=SECONDS, limits=limits)
     ran = Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
     assert "Traceback" not in ran.stderr
     assert "bug in gaia mcp" not in ran.stderr
@@ -68,8 +97,8 @@ def tab(gaia: Gaia, *words: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", OBSTACLES)
 @pytest.mark.parametrize("name", [".mcp.json", "mcp_servers.json"])
-def test_a_projects_file_that_cannot_be_read_is_a_remark(demo: Gaia, name: str, kind: str) -> None:
-    """Ours: every command is typed in some folder. The command that is about the file fails."""
+def test_an_unreadable_project_file_is_reported_in_a_note(demo: Gaia, name: str, kind: str) -> None:
+    """Ours: every command runs in some folder. Only the command that is about the file fails."""
     put(demo.cwd / name, kind)
 
     listed, called = run(demo, "mcp", "list"), run(demo, "mcp", "call", "demo", "greet", "name=Ada")
@@ -87,7 +116,7 @@ def test_a_projects_file_that_cannot_be_read_is_a_remark(demo: Gaia, name: str, 
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)
-def test_a_cache_that_cannot_be_read_is_as_if_it_were_not_there(demo: Gaia, kind: str) -> None:
+def test_an_unreadable_cache_is_ignored(demo: Gaia, kind: str) -> None:
     """Ours: a cache is never a reason to fail."""
     assert run(demo, "mcp", "tools", "demo").code == 0
     cached = [path for path in (demo.home / ".cache" / "gaia-mcp").rglob("*") if path.is_file()]
@@ -101,7 +130,7 @@ def test_a_cache_that_cannot_be_read_is_as_if_it_were_not_there(demo: Gaia, kind
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)
-def test_logs_that_cannot_be_read_are_not_shown(demo: Gaia, kind: str) -> None:
+def test_an_unreadable_log_is_skipped_and_replaced(demo: Gaia, kind: str) -> None:
     """Ours: nor are they in the way of new ones."""
     demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
     assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
@@ -117,7 +146,7 @@ def test_logs_that_cannot_be_read_are_not_shown(demo: Gaia, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)
-def test_another_hosts_file_that_cannot_be_read_leaves_the_others(gaia: Gaia, kind: str) -> None:
+def test_import_lists_the_other_hosts_when_a_file_is_unreadable(gaia: Gaia, kind: str) -> None:
     """Ours: `import` shows the hosts that are here; one of them is reported, and `import` of it is an error."""
     put(gaia.home / ".cursor" / "mcp.json", kind)
     other = gaia.home / ".gemini" / "settings.json"
@@ -143,7 +172,7 @@ def test_another_hosts_file_that_cannot_be_read_leaves_the_others(gaia: Gaia, ki
         (("remove", "demo"), 3),
     ],
 )
-def test_the_users_own_file_that_cannot_be_read_is_an_error(
+def test_an_unreadable_user_file_is_an_error_and_is_not_replaced(
     demo: Gaia, words: tuple[str, ...], code: int, kind: str
 ) -> None:
     """Ours: it is what these commands are about, and nothing is put in its place."""
@@ -173,7 +202,7 @@ def test_the_users_own_file_that_cannot_be_read_is_an_error(
         (("test-client", "demo", "--lock-file", "FILE"), 3),
     ],
 )
-def test_a_file_that_was_typed_and_cannot_be_read_is_an_error(
+def test_an_unreadable_file_on_the_command_line_is_an_error(
     demo: Gaia, words: tuple[str, ...], code: int, kind: str
 ) -> None:
     """Ours: a device without end is read no further than its limit."""
@@ -194,7 +223,7 @@ def test_a_file_that_was_typed_and_cannot_be_read_is_an_error(
         ("mcp add --no-check piped @{}", '{"command": "true"}', "piped"),
     ],
 )
-def test_a_pipe_that_was_typed_is_read(demo: Gaia, words: str, data: str, answer: str) -> None:
+def test_a_pipe_on_the_command_line_is_read(demo: Gaia, words: str, data: str, answer: str) -> None:
     """Ours: `<(command)`, /dev/stdin, and a pipe with a name."""
     os.mkfifo(demo.cwd / "pipe")
     for place, before in (("<(printf %s \"$DATA\")", ""), ("/dev/stdin", "printf %s \"$DATA\" |"),
@@ -207,56 +236,25 @@ def test_a_pipe_that_was_typed_is_read(demo: Gaia, words: str, data: str, answer
         assert (ran.returncode, answer in ran.stdout) == (0, True), (line, ran)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("list", "--config", "LONG"),
-        ("list", "--config", "LONG/x"),
-        ("remove", "x", "--config", "LONG"),
-        ("add", "x", "--no-check", "--config", "LONG", "--", "true"),
-        ("call", "demo", "greet", "--args", "@LONG"),
-        ("call", "demo", "greet", "name=@LONG"),
-        ("call", "demo", "picture", "-o", "LONG"),
-        ("call", "demo", "picture", "-o", "LONG/"),
-        ("test-client", "demo", "--junit", "LONG"),
-        ("test-client", "demo", "--lock-file", "LONG"),
-        ("lock", "demo", "--lock-file", "LONG"),
-        ("record", "demo", "--to", "LONG"),
-        ("replay", "LONG"),
-        ("import", "./LONG"),
-        ("import", "LONG"),
-        ("export", "cursor", "LONG"),
-        ("init", "LONG"),
-        ("serve", "./LONG.py"),
-        ("tools", "./LONG.py"),
-        ("tools", "LONG"),
-        ("call", "LONG", "x"),
-        ("trust", "LONG"),
-        ("untrust", "LONG"),
-        ("generate", "LONG"),
-        ("add", "x", "--cwd", "LONG", "--no-check", "--", "true"),
-        ("add", "x", "@LONG"),
-        ("add", "x", "LONG.json"),
-        ("logs", "LONG"),
-        ("show", "LONG"),
-    ],
-    ids=" ".join,
-)
 @pytest.mark.parametrize("long", LONG)
-def test_a_path_that_no_file_can_have_is_an_error_in_two_lines(demo: Gaia, words: tuple[str, ...], long: str) -> None:
-    """Ours: of the command line or of the configuration, and never a bug of ours. Some make sense as something else."""
+def test_an_impossible_path_is_an_error_with_a_hint(demo: Gaia, long: str) -> None:
+    """Ours: it is never an internal error. Some commands can use the word as something else."""
     (demo.cwd / "loop").symlink_to("loop")
     (demo.cwd / "file").touch()
 
-    ran = run(demo, "mcp", *(word.replace("LONG", LONG[long]) for word in words))
+    wrong = []
+    for line in LONG_LINES:
+        ran = run(demo, "mcp", *line.replace("LONG", LONG[long]).split())
+        codes = [0, 3, 4] if line.startswith(("untrust", "add", "logs")) else [1, 2, 3, 4]
+        if line.startswith("list --config"):
+            codes = [3]
+        if ran.code not in codes or len(ran.errors) != (2 if ran.code else 0):
+            wrong.append((line, ran))
 
-    assert ran.code in ((0, 3, 4) if words[0] in ("untrust", "add", "logs") else (1, 2, 3, 4)), ran.stderr
-    assert len(ran.errors) == (2 if ran.code else 0), ran.stderr
-    if words[1:2] == ("--config",):
-        assert ran.code == 3
+    assert not wrong
 
 
-def test_a_folder_of_very_many_files_is_listed_soon(demo: Gaia) -> None:
+def test_a_folder_of_20_000_files_is_listed(demo: Gaia) -> None:
     """Ours: at a TAB, where one that is a link to itself hides none of the others, and among logs."""
     demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
     assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
@@ -274,8 +272,8 @@ def test_a_folder_of_very_many_files_is_listed_soon(demo: Gaia) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "loop", "unset"])
-def test_a_home_that_is_none_is_no_reason_to_hang_or_break(demo: Gaia, kind: str) -> None:
-    """Ours: a service, a container, or a slip. What needs no home works."""
+def test_commands_work_without_a_home_folder(demo: Gaia, kind: str) -> None:
+    """Ours: a service or a container may have none. Commands that need none work, and no command hangs."""
     put_there: dict[str, Callable[[Path], Any]] = {"file": lambda path: path.touch(), "loop": OBSTACLES["loop"]}
     home, config = demo.cwd / "home", str(demo.config)
     put_there.get(kind, lambda _: None)(home)
@@ -296,7 +294,7 @@ def test_a_home_that_is_none_is_no_reason_to_hang_or_break(demo: Gaia, kind: str
         assert run(demo, "mcp", *words).code in (0, 3)
 
 
-def test_a_working_folder_that_has_gone_is_an_error_only_where_it_is_needed(demo: Gaia) -> None:
+def test_a_removed_working_folder_is_an_error_only_for_commands_that_need_it(demo: Gaia) -> None:
     """Ours: another terminal has removed it."""
     for words, code in (("list", 0), ("call demo greet name=Ada", 0), ("trust", 1), ("import", 0), ("init", 3)):
         gone = demo.cwd / "gone"

@@ -1,4 +1,4 @@
-"""Handler files that do what they should not while they are imported: each in a process that is ended for certain."""
+"""Handler files with side effects while they are imported: each runs in a process that is ended for certain."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_a_handler_that_does_odd_things_works(gaia: Gaia, what: str) -> None:
+def test_a_handler_with_side_effects_at_import_works(gaia: Gaia, what: str) -> None:
     """Ours, bad input: nothing that it prints is taken for an answer, and nothing of it is left."""
     (gaia.cwd / "word_handler.py").write_text(ODD[what] + HANDLER)
 
@@ -73,7 +73,7 @@ def test_a_handler_that_does_odd_things_works(gaia: Gaia, what: str) -> None:
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_handler_that_breaks_its_process_is_an_error(gaia: Gaia, what: str) -> None:
     """Ours, bad input: an exit code, two lines, and nothing is left."""
-    source, code, told = BROKEN[what]
+    source, code, problem = BROKEN[what]
     text = HANDLER.replace("import MCPHandler, ", "import ") if what == "has another base" else HANDLER
     (gaia.cwd / "word_handler.py").write_text(source + text)
 
@@ -81,5 +81,5 @@ def test_a_handler_that_breaks_its_process_is_an_error(gaia: Gaia, what: str) ->
 
     assert ran.code == code, ran
     assert len(ran.errors) == 2
-    assert told in ran.errors[0]
+    assert problem in ran.errors[0]
     assert ran.stdout == ""

@@ -1,4 +1,4 @@
-"""SIGKILL: of the command, at whatever moment, and of a server. No process stays, however it resists."""
+"""SIGKILL of the command, at any moment, and of a server: no process is left, even one that ignores signals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nothing_runs() -> bool:
 
 @pytest.mark.parametrize(("server", "seen"), RESISTING)
 def test_a_killed_command_leaves_no_server(gaia: Gaia, server: str, seen: str) -> None:
-    """Ours: in the midst of a call, and at any moment before; nor what the server has started."""
+    """Ours: neither during a call nor at any moment before; a child of the server does not survive either."""
     notes = use(gaia, server)
     began = time.monotonic()
     process = gaia.popen("call", "x", "echo")
@@ -76,7 +76,7 @@ def test_a_killed_command_leaves_no_server(gaia: Gaia, server: str, seen: str) -
 
 
 @pytest.mark.parametrize("command", [("test-client", "--all"), ("tools",), ("list", "--check")])
-def test_a_killed_command_leaves_none_of_many_servers(gaia: Gaia, command: tuple[str, ...]) -> None:
+def test_a_killed_command_leaves_no_server_of_many(gaia: Gaia, command: tuple[str, ...]) -> None:
     """Ours: one watcher for all."""
     notes = gaia.cwd / "notes"
     gaia.write({f"s{number}": entry_of("stubborn", env={"NOTES": str(notes)}) for number in range(6)})
@@ -88,7 +88,7 @@ def test_a_killed_command_leaves_none_of_many_servers(gaia: Gaia, command: tuple
     wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
-def test_a_killed_command_leaves_nothing_of_a_server_that_is_a_client(gaia: Gaia) -> None:
+def test_a_killed_command_leaves_no_server_behind_a_server(gaia: Gaia) -> None:
     """Ours: the command in between is killed as well, and its own watcher ends what it has started."""
     notes = use(gaia, "stubborn")
     gaia.write({
@@ -107,23 +107,22 @@ def test_a_killed_command_leaves_nothing_of_a_server_that_is_a_client(gaia: Gaia
 
 
 def test_a_command_whose_terminal_is_closed_leaves_no_server(gaia: Gaia) -> None:
-    """Ours: SIGHUP, and nothing to print to any more."""
+    """Ours: the system sends SIGHUP, and nothing can be printed any more."""
     notes = use(gaia, "busy-with-others")
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(gaia.cwd)
-        os.execve(BIN / "gaia", ["gaia", "mcp", "call", "x", "echo"], {"TERM": "xterm", **gaia.environ})
+    ours, theirs = pty.openpty()
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    command = gaia.popen("call", "x", "echo", env={"TERM": "xterm", **gaia.environ}, terminal=True, **streams)
+    os.close(theirs)
     wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
 
-    os.close(terminal)
+    os.close(ours)
 
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert command.wait(ENOUGH_SECONDS) == 128 + signal.SIGHUP
     wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
-def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
-    """Ours: SIGSTOP is not the end; SIGKILL is that of a stopped one too."""
+def test_a_stopped_command_continues_with_its_server(demo: Gaia) -> None:
+    """Ours: a stopped command is not dead, so its watcher must wait; SIGKILL ends a stopped command too."""
     process = demo.popen("call", "demo", "countdown", "steps=2", "seconds=0.5")
     wait_until(lambda: any("serve demo" in words for words in descendants().values()), ENOUGH_SECONDS)
     process.send_signal(signal.SIGSTOP)
@@ -142,8 +141,8 @@ def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
     wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
-def test_a_server_killed_in_a_call_leaves_nothing_of_its_own(gaia: Gaia) -> None:
-    """Ours: out of memory, say. The command says so, and ends what the server has started."""
+def test_a_server_killed_in_a_call_leaves_no_child(gaia: Gaia) -> None:
+    """Ours: by the OOM killer, for example. The command reports it, and ends the server's children."""
     notes = use(gaia, "busy-with-others")
     process = gaia.popen("call", "x", "echo")
     wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
@@ -154,15 +153,15 @@ def test_a_server_killed_in_a_call_leaves_nothing_of_its_own(gaia: Gaia) -> None
     _, err = process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode == 4
     assert b"SIGKILL" in err
-    assert nothing_runs()
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 def temporary_files(gaia: Gaia) -> list[str]:
     return [name for name in os.listdir(gaia.config.parent) if name.endswith(".tmp")]  # noqa: PTH208
 
 
-def test_killed_writers_leave_one_whole_file(gaia: Gaia) -> None:
-    """Ours: with every entry that was reported as saved; what they have left is removed by the next writer."""
+def test_killed_writers_leave_a_complete_file(gaia: Gaia) -> None:
+    """Ours: every entry reported as saved is in it, and the next writer removes temporary files."""
     gaia.config.parent.mkdir()
     gaia.config.write_text(json.dumps({"mcpServers": {}, "notes": LONG}))
     saved = set()

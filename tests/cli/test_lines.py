@@ -1,4 +1,4 @@
-"""Command lines that hints advise: about the same file and program, quoted, and the typed one with an option more."""
+"""Command lines that hints advise: for the same file and program, quoted, or the typed line with one more option."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def nothing_typed() -> Iterator[None]:
-    """The words of the command that runs, restored after each test."""
+    """The typed command line, reset after each test."""
     yield
     Typed.program, Typed.words = "gaia mcp", ()
     Typed.begin("", None)
 
 
-def test_a_line_is_typed_again_with_one_more_option() -> None:
+def test_a_hint_repeats_the_typed_line_with_one_more_option() -> None:
     """Ours: before the server's own command, and never where it may hold a secret or is too long to be read."""
     for words, how in (
         (["mcp", "add", "my fs", "--", "npx", "-y"], "with: gaia mcp add 'my fs' --force -- npx -y"),
@@ -38,8 +38,8 @@ def test_a_line_is_typed_again_with_one_more_option() -> None:
     assert again("save it", "-o", "a b") == "save it with -o 'a b'"
 
 
-def test_a_line_that_read_standard_input_needs_it_again() -> None:
-    """Ours: what was piped into it is gone, and a copy of the line alone would read the terminal."""
+def test_a_repeated_line_that_read_standard_input_asks_for_it_again() -> None:
+    """Ours: the piped input is consumed, and the line alone would read the terminal."""
     Typed.words = ["mcp", "add", "-"]
     assert again("replace it", "--force") == "replace it, with the same input: gaia mcp add - --force"
     Typed.words = ["mcp", "add", "x", "--", "cat", "-"]
@@ -68,15 +68,15 @@ def test_a_line_names_the_program_as_it_was_typed() -> None:
     assert again("lock all", "--all") == "lock all with: gmcp lock --all"
 
 
-def test_a_line_is_about_the_file_that_the_command_was_about() -> None:
-    """Ours."""
+def test_an_advised_line_repeats_the_config_option() -> None:
+    """Ours: without it the line would change another file."""
     Typed.config = Path("my servers.json")
 
     assert how_to_add() == "add one with: gaia mcp add --config 'my servers.json' NAME -- COMMAND"
 
 
-def test_a_command_of_one_word_stays_behind_its_dashes() -> None:
-    """Ours: without them it would be taken for a name."""
+def test_a_target_of_one_word_stays_after_two_dashes() -> None:
+    """Ours: without them it would be read as a server's name."""
     Typed.uses(TypedEntry("srv", Command("srv", [])))
     Typed.uses(TypedEntry("./srv", Command("./srv", [])))
     Typed.uses(TypedEntry("srv -x", Command("srv", ["-x"])))
@@ -87,8 +87,8 @@ def test_a_command_of_one_word_stays_behind_its_dashes() -> None:
     assert to_type("tools", "saved") == "gaia mcp tools saved"
 
 
-def test_an_example_of_an_agent_is_written_where_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what the advice is about may be `agent.py` itself."""
+def test_init_is_advised_with_an_unused_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the hint may be about `agent.py` itself, which `init` must not overwrite."""
     monkeypatch.chdir(tmp_path)
     for line, taken in (("init", "agent.py"), ("init example.py", "example.py"), ("init example2.py", "x")):
         assert how_to_begin() == f"gaia mcp {line}"

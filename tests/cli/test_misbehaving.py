@@ -1,4 +1,4 @@
-"""Servers that misbehave: each ends in its exit code, within its time, with two lines, leaving nothing running."""
+"""Servers that misbehave: an exit code, an error and a hint within the time limit, and no process is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stateless(asked: Asked, **results: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("server", "code", "told"),
+    ("server", "code", "problem"),
     [
         ("exits-at-once", 4, "exited with status 3"),
         ("dies-in-call", 4, "out of memory"),
@@ -42,14 +42,16 @@ def stateless(asked: Asked, **results: dict[str, Any]) -> dict[str, Any]:
         ("wrong-version", 6, "2031-01-01"),
     ],
 )
-def test_a_call_of_a_broken_server_says_what_and_where(gaia: Gaia, server: str, code: int, told: str) -> None:
-    """Ours, bad input: exit code, two lines, the server's name."""
+def test_the_error_of_a_broken_server_names_the_server_and_the_problem(
+    gaia: Gaia, server: str, code: int, problem: str
+) -> None:
+    """Ours, bad input: exit code, error and hint."""
     gaia.use(server)
 
     ran = gaia("call", server, "echo", "--timeout", "5" if code == 5 else "20", "--json")
 
     assert ran.code == code, ran
-    assert told in ran.errors[0]
+    assert problem in ran.errors[0]
     assert repr(server) in ran.errors[0]
     assert len(ran.errors) == 2
     assert ran.json["exit"] == code
@@ -78,11 +80,11 @@ def test_a_call_of_a_broken_server_says_what_and_where(gaia: Gaia, server: str, 
         "only-stateless",
     ],
 )
-def test_a_call_of_an_odd_server_works(gaia: Gaia, server: str) -> None:
-    """Ours: what can be understood is understood."""
+def test_a_call_tolerates_an_unusual_server(gaia: Gaia, server: str) -> None:
+    """Ours: real servers print banners, flood stderr or ignore EOF."""
     gaia.use(server)
-    # A probe without an answer takes half of the time.
-    seconds = "6" if server == "silent-on-probe" else "20"
+    # A probe without an answer takes half of the time; the other half is enough on a busy machine.
+    seconds = "10" if server == "silent-on-probe" else "20"
 
     ran = gaia("call", server, "echo", "--args", '{"text": "hi"}', "--timeout", seconds)
 
@@ -91,7 +93,7 @@ def test_a_call_of_an_odd_server_works(gaia: Gaia, server: str) -> None:
 
 
 @pytest.mark.parametrize("server", ["garbage-answer", "answers-array"])
-def test_a_call_with_an_invalid_response_is_told_to_have_perhaps_run(gaia: Gaia, server: str) -> None:
+def test_a_call_with_an_invalid_response_is_reported_as_possibly_run(gaia: Gaia, server: str) -> None:
     """Ours: exit code and kind stay those of a broken protocol; the person must know before a retry."""
     gaia.use(server)
 
@@ -103,7 +105,7 @@ def test_a_call_with_an_invalid_response_is_told_to_have_perhaps_run(gaia: Gaia,
 
 
 def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
-    """Ours: so that its author is told."""
+    """Ours: so that its author can be informed."""
     gaia.use("prints-banner")
 
     ran = gaia("call", "prints-banner", "echo")
@@ -112,7 +114,7 @@ def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
     assert line.startswith("note: server 'prints-banner' wrote ")
 
 
-def test_why_a_tool_is_left_out_is_printed_once(gaia: Gaia) -> None:
+def test_the_reason_for_an_omitted_tool_is_printed_once(gaia: Gaia) -> None:
     """Spec, HC-4: a tool with a malformed `x-mcp-header`. A call of it tells the reason, a call of another does not."""
 
     def answer(asked: Asked) -> Answer:
@@ -140,8 +142,8 @@ def test_why_a_tool_is_left_out_is_printed_once(gaia: Gaia) -> None:
     assert f"server 'web' has no tool 'bad': {why}" in refused[2].stdout
 
 
-def test_a_server_behind_a_url_has_no_stdout(gaia: Gaia) -> None:
-    """Ours: what strays is a line of a response."""
+def test_stray_lines_of_an_http_response_are_not_called_stdout(gaia: Gaia) -> None:
+    """Ours: a server behind a URL has no stdout that we could read."""
 
     def answer(asked: Asked) -> Answer:
         events = f"data: hello\n\ndata: {json.dumps(stateless(asked, tools_list={'tools': []}))}\n\n"
@@ -154,8 +156,8 @@ def test_a_server_behind_a_url_has_no_stdout(gaia: Gaia) -> None:
     assert "stdout" not in checked.stdout + added.stderr
 
 
-def test_nothing_was_saved_of_a_server_that_cuts_its_answer(gaia: Gaia) -> None:
-    """Ours: where there is nothing else to advise."""
+def test_add_reports_that_nothing_was_saved_after_a_truncated_response(gaia: Gaia) -> None:
+    """Ours: there is nothing else to advise."""
 
     def answer(asked: Asked) -> Answer:
         if asked.message["method"] == "tools/list":
@@ -180,8 +182,8 @@ def test_the_era_of_a_server_is_remembered(gaia: Gaia) -> None:
     assert "server/discover" not in notes.read_text().removeprefix(first)
 
 
-def test_control_characters_of_a_server_do_not_reach_the_person(gaia: Gaia) -> None:
-    """Ours: neither in an error nor in a list."""
+def test_control_characters_of_a_server_are_not_printed(gaia: Gaia) -> None:
+    """Ours: in errors and in lists."""
     script = gaia.cwd / "evil.py"
     script.write_text(
         "class Evil:\n"
@@ -203,8 +205,8 @@ def test_control_characters_of_a_server_do_not_reach_the_person(gaia: Gaia) -> N
     assert "\x1b" not in failed.stderr
 
 
-def test_a_command_that_does_not_exist_says_what_to_install(gaia: Gaia) -> None:
-    """Ours, bad input: by its own words for the usual launchers."""
+def test_the_hint_for_a_missing_launcher_names_its_package(gaia: Gaia) -> None:
+    """Ours, bad input: the usual launchers have their own hints."""
     gaia.write(
         {
             "x": {"command": "npx", "args": ["-y", "some-server"], "env": {"PATH": "/nowhere"}},
@@ -226,7 +228,7 @@ def sh(script: str, **options: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("entry", "code", "told", "hint"),
+    ("entry", "code", "problem", "hint"),
     [
         (
             sh("true", env={"A": "${UNSET_TOKEN}"}),
@@ -257,23 +259,24 @@ def sh(script: str, **options: object) -> dict[str, object]:
         (
             sh("echo waiting for db >&2; cat >/dev/null"),
             5,
-            "within 1.5 s; the last line of its stderr: waiting for db",
+            "within 5 s; the last line of its stderr: waiting for db",
             "a first start may download",
         ),
         (sh("kill -9 $$"), 4, "was ended by SIGKILL at its start", "gaia mcp show 'my x'"),
     ],
 )
-def test_each_mistake_in_an_entry_has_words_of_its_own(
-    gaia: Gaia, entry: dict[str, object], code: int, told: str, hint: str
+def test_each_mistake_in_an_entry_has_its_own_error_and_hint(
+    gaia: Gaia, entry: dict[str, object], code: int, problem: str, hint: str
 ) -> None:
-    """Ours: how far it came, how it ended, what it said last, and what to type next, also for an odd name."""
+    """Ours: how far the start came, how it ended, the last line of stderr, and one thing to type."""
     gaia.write({"my x": entry})
 
-    ran = gaia("call", "my x", "echo", "--timeout", "1.5" if code == 5 else "20")
+    # Long enough for the server to write its line on a busy machine.
+    ran = gaia("call", "my x", "echo", "--timeout", "5" if code == 5 else "20")
 
     assert ran.code == code
     assert len(ran.errors) == 2
-    assert told in ran.errors[0]
+    assert problem in ran.errors[0]
     assert hint in ran.errors[1]
 
 
@@ -294,10 +297,10 @@ def test_a_result_of_many_megabytes_arrives_whole(gaia: Gaia) -> None:
 
 
 def test_all_servers_share_one_deadline(gaia: Gaia) -> None:
-    """Ours: also those that had to wait for a place."""
+    """Ours: it includes the time in which a server waits for its turn."""
     gaia.write({f"s{number}": entry_of("hangs-at-start") for number in range(20)})
 
-    ran = gaia("tools", "--timeout", "2")
+    ran = gaia("tools", "--timeout", "5")
 
     assert ran.code == 5
     assert len(ran.errors) == 40
@@ -308,8 +311,8 @@ SAYS_ITS_ARGUMENTS = "import sys; sys.stderr.write(repr(sys.argv) + chr(10)); sy
 
 
 @pytest.mark.parametrize("options", [(), ("--debug",)])
-def test_a_secret_among_the_arguments_is_not_repeated(gaia: Gaia, options: tuple[str, ...]) -> None:
-    """Ours: a server that prints how it was called, at the end or while it is watched."""
+def test_a_secret_among_the_arguments_is_masked(gaia: Gaia, options: tuple[str, ...]) -> None:
+    """Ours: a server may print its own command line, with and without --debug."""
     arguments = ["-c", SAYS_ITS_ARGUMENTS, "--api-key", "${KEY_OF_MINE}", "--token=swordfish-1"]
     gaia.write({"x": {"command": sys.executable, "args": arguments}})
 

@@ -1,9 +1,8 @@
-"""What a person sees on a narrow terminal, 20 or 40 columns wide, and on a wide one."""
+"""Output on a narrow terminal, 20 or 40 columns wide, and on a wide one."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -158,9 +157,7 @@ def test_no_summary_of_a_command_is_cut_on_a_narrow_terminal(files: Gaia) -> Non
     """Ours: neither of ours, nor that of the group of all of them."""
     for words in (("--help",), ("help",)):
         assert not any("..." in line.removesuffix("[ARGS]...") for line in shown(files, *words, width=40))
-    ran = subprocess.run(
-        [BIN / "gaia", "--help"], capture_output=True, env={**files.environ, "COLUMNS": "40"}, check=True
-    )
+    ran = files.command(BIN / "gaia", "--help", env={**files.environ, "COLUMNS": "40"})
     assert "call and test MCP servers, and serve agents." in " ".join(ran.stdout.decode().split())
 
 

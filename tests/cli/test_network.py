@@ -1,4 +1,4 @@
-"""Servers behind a company's network: what they are passed on of the shell's settings, and what is told without it."""
+"""Servers behind a network with a proxy: which settings of the shell they inherit, and the hint when one is missing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_server_is_fetched_through_the_proxy_of_the_shell_without_showing_its_
     assert "hunter2" not in added.stdout + added.stderr + called.stderr + logs.stdout
 
 
-def test_an_error_about_the_network_names_what_was_not_passed_on(gaia: Gaia) -> None:
+def test_an_error_about_the_network_names_the_variables_that_were_not_passed_on(gaia: Gaia) -> None:
     """Ours: an index with a password is passed on only if it is asked for, and the hint says how."""
     with proxy(PrivateProxy) as url:
         shell = {"http_proxy": url, "UV_INDEX_URL": PRIVATE_INDEX, "UV_PUBLISH_TOKEN": "pypi-x", "EDITOR": "vi"}
@@ -112,7 +112,7 @@ def test_more_variables_than_a_hint_names_are_passed_on_together(gaia: Gaia) -> 
 
 
 def test_a_server_that_fails_for_another_reason_is_not_blamed_on_the_network(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: wrong advice costs more time than no advice."""
     gaia.use("exits-at-once")
 
     failed = gaia("tools", "exits-at-once", UV_INDEX_URL=PRIVATE_INDEX)
@@ -123,7 +123,7 @@ def test_a_server_that_fails_for_another_reason_is_not_blamed_on_the_network(gai
 
 @pytest.mark.parametrize("way", ["add", "edit"])
 def test_a_server_may_inherit_every_variable(gaia: Gaia, way: str) -> None:
-    """Ours, for `inherit`: shown wherever the entry is, and taken back by its opposite."""
+    """Ours: `inherit` is shown with the entry, and `--no-inherit-env` removes it."""
     with proxy(PrivateProxy) as url:
         shell = {"http_proxy": url, "UV_INDEX_URL": PRIVATE_INDEX}
         if way == "add":
@@ -154,14 +154,14 @@ def test_only_a_command_inherits_variables(gaia: Gaia) -> None:
 
 
 def test_an_invalid_inherit_names_the_member(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: the person corrects the file by hand, so the error says where."""
     gaia.use("good-handshake", inherit="yes")
 
     assert "'inherit' must be true or false" in gaia("tools", "good-handshake").stderr
 
 
-def test_debugging_names_all_that_is_not_passed_on(gaia: Gaia) -> None:
-    """Ours: by their names alone; a server often lacks one of them."""
+def test_debug_names_each_variable_that_is_not_passed_on(gaia: Gaia) -> None:
+    """Ours: without its value; a server often needs one of them."""
     variables = {"MY_SETTING": "swordfish", "GIVEN": "1"}
     gaia.use("good-handshake", env={"GIVEN": "${GIVEN}"})
 

@@ -1,4 +1,4 @@
-"""What a hint advises is done: the line is copied from stderr, its placeholders are filled in, and it leads on."""
+"""A line that a hint advises is copied from stderr, its placeholders are filled in, and it does what was promised."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def config_of(gaia: Gaia) -> Path:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.words)
-def test_what_is_advised_leads_on(gaia: Gaia, step: Step) -> None:
-    """Ours: a stranger copies the line, and sees the reason, or what else there is, or that it works now."""
+def test_the_advised_line_shows_the_reason_or_solves_the_problem(gaia: Gaia, step: Step) -> None:
+    """Ours: a person who copies the line sees the reason or the alternatives, or the first line works then."""
     config_of(gaia)
     words = step.words.split()
     words[1:1] = ["--config", CONFIG]
@@ -105,7 +105,7 @@ def test_what_is_advised_leads_on(gaia: Gaia, step: Step) -> None:
         assert gaia(*words).code == 0
 
 
-def test_the_line_for_a_value_without_a_key_calls_the_tool(gaia: Gaia) -> None:
+def test_the_line_advised_for_a_value_without_a_key_calls_the_tool(gaia: Gaia) -> None:
     """Ours: once the tools have been seen, as the hint before advises."""
     config_of(gaia)
     words = ("call", "--config", CONFIG, "demo", "greet", "Ada L")
@@ -117,8 +117,8 @@ def test_the_line_for_a_value_without_a_key_calls_the_tool(gaia: Gaia) -> None:
     assert (write, gaia(*write).stdout) == ([*words[:-1], "name=Ada L"], "Hello, Ada L!\n")
 
 
-def test_a_file_that_is_missing_is_begun(gaia: Gaia) -> None:
-    """Ours: under the name that was given."""
+def test_a_missing_config_file_is_created_as_advised(gaia: Gaia) -> None:
+    """Ours: under the given name."""
     first = gaia("list", "--config", CONFIG)
     assert first.code == 3
     (line,) = lines_in(first.stderr)
@@ -127,7 +127,7 @@ def test_a_file_that_is_missing_is_begun(gaia: Gaia) -> None:
     assert gaia("list", "--config", CONFIG).stdout.startswith("NAME ")
 
 
-def test_an_entry_that_is_invalid_is_corrected_in_an_editor(gaia: Gaia) -> None:
+def test_an_invalid_entry_is_corrected_as_advised(gaia: Gaia) -> None:
     """Ours: on a terminal."""
     gaia.write({"bad": {"command": 7}})
     (line,) = lines_in(gaia("tools", "bad").stderr)
@@ -143,7 +143,7 @@ def test_an_entry_that_is_invalid_is_corrected_in_an_editor(gaia: Gaia) -> None:
 
 
 def test_a_project_is_approved_as_advised_and_revoked_as_advised(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: the note names both commands, and each has the effect that it promises."""
     (gaia.cwd / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"its": DEMO}}))
 
     approve, _ = lines_in(gaia("list").stderr)
@@ -169,8 +169,8 @@ def test_the_lock_is_extended_and_updated_as_advised(gaia: Gaia) -> None:
         gaia.write({"s": entry_of("good-handshake")})  # Other tools from now on.
 
 
-def test_what_another_host_has_is_imported_as_advised(gaia: Gaia) -> None:
-    """Ours."""
+def test_servers_of_another_host_are_imported_as_advised(gaia: Gaia) -> None:
+    """Ours: the line keeps the options that were typed."""
     (gaia.home / ".cursor").mkdir()
     (gaia.home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": DEMO}}))
 
@@ -181,8 +181,8 @@ def test_what_another_host_has_is_imported_as_advised(gaia: Gaia) -> None:
     assert gaia("list").stdout.startswith("demo ")
 
 
-def test_what_serve_and_record_and_trust_advise_is_typed(gaia: Gaia) -> None:
-    """Ours."""
+def test_lines_advised_by_serve_replay_and_trust_work(gaia: Gaia) -> None:
+    """Ours: with a value in the place of each placeholder."""
     (gaia.cwd / "empty.jsonl").touch()
     (gaia.cwd / "mine.py").write_text("class Agent: pass\n")
     gaia.write({"demo": DEMO})
@@ -198,8 +198,8 @@ def test_what_serve_and_record_and_trust_advise_is_typed(gaia: Gaia) -> None:
         assert shows in ran.stdout + ran.stderr
 
 
-def test_what_was_piped_is_piped_again(gaia: Gaia) -> None:
-    """Ours: the line says so; without that it would wait for the terminal."""
+def test_a_line_that_read_stdin_is_advised_with_the_same_input(gaia: Gaia) -> None:
+    """Ours: without the input it would wait for the terminal."""
     pasted = json.dumps({"mcpServers": {"demo": DEMO}})
     assert gaia("add", "-", stdin=pasted).code == 0
     refused = gaia("add", "-", stdin=pasted)
@@ -210,7 +210,7 @@ def test_what_was_piped_is_piped_again(gaia: Gaia) -> None:
     assert gaia(*line, stdin=pasted).code == 0
 
 
-def test_what_cannot_be_reached_is_kept_as_advised(gaia: Gaia) -> None:
+def test_an_unreachable_server_is_saved_as_advised(gaia: Gaia) -> None:
     """Ours: a whole line, not only the option."""
     (line,) = lines_in(gaia("add", "http://127.0.0.1:1/mcp").stderr)
 
@@ -218,8 +218,8 @@ def test_what_cannot_be_reached_is_kept_as_advised(gaia: Gaia) -> None:
     assert gaia(*line).code == 0
 
 
-def test_an_agent_without_tools_is_not_to_be_replaced(gaia: Gaia) -> None:
-    """Ours: it may be the very file that `init` writes."""
+def test_the_advised_init_does_not_overwrite_an_agent(gaia: Gaia) -> None:
+    """Ours: the agent without tools may be the very file that `init` writes."""
     (gaia.cwd / "agent.py").write_text("class Agent:\n    pass\n")
     (line,) = lines_in(gaia("tools", "./agent.py:Agent").stderr)
 
@@ -228,7 +228,7 @@ def test_an_agent_without_tools_is_not_to_be_replaced(gaia: Gaia) -> None:
 
 
 def test_dashes_before_a_value_without_a_key_do_not_make_it_a_command(gaia: Gaia) -> None:
-    """Ours: the name of a server and its tool have been read by then."""
+    """Ours: the server and its tool come before the dashes."""
     gaia.write({"demo": DEMO})
     assert gaia("tools", "demo").code == 0
     refused = gaia("call", "demo", "greet", "--", "Ada")
@@ -251,7 +251,7 @@ def test_a_placeholder_of_one_of_several_servers_is_filled_in_under_its_name(gai
     assert "the last line of its stderr: its key: " in gaia(*line[:-1], "SOME_KEY=abcdefgh").stderr
 
 
-def test_a_file_that_is_missing_is_told_from_text_that_begins_like_one(gaia: Gaia) -> None:
+def test_the_hint_for_a_missing_file_shows_how_to_pass_text_with_an_at_sign(gaia: Gaia) -> None:
     """Ours: an address such as `@ada` is text, and `--args` has no key."""
     gaia.write({"demo": DEMO})
     as_value = gaia("call", "demo", "greet", "name=@ada")

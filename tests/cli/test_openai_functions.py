@@ -62,7 +62,7 @@ def test_tools_are_printed_as_functions(odd: Gaia) -> None:
     }
 
 
-def test_each_function_leads_back_to_its_tool(odd: Gaia) -> None:
+def test_each_function_maps_to_its_tool(odd: Gaia) -> None:
     """A10: names are unique over all servers that are shown; --json has what each stands for."""
     ran = odd("tools", "--openai", "--json")
     found, origins = functions(ran.json["tools"]), ran.json["names"]
@@ -74,7 +74,7 @@ def test_each_function_leads_back_to_its_tool(odd: Gaia) -> None:
         assert origin["tool"] in odd("tools", origin["server"], "--names").stdout.splitlines()
 
 
-def test_only_what_is_offered_and_chosen_is_a_function(odd: Gaia) -> None:
+def test_only_available_and_chosen_tools_become_functions(odd: Gaia) -> None:
     """A3: a model is shown what it may call."""
     assert "greet" in functions(odd("tools", "--openai", "--stage", "design").json)
     assert list(functions(odd("tools", "demo.greet", "--openai").json)) == ["greet"]
@@ -82,7 +82,7 @@ def test_only_what_is_offered_and_chosen_is_a_function(odd: Gaia) -> None:
 
 
 def test_a_server_that_fails_leaves_the_functions_of_the_others(gaia: Gaia) -> None:
-    """Ours: as without the option; the exit code tells."""
+    """Ours: as without the option; the exit code reports the failure."""
     gaia.write({"demo": {"agent": "demo"}, "bad": entry_of("exits-at-once")})
     ran = gaia("tools", "--openai")
 

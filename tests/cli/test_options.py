@@ -1,4 +1,4 @@
-"""`cli.options`: the common options, declared once, and what a command is given of them."""
+"""`cli.options`: the common options, declared once, and how a command receives them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import pytest
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT
-from gaia_mcp.cli.screen.output import Form
+from gaia_mcp.cli.screen.output import Form, choose_form
 from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.errors import ConfigFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 COMMON = {"config", "as_json", "quiet", "timeout", "debug"}
 
 
 def test_no_command_declares_a_common_option_itself() -> None:
-    """Ours: their words, limits and order are the same everywhere, because they stand in one place."""
+    """Ours: help, limits and order of these options are defined in one place."""
     places = {name: place.partition(":") for name, place in {**COMMANDS, **UNLISTED}.items()}
     declared = {
         name: COMMON & set(inspect.signature(getattr(import_module(module), function)).parameters)
@@ -32,7 +33,7 @@ def test_no_command_declares_a_common_option_itself() -> None:
     assert {name: found for name, found in declared.items() if found} == {}
 
 
-def test_a_command_takes_the_options_that_it_lists_after_its_own_and_two_that_come_with_them() -> None:
+def test_common_options_follow_those_of_the_command() -> None:
     """Ours: `--quiet` comes with `--json`, `--debug` with every command."""
 
     def command(name: str) -> None: ...
@@ -45,10 +46,17 @@ def test_a_command_takes_the_options_that_it_lists_after_its_own_and_two_that_co
     assert (QUIET.default, DEBUG.default) == (False, False)
 
 
-def test_a_command_is_given_its_invocation_and_the_form_of_its_answer_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def plain_form() -> Iterator[None]:
+    """The plain form, restored after the test."""
+    choose_form(as_json=False, debug=False)
+    yield
+    choose_form(as_json=False, debug=False)
+
+
+@pytest.mark.usefixtures("plain_form")
+def test_a_command_receives_its_invocation_and_the_output_form_is_set() -> None:
     """Ours: once for all commands."""
-    monkeypatch.setattr(Form, "as_json", False)
-    monkeypatch.setattr(Form, "quiet", False)
     given: list[tuple[Invocation, str, bool, bool]] = []
 
     def command(invocation: Invocation, name: str) -> None:
@@ -59,16 +67,16 @@ def test_a_command_is_given_its_invocation_and_the_form_of_its_answer_is_set(mon
     assert given == [(Invocation(as_json=True, quiet=True, timeout=2.0), "a", True, True)]
 
 
-def test_a_deadline_begins_when_it_is_asked_for_and_only_with_a_timeout() -> None:
-    """Ours: what comes before it, such as a person in an editor, takes nothing of it."""
+def test_a_deadline_starts_on_request_and_only_with_a_timeout() -> None:
+    """Ours: the time that a person spends in an editor does not count."""
     assert Invocation().deadline() is None
     deadline = Invocation(timeout=60.0).deadline()
     assert deadline is not None
     assert 0 < deadline.remaining() <= 60
 
 
-def test_a_named_file_of_servers_has_to_exist_unless_it_may_be_new(tmp_path: Path) -> None:
-    """Ours: a slip in its name must not look like an empty configuration."""
+def test_a_named_config_file_must_exist_unless_it_may_be_new(tmp_path: Path) -> None:
+    """Ours: a misspelt name must not look like an empty configuration."""
     path = tmp_path / "servers.json"
 
     assert Invocation(config=path).open_store(may_be_new=True).path == path

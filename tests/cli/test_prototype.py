@@ -121,8 +121,8 @@ def test_entries_are_changed_in_their_own_lines(project: Gaia) -> None:
     assert texts(project) == (MAIN, SECRETS)
 
 
-def test_a_new_file_of_that_kind_is_begun(gaia: Gaia) -> None:
-    """Ours: as any other that `--config` names."""
+def test_add_creates_a_new_prototype_file(gaia: Gaia) -> None:
+    """Ours: as any other file that `--config` names."""
     assert gaia("add", "demo", "--config", "new.yaml", "--no-check", "--", "gaia", "mcp", "serve", "demo").code == 0
     assert (gaia.cwd / "new.yaml").read_text().startswith("mcp:\n  servers:\n    - name: demo\n      command: gaia\n")
     assert gaia("call", "demo", "add", "a=1", "b=2", "--config", "new.yaml").code == 0
@@ -137,7 +137,7 @@ def test_a_new_file_of_that_kind_is_begun(gaia: Gaia) -> None:
         ("a: 1\n---\nb: 2\n", "prototype.yaml:2:1: not YAML"),
     ],
 )
-def test_a_file_that_is_wrong_is_two_lines_and_is_left_as_it_is(project: Gaia, text: str, place: str) -> None:
+def test_an_invalid_file_is_reported_with_its_place_and_not_changed(project: Gaia, text: str, place: str) -> None:
     """A12, bad input: exit code 3, with line and column."""
     (project.cwd / "prototype.yaml").write_text(text)
     for words in (["list"], ["add", "x", "--no-check", "--", "x"], ["remove", "a"], ["disable", "a"]):
@@ -160,12 +160,12 @@ def test_a_change_that_would_lose_something_is_refused(project: Gaia) -> None:
     assert texts(project)[0] == shared
 
 
-def test_secrets_that_others_may_read_are_remarked_on(project: Gaia) -> None:
-    """A12: az prototype writes them so. They are private after the next change."""
+def test_a_secrets_file_that_others_may_read_is_reported_in_a_note(project: Gaia) -> None:
+    """A12: az prototype writes it with such a mode. Our next change makes it private."""
     secrets = project.cwd / "prototype.secrets.yaml"
     secrets.chmod(0o644)
-    told = project("list", *CONFIG).stderr
-    assert told == (
+    printed = project("list", *CONFIG).stderr
+    assert printed == (
         "note: prototype.secrets.yaml contains secrets, and other users may read it; "
         "restrict it with: chmod 600 prototype.secrets.yaml\n"
     )
@@ -174,7 +174,7 @@ def test_secrets_that_others_may_read_are_remarked_on(project: Gaia) -> None:
     assert project("list", *CONFIG).stderr == ""
 
 
-def test_what_lies_in_a_folder_is_not_used_by_itself(project: Gaia) -> None:
-    """Ours: it names code to be run. Who types `--config` has chosen it."""
+def test_a_prototype_file_is_not_used_without_config(project: Gaia) -> None:
+    """Ours: it names code to run, so a person must choose it."""
     assert "cost-lookup" not in project("list").stdout
     assert project("show", "cost-lookup").code == 3

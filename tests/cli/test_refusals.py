@@ -1,4 +1,4 @@
-"""What to type next after a server has refused a request, or has ended."""
+"""The hint after a server has refused a request, or has exited."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def refused(asked: str, code: int = INTERNAL_ERROR, text: str = "no", *, is_logg
     return error
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_missing_variables_are_found_in_a_message() -> None:
+    """Ours: most servers name the variable that they need, each with its own wording."""
+    messages: list[tuple[str, list[str]]] = [
         ("pass --access-token or set the ACME_ACCESS environment variable", ["ACME_ACCESS"]),
         ("Unauthorized. Use the --access-token flag or ACME_ACCESS_TOKEN.", ["ACME_ACCESS_TOKEN"]),
         ("KeyError: 'ACME_REGION'", ["ACME_REGION"]),
@@ -63,16 +63,14 @@ def refused(asked: str, code: int = INTERNAL_ERROR, text: str = "no", *, is_logg
         ("set THIS", []),
         ("fetch failed", []),
         (f"{'x' * READ_CHARS} ACME_TOKEN", []),
-    ],
-)
-def test_a_variable_that_a_server_asks_for_is_found_in_its_words(text: str, names: list[str]) -> None:
-    """Ours: most servers that need one name it, each in words of its own."""
-    assert missing_variables(text) == names
-    assert len(names) <= MAX_VARIABLES
+    ]
+
+    assert [(text, missing_variables(text)) for text, _ in messages] == messages
+    assert max(len(names) for _, names in messages) == MAX_VARIABLES
 
 
-def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: with its value, or as a reference if it is set here."""
+def test_the_hint_sets_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: with its value, or as a reference if it is set in this shell."""
     monkeypatch.delenv("ACME_TOKEN", raising=False)
     error = refused("tools/list", text="ACME_TOKEN is not set")
     ended = ServerExitedError("fs", "at its start", 1, "a\nb", last_words="ACME_TOKEN is not set")
@@ -93,8 +91,8 @@ def test_the_variable_is_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hint_for(error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
 
 
-def test_a_variable_that_the_entry_sets_is_to_be_corrected() -> None:
-    """Ours: to set it once more would change nothing; the others are named alone."""
+def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:
+    """Ours: setting it again changes nothing; only other variables are named."""
     Typed.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
     sets = "the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
     offline = "fetch failed: check that ACME_URL is correct"
@@ -111,37 +109,35 @@ def test_a_variable_that_the_entry_sets_is_to_be_corrected() -> None:
     )
 
 
-@pytest.mark.parametrize("asked", ["initialize", "tools/list", "resources/list", "resources/templates/list"])
-def test_an_error_is_explained_by_the_log_or_is_the_servers_own(asked: str) -> None:
+def test_the_hint_for_a_failed_list_is_the_log_or_a_report() -> None:
     """Ours: the same request once more would show the same."""
-    assert after_error(refused(asked)) == OWN
-    assert after_error(refused(asked, is_logged=True)) == LOG
-    Typed.begin("add", None)
-    assert after_error(refused(asked, is_logged=True)) == LOG
-    own = "the error comes from the server; save it as it is with --no-check"
-    assert after_error(refused(asked)) == own
+    for asked in ("initialize", "tools/list", "resources/list", "resources/templates/list"):
+        Typed.begin("tools", None)
+        assert after_error(refused(asked)) == OWN, asked
+        assert after_error(refused(asked, is_logged=True)) == LOG, asked
+        Typed.begin("add", None)
+        assert after_error(refused(asked, is_logged=True)) == LOG, asked
+        own = "the error comes from the server; save it as it is with --no-check"
+        assert after_error(refused(asked)) == own, asked
 
 
-@pytest.mark.parametrize(
-    ("asked", "code", "listed"),
-    [
+def test_the_hint_for_an_unknown_item_lists_the_known_ones() -> None:
+    """Ours: the list has the names that exist; any other error of the same request is the server's own."""
+    for asked, code, listed in (
         ("tools/call", INVALID_PARAMS, "tools"),
         ("tools/call", METHOD_NOT_FOUND, "tools"),
         ("completion/complete", INVALID_PARAMS, "tools"),
         ("prompts/get", INVALID_PARAMS, "prompts"),
         ("resources/read", RESOURCE_NOT_FOUND, "resources"),
-    ],
-)
-def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, listed: str) -> None:
-    """Ours: its list has what it has; any other error of the same request is its own."""
-    assert after_error(refused(asked, code)) == f"list its {listed} with: gaia mcp {listed} fs"
-    assert after_error(refused(asked, 1)) == OWN
-    assert after_error(refused(asked, 1, is_logged=True)) == LOG
+    ):
+        assert after_error(refused(asked, code)) == f"list its {listed} with: gaia mcp {listed} fs", (asked, code)
+        assert after_error(refused(asked, 1)) == OWN, asked
+        assert after_error(refused(asked, 1, is_logged=True)) == LOG, asked
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
+    """Ours: neither the arguments nor the author are at fault; the addresses in its entry may be."""
+    for said in (
         "fetch failed",
         "Tool 'x' execution failed: getaddrinfo ENOTFOUND api.firecrawl.dev",
         "connect ECONNREFUSED 127.0.0.1:1",
@@ -150,29 +146,26 @@ def test_what_the_server_does_not_have_is_looked_up(asked: str, code: int, liste
         "Get https://e.org: dial tcp: lookup e.org: no such host",
         "HTTPSConnectionPool(host='127.0.0.1', port=8443): Max retries exceeded with url: /",
         "self-signed certificate in certificate chain",
-    ],
-)
-def test_a_server_without_a_network_is_shown(said: str) -> None:
-    """Ours: its arguments are not at fault, nor is its author; the addresses in its entry may be."""
-    assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == UNREACHED
-    assert after_error(refused("tools/list", text=said, is_logged=True)) == UNREACHED
+    ):
+        Typed.begin("tools", None)
+        listing = refused("tools/list", text=said)
+        late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
+        ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
+        assert after_failure("fs", "read", said, {"properties": {"path": {}}}) == UNREACHED, said
+        assert after_error(refused("tools/list", text=said, is_logged=True)) == UNREACHED, said
+        assert {hint_for(late), hint_for(ended)} == {UNREACHED}, said
 
-    late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
-    assert hint_for(late) == UNREACHED
-    ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
-    assert hint_for(ended) == UNREACHED
+        Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
+        how = " a network connection; check the network, and the arguments and variables of its command"
+        assert after_failure("fs", "read", said, {}).endswith(how), said
 
-    Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
-    assert after_failure("fs", "read", said, {}).endswith(
-        " a network connection; check the network, and the arguments and variables of its command"
-    )
-    Typed.begin("add", None)
-    for error in (refused("tools/list", text=said), late, ended):
-        assert hint_for(error).endswith(" a network connection; save it as it is with --no-check")
+        Typed.begin("add", None)
+        for error in (listing, late, ended):
+            assert hint_for(error).endswith(" a network connection; save it as it is with --no-check"), said
 
 
-def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
-    """Ours: what a tool without parameters takes is nothing to look up, but what it does is."""
+def test_the_hint_for_a_failed_tool_shows_its_parameters() -> None:
+    """Ours: or its description if it has none, or the variable that the message names."""
     schema = {"properties": {"file_path": {}}}
     looked_up = "gaia mcp call fs read --help"
     assert after_failure("fs", "read", "no such file", schema) == f"show its parameters: {looked_up}"
@@ -181,10 +174,10 @@ def test_a_tool_that_failed_is_looked_up_unless_it_names_a_variable() -> None:
     assert after_failure("fs", "read", "ACME_TOKEN is not set", schema).endswith(" edit fs --env ACME_TOKEN=VALUE")
 
 
-def test_an_exception_of_an_agent_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: its author needs the line of the code; a server of another make prints no traceback for `--debug`."""
+def test_the_hint_for_an_exception_of_an_agent_shows_the_traceback() -> None:
+    """Ours: its author needs the line of code; other servers print no traceback for `--debug`."""
     line = ["mcp", "call", "./notes.py", "add", "text=hi"]
-    monkeypatch.setattr(Typed, "words", line)
+    Typed.words = line
 
     def hint(said: str, *, is_agent: bool = True) -> str:
         return after_failure("./notes.py", "add", said, {}, is_agent=is_agent)
@@ -193,34 +186,34 @@ def test_an_exception_of_an_agent_is_traced(monkeypatch: pytest.MonkeyPatch) -> 
     assert {hint("KeyError: 'inner'"), hint("ValueError")} == {traced}
     looked_up = "show its description: gaia mcp call ./notes.py add --help"
     assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
-    monkeypatch.setattr(Typed, "words", [*line, "--debug"])
+    Typed.words = [*line, "--debug"]
     assert hint("KeyError: 'inner'") == looked_up
 
 
-def test_a_token_that_lacks_scopes_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: for a token that the entry has; where a login is possible, it was tried."""
+def test_the_hint_for_missing_scopes_replaces_the_token() -> None:
+    """Ours: the entry has a fixed token; a login would have asked for the scopes."""
     error = PeerError("fs", "tools/call", 403, "the access token lacks what this needs", {"requiredScopes": ["a", "b"]})
     assert after_error(error) == "use a token with a b: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
 
-    monkeypatch.setattr(Typed, "is_saved", lambda _: False)
+    Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert after_error(error) == "use a token with a b"
 
 
-def test_a_server_without_a_place_is_tried_again() -> None:
-    """Ours: with its status it has said that nothing was done."""
+def test_the_hint_for_a_full_server_is_to_retry() -> None:
+    """Ours: the server reports that nothing was done."""
     assert after_error(refused("initialize", text="the store does not answer; repeat this later")) == (
         "repeat the command in a moment"
     )
 
 
-def test_a_request_that_ended_with_its_worker_is_not_repeated_blindly() -> None:
-    """Ours: its arguments are not at fault, and its tool may have changed something."""
+def test_the_hint_for_a_lost_worker_is_to_check_before_retrying() -> None:
+    """Ours: the tool may have changed something."""
     error = refused("tools/call", text=HAS_ENDED)
     assert after_error(error) == "look whether it was, before you repeat the command"
 
 
-def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:
-    """Ours: in the words of FastMCP. Its tools that ask fail in a revision without requests of the server's own."""
+def test_the_hint_for_unavailable_server_requests_uses_an_older_revision() -> None:
+    """Ours: this is FastMCP's message. Revision 2026-07-28 has no requests of the server."""
     said = "elicitation via server-initiated requests is unavailable on 2026-07-28 connections."
     keep = "it can ask only in revisions before 2026-07-28; use an older one with: gaia mcp"
     assert after_failure("fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
@@ -230,14 +223,14 @@ def test_a_server_that_asks_in_older_revisions_alone_is_kept_to_one() -> None:
     assert advised == f"{keep} add http://127.0.0.1:1/mcp --protocol 2025-11-25"
 
 
-def test_a_tool_that_was_refused_may_have_been_given_wrong_arguments() -> None:
-    """Ours: many servers answer so where a file or a record is not there."""
+def test_the_hint_for_a_refused_call_shows_the_parameters() -> None:
+    """Ours: many servers report a missing file or record in this way."""
     advised = "check the arguments, or report it to its author; show its parameters: gaia mcp tools fs"
     assert after_error(refused("tools/call", -32603, text="open /x: no such file or directory")) == advised
 
 
-def test_a_server_for_the_first_sdk_is_told_how_to_get_it() -> None:
-    """Ours: servers that do not name the version of the SDK which they need end so since its second."""
+def test_the_hint_for_a_server_of_sdk_version_1_installs_it() -> None:
+    """Ours: servers that do not pin the SDK's version fail in this way since version 2."""
     for words in (
         "'Server' object has no attribute 'list_tools'",
         "No module named 'mcp.server.fastmcp'. See x",
@@ -250,15 +243,15 @@ def test_a_server_for_the_first_sdk_is_told_how_to_get_it() -> None:
         )
 
 
-def test_another_package_has_no_need_of_the_first_sdk() -> None:
-    """Ours: its name begins as that of the SDK."""
+def test_an_import_error_of_another_package_gets_no_sdk_hint() -> None:
+    """Ours: only the beginning of its name is that of the SDK."""
     words = "cannot import name 'helper' from 'mcp_server_git.util' (util.py)"
 
     assert "mcp<2" not in hint_for(ServerExitedError("fs", "at its start", 1, f"a\n{words}", last_words=words))
 
 
-def test_a_variable_of_one_server_of_all_is_known_to_be_set(gaia: Gaia) -> None:
-    """Ours: as if the server had been named."""
+def test_a_variable_of_an_entry_is_known_in_a_command_about_all_servers(gaia: Gaia) -> None:
+    """Ours: the hint is the same as when the server is named."""
     gaia.write({"fs": {**entry_of("list-errors", "-32603", "ACME_URL is wrong"), "env": {"ACME_URL": "x"}}})
 
     sets = "hint: the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
@@ -266,8 +259,8 @@ def test_a_variable_of_one_server_of_all_is_known_to_be_set(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("command", ["tools", "prompts", "resources", "test-client"])
-def test_the_hint_of_an_internal_error_leads_on(gaia: Gaia, command: str) -> None:
-    """Ours: to the log if there is one, and never to a command that shows the same error."""
+def test_the_hint_for_an_internal_error_shows_the_log(gaia: Gaia, command: str) -> None:
+    """Ours: if there is one; a command that shows the same error again is not advised."""
     words = {"s": ("-32603", "no", "no workspace is open"), "silent": ("-32603", "no")}
     gaia.write({name: entry_of("list-errors", *given) for name, given in words.items()})
 
@@ -278,8 +271,8 @@ def test_the_hint_of_an_internal_error_leads_on(gaia: Gaia, command: str) -> Non
     assert (ran.code, ran.errors[-1]) == (6, f"hint: {OWN}")
 
 
-def test_a_server_that_add_refuses_is_explained(gaia: Gaia) -> None:
-    """Ours: nothing is saved, so no hint is about an entry."""
+def test_the_hint_for_a_refused_add_names_no_entry(gaia: Gaia) -> None:
+    """Ours: nothing was saved."""
     start = entry_of("list-errors", "-32603")
     words = ["--", start["command"], *start["args"]]
 
@@ -292,8 +285,8 @@ def test_a_server_that_add_refuses_is_explained(gaia: Gaia) -> None:
     assert ran.errors[-1].startswith(f"hint: nothing was saved; the server mentions ACME_TOKEN; {how}")
 
 
-def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) -> None:
-    """Ours: what else the server has can be used. Spec: -32601 is the error for an unknown method."""
+def test_a_declared_list_that_is_not_supported_is_one_warning(gaia: Gaia) -> None:
+    """Spec: -32601 is the error for an unknown method. Ours: the server's other features are usable."""
     gaia.write({"s": entry_of("list-errors", "-32601", "Method not found")})
     problems = {
         kind: f"it declares {kind}, and does not support {kind}/list" for kind in ("prompts", "resources", "tools")
@@ -313,58 +306,55 @@ def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) ->
     assert (ran.code, ran.stderr) == (0, f"note: t: {problems['tools']}\n")
 
 
-@pytest.mark.parametrize(
-    ("url", "hint"),
-    [
-        ("https://e.org/a?b=1", "open https://e.org/a?b=1 and repeat the command"),
-        (
-            "https://\u0430b.com/x",
-            "open https://\u0430b.com/x (on \u0430b.com, which is xn--b-7sb.com in ASCII) and repeat the command",
-        ),
-        ("https://e.org@evil.com/", "open https://e.org@evil.com/ (on evil.com) and repeat the command"),
-        ("javascript:alert(1)", OWN),
-        ("file:///etc/passwd", OWN),
-    ],
-)
-def test_only_a_site_is_to_be_opened(url: str, hint: str) -> None:
+def test_only_an_http_url_is_advised_to_be_opened() -> None:
     """MC-8: the URL is the server's, and may run code in a browser."""
-    urls = [{"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"}]
+    hints = {
+        "https://e.org/a?b=1": "open https://e.org/a?b=1 and repeat the command",
+        "https://\u0430b.com/x": (
+            "open https://\u0430b.com/x (on \u0430b.com, which is xn--b-7sb.com in ASCII) and repeat the command"
+        ),
+        "https://e.org@evil.com/": "open https://e.org@evil.com/ (on evil.com) and repeat the command",
+        "javascript:alert(1)": OWN,
+        "file:///etc/passwd": OWN,
+    }
 
-    assert after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls})) == hint
+    def hint(url: str) -> str:
+        urls = [{"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"}]
+        return after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls}))
+
+    assert {url: hint(url) for url in hints} == hints
 
 
 @pytest.fixture
-def thinking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`call s think` is what was typed."""
-    monkeypatch.setattr(Typed, "command", "call")
-    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think"])
+def thinking() -> None:
+    """The typed line is `call s think`."""
+    Typed.begin("call", None)
+    Typed.words = ["gaia", "call", "s", "think"]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_answered"),
-    [
+@pytest.mark.usefixtures("thinking")
+def test_the_hint_for_missing_sampling_adds_a_program() -> None:
+    """Ours: in the words of servers, which quote our refusal or look at the declared capabilities."""
+    for text, is_answered in (
         ("Error executing tool think: Method not found: sampling/createMessage", True),
         ("Client does not support sampling", True),
         ("the sampling capability is not enabled", True),
         ("sampling is not available here", True),
         ("the sampling rate must be 44100", False),
-    ],
-)
+    ):
+        needed = PeerError("s", "tools/call", -32021, text, {"requiredCapabilities": {"sampling": {}}})
+        Typed.words = ["gaia", "call", "s", "think"]
+        assert (after_failure("s", "think", text, {}) == SAMPLED) is is_answered, text
+        assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered, text
+        Typed.words = ["gaia", "call", "s", "think", "--sample=model"]
+        assert after_failure("s", "think", text, {}) != SAMPLED, text
+        assert after_error(needed) == OWN, text
+
+
 @pytest.mark.usefixtures("thinking")
-def test_a_server_that_misses_a_model_is_given_one(
-    monkeypatch: pytest.MonkeyPatch, text: str, is_answered: bool
-) -> None:
-    """Ours: in the words of servers, who quote our own refusal or look at what we declare."""
-    assert (after_failure("s", "think", text, {}) == SAMPLED) is is_answered
-    assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered
-    monkeypatch.setattr(Typed, "words", ["gaia", "call", "s", "think", "--sample=model"])
-    assert after_failure("s", "think", text, {}) != SAMPLED
-    assert after_error(PeerError("s", "tools/call", -32021, text, {"requiredCapabilities": {"sampling": {}}})) == OWN
-
-
-@pytest.mark.parametrize(
-    ("data", "hint"),
-    [
+def test_a_sampling_program_is_advised_only_for_plain_sampling() -> None:
+    """Spec: -32021 names the required capability. A program answers with text only."""
+    hints: list[tuple[object, str]] = [
         ({"requiredCapabilities": {"sampling": {}}}, SAMPLED),
         (
             {"requiredCapabilities": {"sampling": {"tools": {}}}},
@@ -374,9 +364,7 @@ def test_a_server_that_misses_a_model_is_given_one(
         ({"requiredCapabilities": {"roots": {}}}, OWN),
         ({"requiredCapabilities": 5}, OWN),
         ("sampling", OWN),
-    ],
-)
-@pytest.mark.usefixtures("thinking")
-def test_a_program_is_offered_to_a_server_that_needs_no_more(data: object, hint: str) -> None:
-    """Spec: -32021 says which capability. What a program answers is text."""
-    assert after_error(PeerError("s", "tools/call", -32021, "no", data)) == hint
+    ]
+
+    found = [(data, after_error(PeerError("s", "tools/call", -32021, "no", data))) for data, _ in hints]
+    assert found == hints

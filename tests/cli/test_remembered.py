@@ -1,4 +1,4 @@
-"""What a session leaves for those that never connect."""
+"""What a session leaves in the cache for completion and `search`, which never connect."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def cache(gaia: Gaia) -> Path:
     return gaia.home / ".gaia" / "cache"
 
 
-def test_prompts_and_resources_are_remembered(gaia: Gaia, cache: Path) -> None:
-    """Ours: by whatever has seen all of them."""
+def test_prompts_and_resources_are_cached(gaia: Gaia, cache: Path) -> None:
+    """Ours: by every command that has listed them completely."""
     gaia.write({"offers": entry_of("offers", "2025-11-25")})
 
     for kind in ("prompts", "resources"):
@@ -34,8 +34,8 @@ def test_prompts_and_resources_are_remembered(gaia: Gaia, cache: Path) -> None:
     assert "file:///{path}" in (cache / "resources" / "offers.json").read_text()
 
 
-def test_a_server_that_is_added_is_known_in_whole(gaia: Gaia, cache: Path) -> None:
-    """Ours: the first TAB offers its prompts and resources. A list that fails is no reason not to save it."""
+def test_add_caches_tools_prompts_and_resources(gaia: Gaia, cache: Path) -> None:
+    """Ours: the first TAB offers them. A list that fails does not stop the command."""
     assert gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo").code == 0
 
     assert {path.parent.name for path in cache.glob("*/demo.json")} >= {"tools", "prompts", "resources"}
@@ -43,8 +43,8 @@ def test_a_server_that_is_added_is_known_in_whole(gaia: Gaia, cache: Path) -> No
     assert gaia("add", "refuses", "--", refuses["command"], *refuses["args"]).code == 0
 
 
-def test_a_prompt_that_is_used_is_remembered_with_the_others(gaia: Gaia, cache: Path) -> None:
-    """Ours: they are looked at in any case."""
+def test_using_a_prompt_caches_all_prompts(gaia: Gaia, cache: Path) -> None:
+    """Ours: the list is fetched in any case."""
     gaia.write({"offers": entry_of("offers", "2026-07-28")})
 
     assert gaia("prompt", "offers", "review", "lang=en").code == 0
@@ -53,8 +53,8 @@ def test_a_prompt_that_is_used_is_remembered_with_the_others(gaia: Gaia, cache: 
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_announced_change_is_looked_at(gaia: Gaia, cache: Path, known: bool) -> None:
-    """Ours: by whichever command has heard of it."""
+def test_an_announced_change_updates_the_cache(gaia: Gaia, cache: Path, known: bool) -> None:
+    """Spec, list_changed: whichever command receives the notification lists again."""
     gaia.use("list-changes")
     assert not known or gaia("tools").code == 0
     assert (cache / "tools" / "list-changes.json").exists() is known
@@ -64,8 +64,8 @@ def test_an_announced_change_is_looked_at(gaia: Gaia, cache: Path, known: bool) 
     assert '"new1"' in (cache / "tools" / "list-changes.json").read_text()
 
 
-def test_what_has_changed_and_cannot_be_asked_for_stays_known(gaia: Gaia, cache: Path) -> None:
-    """Ours: most of it is still true, and without it a TAB would complete nothing."""
+def test_the_cache_stays_when_a_changed_list_cannot_be_fetched(gaia: Gaia, cache: Path) -> None:
+    """Ours: most of it is still right, and without it a TAB would offer nothing."""
     gaia.write({"x": entry_of("list-changes", env={"REFUSES": "1"})})
     assert gaia("tools").code == 0
 
@@ -75,8 +75,8 @@ def test_what_has_changed_and_cannot_be_asked_for_stays_known(gaia: Gaia, cache:
 
 
 @pytest.mark.parametrize("command", [("read", "x://gone"), ("prompt", "nope")], ids=lambda command: command[0])
-def test_an_error_leaves_what_was_known(gaia: Gaia, command: tuple[str, str]) -> None:
-    """Ours: such a command asks for no list, and a server may announce new tools at any time."""
+def test_an_error_leaves_the_cache(gaia: Gaia, command: tuple[str, str]) -> None:
+    """Ours: such a command lists nothing, and the server may announce new tools at any time."""
     verb, *words = command
     gaia.use("list-changes")
     assert gaia("tools").code == 0
@@ -86,7 +86,7 @@ def test_an_error_leaves_what_was_known(gaia: Gaia, command: tuple[str, str]) ->
     assert "list-changes echo" in gaia("search", "echo").stdout
 
 
-def test_a_call_that_has_seen_all_tools_remembers_them(gaia: Gaia, cache: Path) -> None:
+def test_a_call_caches_a_complete_list_of_tools(gaia: Gaia, cache: Path) -> None:
     """Ours: a TAB after the first call completes the second."""
     gaia.use("good-handshake")
 
@@ -95,7 +95,7 @@ def test_a_call_that_has_seen_all_tools_remembers_them(gaia: Gaia, cache: Path) 
     assert (cache / "tools" / "good-handshake.json").exists()
 
 
-def test_a_call_that_has_seen_some_tools_remembers_none(gaia: Gaia, cache: Path) -> None:
+def test_a_call_does_not_cache_an_incomplete_list_of_tools(gaia: Gaia, cache: Path) -> None:
     """Ours: a list of half the tools would hide the others."""
     gaia.use("many-pages")
 
@@ -105,7 +105,7 @@ def test_a_call_that_has_seen_some_tools_remembers_none(gaia: Gaia, cache: Path)
 
 
 def test_tools_that_change_while_they_are_listed_are_listed_again(gaia: Gaia, cache: Path) -> None:
-    """Ours: server-everything makes up its tools when it knows its client, and says so each time."""
+    """Ours: server-everything registers tools after it knows its client, and announces each."""
     gaia.use("late-tools")
 
     assert gaia("tools", "late-tools").code == 0
@@ -113,8 +113,8 @@ def test_tools_that_change_while_they_are_listed_are_listed_again(gaia: Gaia, ca
     assert '"late"' in (cache / "tools" / "late-tools.json").read_text()
 
 
-def test_after_mistaken_arguments_the_tools_are_known(gaia: Gaia, cache: Path) -> None:
-    """Ours: the hint says to look at what the tool takes."""
+def test_a_call_with_wrong_arguments_caches_the_tools(gaia: Gaia, cache: Path) -> None:
+    """Ours: the hint names a command that shows the parameters from the cache."""
     gaia.use("late-tools")
 
     assert gaia("call", "late-tools", "echo").code == 7
@@ -122,8 +122,8 @@ def test_after_mistaken_arguments_the_tools_are_known(gaia: Gaia, cache: Path) -
     assert '"late"' in (cache / "tools" / "late-tools.json").read_text()
 
 
-def test_a_mistaken_name_shows_all_tools_and_remembers_them(gaia: Gaia, cache: Path) -> None:
-    """Ours: they had to be fetched for the suggestion."""
+def test_a_call_of_an_unknown_tool_caches_the_tools(gaia: Gaia, cache: Path) -> None:
+    """Ours: they were listed for the suggestion."""
     gaia.use("good-handshake")
 
     assert gaia("call", "good-handshake", "ecoh").code == 7
@@ -131,8 +131,8 @@ def test_a_mistaken_name_shows_all_tools_and_remembers_them(gaia: Gaia, cache: P
     assert (cache / "tools" / "good-handshake.json").exists()
 
 
-def test_what_is_saved_without_connecting_names_the_command_that_makes_it_known(gaia: Gaia) -> None:
-    """Ours: TAB and `search` never connect, and no server is started unasked."""
+def test_saving_without_connecting_names_the_command_that_fills_the_cache(gaia: Gaia) -> None:
+    """Ours: completion and `search` never connect, and no server is started without a request."""
     known = "note: completion and search include its tools after: gaia mcp tools {}\n"
     entry = entry_of("good-handshake")
     command = [entry["command"], *entry["args"]]
@@ -147,16 +147,16 @@ def test_what_is_saved_without_connecting_names_the_command_that_makes_it_known(
     assert gaia("add", "c", "--", *command).stderr == ""
 
 
-def test_many_servers_that_are_not_known_yet_are_not_listed(gaia: Gaia) -> None:
-    """Ours: nor are those that a command about all servers leaves out."""
+def test_the_note_about_many_uncached_servers_does_not_name_them(gaia: Gaia) -> None:
+    """Ours: nor does it count servers that are disabled."""
     many = {f"s{number}": {"command": "x"} for number in range(30)}
     assert gaia("import", "-", stdin=json.dumps(many)).stderr.endswith("their tools after: gaia mcp tools\n")
     others = {"off": {"command": "x", "disabled": True}}
     assert "TAB" not in gaia("import", "-", stdin=json.dumps(others)).stderr
 
 
-def test_a_renamed_server_stays_known(gaia: Gaia) -> None:
-    """Ours: it is the same server, which nothing has to be asked for again; one with another command is not."""
+def test_a_renamed_server_keeps_its_cache(gaia: Gaia) -> None:
+    """Ours: it is the same server; one with another command is not."""
     gaia.use("good-handshake")
     assert gaia("tools").code == 0
 

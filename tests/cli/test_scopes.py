@@ -48,13 +48,13 @@ def shown(gaia: Gaia, *options: str) -> list[str]:
         (["--stage", "build", "--as", "two words"], ["open", "build", "terraform", "every"]),
     ],
 )
-def test_only_what_is_offered_is_shown(scoped: Gaia, options: list[str], servers: list[str]) -> None:
-    """A3: both restrictions hold; `[]` is nothing, "all" among the stages every stage, and who names none passes."""
+def test_only_tools_of_available_servers_are_shown(scoped: Gaia, options: list[str], servers: list[str]) -> None:
+    """A3: both restrictions apply; `[]` allows no stage, "all" every stage, and a missing option is no restriction."""
     assert shown(scoped, *options) == servers
 
 
-def test_a_server_that_is_not_offered_is_refused_before_it_is_started(scoped: Gaia) -> None:
-    """A3: exit code 8, for whoever names it; the hint leads to what is offered."""
+def test_an_unavailable_server_is_refused_before_it_is_started(scoped: Gaia) -> None:
+    """A3: exit code 8, however it is named; the hint lists what is available."""
     for words in (["call", "never", "echo", "text=x"], ["tools", "never"], ["search", "echo", "--server", "never"]):
         refused = scoped(*words, "--stage", "build", "--json")
         assert (refused.code, refused.json["error"]["kind"]) == (8, "scope")
@@ -67,19 +67,19 @@ def test_a_server_that_is_not_offered_is_refused_before_it_is_started(scoped: Ga
     assert json.loads(scoped("call", "build", "echo", "text=x", "--stage=deploy").stdout) == {"text": "x"}
 
 
-def test_a_server_that_is_not_offered_is_not_searched(scoped: Gaia) -> None:
+def test_an_unavailable_server_is_not_searched(scoped: Gaia) -> None:
     """A3: a search is a list."""
     found = scoped("search", "greet", "--stage", "build", "--as", "other", "--json").json["tools"]
     assert {tool["server"] for tool in found} == {"every"}
 
 
-def test_what_was_typed_is_offered_to_everyone(gaia: Gaia) -> None:
-    """Ours: it has no entry that could restrict it."""
+def test_a_target_has_no_restrictions(gaia: Gaia) -> None:
+    """Ours: it has no entry that could contain them."""
     assert gaia("call", "demo", "greet", "name=x", "--stage", "build", "--as", "me").code == 0
 
 
 def test_restrictions_are_set_changed_and_removed(gaia: Gaia) -> None:
-    """Ours: `add --stage`, `edit --agent`, `edit --unset`; nothing is connected to for that."""
+    """Ours: `add --stage`, `edit --agent`, `edit --unset`; none of them connects."""
     gaia("add", "a", "demo", "--no-check", "--stage", "build", "--stage", "deploy")
     changed = gaia("edit", "a", "--agent", "me", "--stage", "design")
     assert json.loads(gaia.config.read_text())["mcpServers"]["a"] == {
@@ -100,7 +100,7 @@ def test_restrictions_are_set_changed_and_removed(gaia: Gaia) -> None:
 
 
 def test_a_list_shows_the_restrictions(scoped: Gaia) -> None:
-    """Ours: kind, scope and state."""
+    """Ours: with the transport and the state."""
     lines = {line.split()[0]: line for line in scoped("list").stdout.splitlines()}
     assert "stages build, deploy" in lines["build"]
     assert "stages build; agents terraform-agent, two words" in lines["terraform"]
@@ -109,19 +109,15 @@ def test_a_list_shows_the_restrictions(scoped: Gaia) -> None:
     assert str(SERVERS / "good_handshake.py") in lines["build"]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
+def test_completion_offers_configured_stages_and_agents(scoped: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: those that the file names."""
+    monkeypatch.setenv("HOME", str(scoped.home))
+    lines: list[tuple[list[str], list[str]]] = [
         (["tools", "--stage", ""], ["build", "deploy", "all"]),
         (["call", "--stage", "d"], ["deploy"]),
         (["search", "--as", "t"], ["terraform-agent", "two words"]),
         (["edit", "open", "--agent", "te"], ["terraform-agent"]),
         (["add", "x", "demo", "--stage", "b"], ["build"]),
-    ],
-)
-def test_stages_and_agents_are_known_at_a_tab(
-    scoped: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str], found: list[str]
-) -> None:
-    """Ours: TAB of those that the file names."""
-    monkeypatch.setenv("HOME", str(scoped.home))
-    assert [each.value for each in candidates(["mcp", *words])] == found
+    ]
+
+    assert [(words, [each.value for each in candidates(["mcp", *words])]) for words, _ in lines] == lines

@@ -1,4 +1,4 @@
-"""Every kind of secret, in every form that a server may repeat it in, through every way out of the program."""
+"""Every kind of secret, in every encoding in which a server may repeat it, in every output of the program."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ class Ways:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_secret_comes_out_in_any_form(gaia: Gaia, kind: str) -> None:
-    """Ours: each kind of secret, through each of the ways out, in each of its forms."""
+def test_no_secret_is_printed_or_written_in_any_form(gaia: Gaia, kind: str) -> None:
+    """Ours: each kind of secret, in each output of the program, in each encoding."""
     given = KINDS[kind]
 
     leaks = {way: sorted(found) for way, text in Ways(gaia, given).all() if (found := leaks_in(text, given))}
@@ -203,8 +203,8 @@ def test_no_secret_comes_out_in_any_form(gaia: Gaia, kind: str) -> None:
     assert leaks == {}
 
 
-def test_what_is_no_secret_stays_readable(gaia: Gaia) -> None:
-    """Ours: in the very message that helps; a path, a URL, a word, and the server's own name."""
+def test_values_that_are_not_secret_are_not_masked(gaia: Gaia) -> None:
+    """Ours: the message helps only with its paths, URLs, words and the server's name."""
     says = "import os, sys; sys.exit('no %(ROOT)s at %(GRAFANA_URL)s for %(A_TOKEN)s' % os.environ)"
     variables = ("--env", "ROOT=/no/such/dir", "--env", "GRAFANA_URL=http://host:3000", "--env", "A_TOKEN=grafana")
 
@@ -218,8 +218,8 @@ def test_what_is_no_secret_stays_readable(gaia: Gaia) -> None:
     assert "ROOT=/no/such/dir, GRAFANA_URL=http://host:3000, A_TOKEN=****" in gaia("show", "grafana").stdout
 
 
-def test_what_a_tool_returns_is_the_users_own(gaia: Gaia) -> None:
-    """Ours: what was asked for is printed unchanged; only a failure, which goes into logs, is masked."""
+def test_the_result_of_a_tool_is_not_masked(gaia: Gaia) -> None:
+    """Ours: the user has asked for it; only a failure is masked, since it is logged."""
     gaia.use("good-handshake", env={"API_TOKEN": "hunter22hunter"})
 
     ran = gaia("call", "good-handshake", "environment", "--json")

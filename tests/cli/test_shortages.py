@@ -1,4 +1,4 @@
-"""No room, no memory, no descriptors, no reader: two lines and an exit code, and nothing half done."""
+"""No disk space, memory, descriptors or reader: an error, a hint and an exit code, and nothing half done."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def assert_two_lines(ran: Ran, *codes: int) -> None:
 
 @pytest.mark.parametrize("line", ANSWERS)
 @pytest.mark.parametrize(("where", "why"), [(">&-", "it is closed"), ("> /dev/full", "No space left on device")])
-def test_an_answer_that_cannot_be_written_is_an_error(demo: Gaia, line: str, where: str, why: str) -> None:
-    """Ours: as `ls` and `cat` have it. A reader that goes, as `head` does, is none."""
+def test_an_unwritable_stdout_is_an_error(demo: Gaia, line: str, where: str, why: str) -> None:
+    """Ours: as in `ls` and `cat`. A closed pipe, as after `head`, is not an error."""
     ran = shell(demo, f"gaia {line} {where}")
 
     assert_two_lines(ran, 1)
@@ -61,14 +61,14 @@ def test_an_answer_that_cannot_be_written_is_an_error(demo: Gaia, line: str, whe
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
-def test_what_else_is_closed_is_not_missed(demo: Gaia, closed: str) -> None:
+def test_a_closed_stdin_or_stderr_is_ignored(demo: Gaia, closed: str) -> None:
     """Ours: cron and daemons close more than they need."""
     ran = shell(demo, f"gaia mcp call demo greet name=Ada {closed}")
 
     assert (ran.stdout, ran.code) == ("Hello, Ada!\n", 0)
 
 
-def test_a_tab_says_nothing_whatever_is_closed_or_full(demo: Gaia) -> None:
+def test_completion_is_silent_when_stdout_is_closed_or_full(demo: Gaia) -> None:
     """Ours: an error has no place in a line that is being typed."""
     for where in (">&-", "> /dev/full", "2>&- >&- <&-"):
         ran = shell(demo, f"gaia complete fish -- mcp call '' {where}")
@@ -79,7 +79,7 @@ def test_a_tab_says_nothing_whatever_is_closed_or_full(demo: Gaia) -> None:
     "line", ["list", "tools demo", "call demo greet name=Ada", "test-client demo", "serve demo --check"]
 )
 def test_running_out_of_descriptors_is_reported(demo: Gaia, line: str) -> None:
-    """Ours: at whichever step; below five, Python itself cannot begin."""
+    """Ours: at whatever step; with fewer than five, Python itself cannot start."""
     for limit in (5, 6, 7, 8, 10, 12, 14, 17):
         ran = shell(demo, f"ulimit -n {limit}; gaia mcp {line}")
         if ran.code:
@@ -87,7 +87,7 @@ def test_running_out_of_descriptors_is_reported(demo: Gaia, line: str) -> None:
             assert "Too many open files" in ran.stderr or "ulimit -n" in ran.stderr, ran
 
 
-def test_servers_that_find_no_descriptors_do_not_keep_the_others(gaia: Gaia) -> None:
+def test_servers_without_descriptors_fail_at_once(gaia: Gaia) -> None:
     """Ours: each is reported at once, not when its time has run out."""
     gaia.write({f"s{number}": entry_of("good_stateless") for number in range(16)})
     for limit in (30, 40, 50):
@@ -96,7 +96,7 @@ def test_servers_that_find_no_descriptors_do_not_keep_the_others(gaia: Gaia) -> 
 
 
 def test_running_out_of_memory_is_reported(demo: Gaia) -> None:
-    """Ours: it is no bug of ours that a file is larger than what is left."""
+    """Ours: a file that is larger than the memory is not an internal error."""
     with (demo.cwd / "large").open("wb") as file:
         file.truncate(250 << 20)
 
@@ -123,8 +123,8 @@ def test_running_out_of_memory_is_reported(demo: Gaia) -> None:
         ("add x --no-check --config OUT -- true", 3, '{"mcpServers": {}}'),
     ],
 )
-def test_a_full_disk_leaves_everything_as_it_was(demo: Gaia, line: str, code: int, before: str | None) -> None:
-    """Ours: each file is written whole or not at all. No file may become longer than nothing here."""
+def test_a_full_disk_leaves_every_file_unchanged(demo: Gaia, line: str, code: int, before: str | None) -> None:
+    """Ours: a file is written completely or not at all. Here no file may grow."""
     name = "OUT.py" if "OUT.py" in line else "OUT"
     if before is not None:
         (demo.cwd / name).write_text(before)
@@ -136,8 +136,8 @@ def test_a_full_disk_leaves_everything_as_it_was(demo: Gaia, line: str, code: in
     assert {path.name: path.read_text() for path in demo.cwd.iterdir()} == ({} if before is None else {name: before})
 
 
-def test_what_an_error_is_about_is_known_by_its_kind_and_its_text() -> None:
-    """Ours: an extension module and a thread give only a text, and one error may have led to another."""
+def test_a_shortage_is_recognised_by_errno_and_text() -> None:
+    """Ours: extension modules and threads raise errors with a text only, and one error may cause another."""
     assert shortage_in(MemoryError()) is MEMORY
     assert shortage_in(OSError(24, os.strerror(24))) is FILES
     assert shortage_in(ImportError("x.so: failed to map segment from shared object")) is MEMORY

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, closed pipes: whenever they come, the server is stopped and the exit code tells."""
+"""Ctrl-C, SIGTERM and closed pipes: whenever they come, the server is stopped and the exit code is right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import BIN, entry_of, run_on_terminal
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +32,10 @@ def noted(path: Path, word: str) -> Callable[[], bool]:
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
 @pytest.mark.parametrize(("server", "seen"), [("hangs-at-start", "server/discover"), ("hangs-in-call", "tools/call")])
-def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, server: str, seen: str) -> None:
-    """Ours: at every stage."""
+def test_a_signal_stops_the_server_before_the_command_exits(
+    gaia: Gaia, number: int, code: int, server: str, seen: str
+) -> None:
+    """Ours: while the server starts and during a call."""
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of(server, env={"NOTES": str(notes)})})
     process = gaia.popen("call", "x", "echo")
@@ -41,7 +43,7 @@ def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, ser
 
     process.send_signal(number)
 
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode == code
     assert out == b""
     assert b"Traceback" not in err
@@ -50,7 +52,7 @@ def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, ser
 @pytest.mark.parametrize("names", ["abc", "a"])
 @pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all"), ("prompts",)])
 def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[str, ...], names: str) -> None:
-    """Ours: also where there is only one."""
+    """Ours: also a single one."""
     notes = gaia.cwd / "notes"
     gaia.write({name: entry_of("hangs-at-start", env={"NOTES": str(notes)}) for name in names})
     process = gaia.popen(*command)
@@ -58,12 +60,12 @@ def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[
 
     process.send_signal(signal.SIGINT)
 
-    process.communicate(timeout=10)
+    process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode == 130
 
 
 def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
-    """Ours: no more patience, but nothing left behind either."""
+    """Ours: it ends the waiting, not the cleaning up."""
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of("ignores-sigterm", env={"NOTES": str(notes)})})
     process = gaia.popen("call", "x", "hang")
@@ -73,13 +75,13 @@ def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
         process.send_signal(signal.SIGINT)
         select.select([], [], [], 0.05)
 
-    process.communicate(timeout=10)
+    process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode in (0, 7, 130)
 
 
 @pytest.mark.parametrize("command", [("tools",), ("test-client", "--all")])
 @pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
-def test_more_signals_leave_none_of_many_stubborn_servers(
+def test_more_signals_leave_no_stubborn_server_running(
     gaia: Gaia, command: tuple[str, ...], numbers: tuple[int, ...]
 ) -> None:
     """Ours: more signals may follow; the first decides the exit code."""
@@ -92,13 +94,13 @@ def test_more_signals_leave_none_of_many_stubborn_servers(
         process.send_signal(number)
         select.select([], [], [], 0.1)
 
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode == (130 if numbers[0] == signal.SIGINT else 143)
     assert b"Traceback" not in err
 
 
 def test_after_a_ctrl_c_no_further_server_is_started(gaia: Gaia) -> None:
-    """Ours: those that still waited for their turn must not come up while the others are being stopped."""
+    """Ours: servers that wait for their turn must not start while the others are being stopped."""
     notes = gaia.cwd / "notes"
     gaia.write({f"s{number}": entry_of("hangs-at-start", env={"NOTES": str(notes)}) for number in range(24)})
     process = gaia.popen("tools")
@@ -106,14 +108,14 @@ def test_after_a_ctrl_c_no_further_server_is_started(gaia: Gaia) -> None:
 
     process.send_signal(signal.SIGINT)
 
-    process.communicate(timeout=10)
+    process.communicate(timeout=ENOUGH_SECONDS)
     assert process.returncode == 130
     assert notes.read_text().count("server/discover") == 16
 
 
 @pytest.mark.parametrize("named", ["typing", "gaia_mcp.cli.signals", "threading"])
-def test_a_ctrl_c_before_anything_has_begun_prints_nothing(gaia: Gaia, named: str) -> None:
-    """Ours: also while what listens to signals is loaded."""
+def test_ctrl_c_during_imports_prints_nothing(gaia: Gaia, named: str) -> None:
+    """Ours: also while the module with the signal handlers is loaded."""
     code = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -128,7 +130,7 @@ def test_a_ctrl_c_before_anything_has_begun_prints_nothing(gaia: Gaia, named: st
     assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, b"", b"")
 
 
-def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
+def test_a_pipe_closed_by_its_reader_is_not_an_error(demo: Gaia) -> None:
     """Ours: `| head` is not an error."""
     demo.write({"huge": entry_of("huge-result", "3"), "many": entry_of("many-pages")})
     for command in ("mcp call huge echo", "mcp tools many", "mcp list"):
@@ -160,7 +162,7 @@ def run_in_shell(gaia: Gaia, command: str) -> subprocess.CompletedProcess[bytes]
 
 
 @CLOSED
-def test_closed_standard_streams_do_no_harm(demo: Gaia, closed: str) -> None:
+def test_only_a_closed_stdout_is_an_error(demo: Gaia, closed: str) -> None:
     """Ours, bad input: a closed stdin or stderr. A closed stdout takes no answer, which is an error."""
     ran = run_in_shell(demo, f"call demo greet name=Ada {closed}")
 
@@ -170,8 +172,8 @@ def test_closed_standard_streams_do_no_harm(demo: Gaia, closed: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--args -", "name=@-"])
-def test_a_closed_standard_input_is_an_empty_one(demo: Gaia, arguments: str) -> None:
-    """Ours, bad input: told as the mistake that it is."""
+def test_a_closed_stdin_is_read_as_empty(demo: Gaia, arguments: str) -> None:
+    """Ours, bad input: the missing arguments are reported, not the stream."""
     ran = run_in_shell(demo, f"call demo greet {arguments} <&-")
 
     assert ran.returncode in (2, 7)
@@ -179,14 +181,14 @@ def test_a_closed_standard_input_is_an_empty_one(demo: Gaia, arguments: str) -> 
 
 
 @CLOSED
-def test_serving_a_closed_input_ends_without_a_word(gaia: Gaia, closed: str) -> None:
-    """Ours, bad input: where a stream is closed there is no client."""
+def test_serve_with_a_closed_stream_exits_silently(gaia: Gaia, closed: str) -> None:
+    """Ours, bad input: without stdin or stdout there is no client."""
     ran = run_in_shell(gaia, f"serve demo {closed}")
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia: Gaia) -> None:
+def test_a_closed_stderr_does_not_redirect_the_log_to_stdout(gaia: Gaia) -> None:
     """Ours, bad input: `--debug` shows it on stderr or nowhere."""
     gaia.use("floods-stderr")
 
@@ -196,7 +198,7 @@ def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia:
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "problem"),
     [
         (("call", "demo", "greet", "name=Ada"), 1, "standard output cannot be written: No space left on device"),
         (("list",), 1, "standard output cannot be written: No space left on device"),
@@ -207,7 +209,7 @@ def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia:
         (("lsit", "--json"), 2, "no such command 'lsit'"),
     ],
 )
-def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia, command: tuple[str, ...], code: int, told: str) -> None:
+def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia, command: tuple[str, ...], code: int, problem: str) -> None:
     """Ours, bad input: what could not be written must not look like success, and what failed before counts first."""
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         process = demo.popen(*command, stdout=full)
@@ -215,7 +217,7 @@ def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia, command: tuple[str, .
 
     assert process.returncode == code
     error, _ = err.decode().splitlines()
-    assert error.lower().startswith(f"error: {told}".lower())
+    assert error.lower().startswith(f"error: {problem}".lower())
 
 
 @pytest.mark.parametrize(
@@ -229,8 +231,8 @@ def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia, command: tuple[str, .
         (("--help",), 0),
     ],
 )
-def test_a_reader_that_has_gone_changes_no_exit_code(demo: Gaia, command: tuple[str, ...], code: int) -> None:
-    """Ours: `| true` is no error, and hides none."""
+def test_a_closed_pipe_does_not_change_the_exit_code(demo: Gaia, command: tuple[str, ...], code: int) -> None:
+    """Ours: `| true` is not an error, and hides no error."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}})
     reading, writing = os.pipe()
@@ -246,8 +248,8 @@ def test_a_reader_that_has_gone_changes_no_exit_code(demo: Gaia, command: tuple[
     assert len(err.splitlines()) == (2 if code else 0)
 
 
-def test_a_question_is_asked_on_a_terminal(gaia: Gaia) -> None:
-    """Elicitation in both eras: asked, answered, and the answer reaches the tool."""
+def test_an_elicitation_is_answered_on_a_terminal(gaia: Gaia) -> None:
+    """Spec, elicitation, in both eras: the answer reaches the tool."""
     for name in ("good-handshake", "good-stateless"):
         gaia.use(name)
 
@@ -258,8 +260,8 @@ def test_a_question_is_asked_on_a_terminal(gaia: Gaia) -> None:
         assert "Oslo" in seen
 
 
-def test_a_question_may_be_refused(gaia: Gaia) -> None:
-    """Elicitation: no is an answer."""
+def test_an_elicitation_may_be_declined(gaia: Gaia) -> None:
+    """Spec, elicitation: `decline` is one of three actions."""
     gaia.use("good-handshake")
 
     seen, code = run_on_terminal(gaia, "call", "good-handshake", "ask", typed=b"n\n", after=b"Answer?")
@@ -269,8 +271,8 @@ def test_a_question_may_be_refused(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("server", ["good-handshake", "good-stateless"])
-def test_ctrl_c_at_a_question_stops_the_server(gaia: Gaia, server: str) -> None:
-    """Ours."""
+def test_ctrl_c_at_an_elicitation_stops_the_server(gaia: Gaia, server: str) -> None:
+    """Ours: exit code 130, as a shell has it, and no process is left."""
     gaia.use(server)
 
     _, code = run_on_terminal(gaia, "call", server, "ask", typed=b"\x03", after=b"Answer?")
@@ -287,17 +289,7 @@ def test_progress_is_shown_on_a_terminal(demo: Gaia) -> None:
     assert "counted down from 4\r\n" in seen
 
 
-def test_who_is_waited_for_is_shown_on_a_terminal(gaia: Gaia) -> None:
-    """Ours: by name where it is one."""
-    gaia.use("hangs-at-start")
-
-    seen, code = run_on_terminal(gaia, "tools", "--timeout", "1.5")
-
-    assert code == 5
-    assert "asking hangs-at-start" in seen
-
-
-def test_text_is_cleaned_for_a_terminal(gaia: Gaia) -> None:
+def test_control_characters_of_a_result_are_escaped_on_a_terminal(gaia: Gaia) -> None:
     """Ours: no control character of a server's reaches the terminal."""
     gaia.use("good-handshake")
 
@@ -313,8 +305,8 @@ def is_writing(process: subprocess.Popen[bytes]) -> bool:
     return number in ("1", "64") and arguments[0] == "0x1"
 
 
-def test_a_signal_ends_what_has_no_reader(demo: Gaia) -> None:
-    """Ours: an answer that finds no room does not hold the program; a second signal is ignored for a while."""
+def test_a_signal_ends_a_blocked_write(demo: Gaia) -> None:
+    """Ours: a full pipe must not keep the program alive; a second signal is ignored for a while."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with suppress(BlockingIOError):
@@ -326,15 +318,15 @@ def test_a_signal_ends_what_has_no_reader(demo: Gaia) -> None:
 
     process.terminate()
 
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=ENOUGH_SECONDS)
     assert (process.returncode, err) == (143, b"")
     os.close(reader)
     os.close(writer)
 
 
 @pytest.mark.story
-def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path: Path) -> None:
-    """Ours: what is raised in a callback of a weak reference, as imports make them, goes nowhere by itself."""
+def test_a_signal_during_a_weakref_callback_is_not_lost(tmp_path: Path) -> None:
+    """Ours: Python ignores an exception in such a callback, and imports use them."""
     program = (
         "import os, signal, sys, time, weakref\n"
         "from gaia_mcp.cli.signals import Terminated, listen_to_signals\n"
@@ -358,8 +350,8 @@ def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")])
 @pytest.mark.story
-def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, name: str) -> None:
-    """Ours: it may come just as the main thread goes to wait. Here another thread is given it while that waits."""
+def test_a_signal_delivered_to_another_thread_reaches_the_main_thread(number: int, name: str) -> None:
+    """Ours: a signal may arrive just before the main thread blocks. Here another thread receives it."""
     program = (
         "import signal, sys, threading\n"
         "from gaia_mcp.cli.signals import Terminated, listen_to_signals\n"
@@ -381,8 +373,8 @@ def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, 
 
 
 @pytest.mark.story
-def test_the_signals_of_a_forked_process_are_its_own() -> None:
-    """Ours: an agent may end its workers as it likes, and is not ended with them."""
+def test_a_signal_to_a_forked_process_does_not_end_its_parent() -> None:
+    """Ours: an agent may end its workers."""
     program = (
         "import os, signal, sys, time\n"
         "from gaia_mcp.cli.signals import listen_to_signals\n"
@@ -403,8 +395,8 @@ def test_the_signals_of_a_forked_process_are_its_own() -> None:
 
 
 @pytest.mark.story
-def test_other_peoples_signals_are_left_alone() -> None:
-    """Ours: an agent may handle signals of its own, and take over one of ours."""
+def test_signal_handlers_of_an_agent_are_respected() -> None:
+    """Ours: it may handle other signals, and replace one of our handlers."""
     program = (
         "import os, signal, threading\n"
         "from gaia_mcp.cli.signals import listen_to_signals\n"

@@ -1,4 +1,4 @@
-"""What was meant is suggested, and never run."""
+"""A misspelt word gets a suggestion, which is never run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         (("serve", "dmeo"), 3, "demo"),
     ],
 )
-def test_what_was_meant_is_named(demo: Gaia, words: tuple[str, ...], code: int, meant: str) -> None:
-    """Ours: in the two lines of the error, with the exit code of the mistake."""
+def test_a_misspelt_word_gets_a_suggestion(demo: Gaia, words: tuple[str, ...], code: int, meant: str) -> None:
+    """Ours: in the error and its hint, with the exit code of the mistake."""
     assert demo("resources", "demo").code == 0
     before = demo.config.read_bytes()
 
@@ -43,8 +43,8 @@ def test_what_was_meant_is_named(demo: Gaia, words: tuple[str, ...], code: int, 
     assert demo.config.read_bytes() == before
 
 
-def test_nothing_is_suggested_that_is_far_off(demo: Gaia) -> None:
-    """Ours: then it is said where to look."""
+def test_an_unrelated_word_gets_no_suggestion(demo: Gaia) -> None:
+    """Ours: the hint then names the command that lists what exists."""
     assert demo("call", "xyz", "greet").errors[1] == "hint: list the servers with: gaia mcp list"
     assert demo("call", "demo", "zzz").errors[1] == "hint: see its tools with: gaia mcp tools demo"
     assert demo("prompt", "demo", "zzz").errors[1] == "hint: see its prompts with: gaia mcp prompts demo"
@@ -53,7 +53,7 @@ def test_nothing_is_suggested_that_is_far_off(demo: Gaia) -> None:
     assert demo("list", "--timeout", "soon").errors[0].endswith("'soon' is not a number")
 
 
-def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
+def test_advised_lines_repeat_the_config_option(demo: Gaia) -> None:
     """Ours: without `--config` the line would be about another file."""
     config = ("--config", str(demo.config))
 
@@ -62,17 +62,17 @@ def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
         == f"hint: list the servers with: gaia mcp list {' '.join(config)}"
     )
     assert demo("tools", *config, "demo").code == 0
-    told = demo("call", "demo", "zzz", *config).errors[1]
-    assert told == f"hint: see its tools with: gaia mcp tools {' '.join(config)} demo"
+    hint = demo("call", "demo", "zzz", *config).errors[1]
+    assert hint == f"hint: see its tools with: gaia mcp tools {' '.join(config)} demo"
     wrong = demo("add", "x", *config, "uvx", "--version").errors[1]
     assert wrong.endswith(f"gaia mcp add {' '.join(config)} NAME -- COMMAND [ARG...]")
     # The line works as it is printed.
-    assert demo(*told.partition("gaia mcp ")[2].split()).code == 0
+    assert demo(*hint.partition("gaia mcp ")[2].split()).code == 0
 
 
-def test_a_call_without_a_result_is_told_to_have_perhaps_run(demo: Gaia) -> None:
+def test_a_call_that_times_out_is_reported_as_possibly_run(demo: Gaia) -> None:
     """Ours: exit code and kind are those of any request; the person and the program must know before a retry."""
-    ran = demo("call", "demo", "countdown", "steps=3", "seconds=60", "--timeout", "4", "--json")
+    ran = demo("call", "demo", "countdown", "steps=3", "seconds=60", "--timeout", "10", "--json")
 
     assert ran.code == 5
     assert ran.errors[1] == (

@@ -1,4 +1,4 @@
-"""What a person sees in good and bad surroundings: narrow, dumb, colourless, without Unicode, with hostile servers."""
+"""Output on all kinds of terminals: narrow, dumb, without colours, without Unicode, with hostile servers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ COMMANDS = [
 
 @pytest.fixture
 def evil(gaia: Gaia) -> Gaia:
-    """The program, with a server that means no good, and one that a hand has given an odd name."""
+    """The program, with a hostile server, and one with an unusual name."""
     (gaia.cwd / "evil.py").write_text(AGENT)
     command = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "evil.py:Agent"]}
     gaia.write({"evil": command, ODD_NAME: {"command": "true", "args": [EVIL]}})
@@ -106,8 +106,8 @@ def unsafe(seen: str) -> list[str]:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words).encode("ascii", "replace").decode()[:30])
-def test_nothing_raw_reaches_the_terminal(evil: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: whatever a server, a file or a command line holds, in each command, on a narrow terminal too."""
+def test_no_control_character_reaches_the_terminal(evil: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: from a server, a file or the command line, in each command, also on a narrow terminal."""
     evil.environ["COLUMNS"] = "40"
 
     seen, _ = run_on_terminal(evil, *words)
@@ -117,8 +117,8 @@ def test_nothing_raw_reaches_the_terminal(evil: Gaia, words: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
-def test_there_are_no_colours_for_who_has_or_wants_none(evil: Gaia, variables: dict[str, str]) -> None:
-    """NO_COLOR, and dumb terminals, which get no moving line either."""
+def test_dumb_terminals_and_no_color_get_no_colours(evil: Gaia, variables: dict[str, str]) -> None:
+    """The NO_COLOR convention. A dumb terminal gets no progress line either."""
     evil.environ |= variables
 
     for tool, text in (("markdown", "# Title"), ("json", '["a\\')):
@@ -129,8 +129,8 @@ def test_there_are_no_colours_for_who_has_or_wants_none(evil: Gaia, variables: d
         assert "\x1b" not in seen
 
 
-def test_what_the_language_has_no_letters_for_is_escaped(evil: Gaia) -> None:
-    """Ours: a C locale without Python's own mending of it; on a terminal nothing but ASCII is written then."""
+def test_a_c_locale_gets_escaped_ascii(evil: Gaia) -> None:
+    """Ours: a C locale without Python's own coercion; a terminal then gets nothing but ASCII."""
     ascii_only = {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     evil.environ |= ascii_only
 
@@ -143,16 +143,16 @@ def test_what_the_language_has_no_letters_for_is_escaped(evil: Gaia) -> None:
 
 
 @pytest.mark.parametrize("language", ["C", "C.UTF-8", "POSIX"])
-def test_no_language_stops_a_result_in_a_pipe(evil: Gaia, language: str) -> None:
-    """Ours: also one that has no letters for it."""
+def test_a_result_is_printed_to_a_pipe_in_every_locale(evil: Gaia, language: str) -> None:
+    """Ours: also in one that cannot encode it."""
     ran = evil("call", "evil", "say", LANG=language, LC_ALL=language)
 
     assert ran.code == 0
     assert "🙂" in ran.stdout or "\\U0001f642" in ran.stdout
 
 
-def test_what_has_colours_on_a_terminal_has_none_in_a_pipe(evil: Gaia) -> None:
-    """Ours: what the server said, and a line end."""
+def test_a_pipe_gets_no_colours(evil: Gaia) -> None:
+    """Ours: a pipe gets the server's text and a newline."""
     seen, _ = run_on_terminal(evil, "call", "evil", "markdown")
 
     assert "\x1b[1m\x1b[35m# Title\x1b[0m" in seen
@@ -171,8 +171,8 @@ def test_a_long_text_is_cut_on_a_terminal_only(evil: Gaia) -> None:
 
 
 @pytest.mark.parametrize(("variables", "is_shown"), [({"TERM_PROGRAM": "WezTerm"}, True), ({}, False)])
-def test_a_picture_is_shown_where_the_terminal_can(evil: Gaia, variables: dict[str, str], is_shown: bool) -> None:
-    """Ours: elsewhere it is described, with the command that saves it; nothing is written."""
+def test_a_picture_is_shown_on_a_capable_terminal(evil: Gaia, variables: dict[str, str], is_shown: bool) -> None:
+    """Ours: another gets a description and the command that saves the picture; no file is written."""
     evil.environ |= variables
     picture = base64.b64encode(PNG).decode()
 
@@ -188,7 +188,7 @@ def test_a_picture_is_shown_where_the_terminal_can(evil: Gaia, variables: dict[s
 
 
 def test_a_list_fits_a_narrow_terminal(gaia: Gaia) -> None:
-    """Ours: but for names, which are never cut."""
+    """Ours: except for names, which are never cut."""
     long_name = "a-name-that-is-longer-than-the-terminal"
     gaia.write({name: {"command": "program", "args": ["--with", "many", "words"]} for name in ("short", long_name)})
 
@@ -204,15 +204,16 @@ HANGS = "import sys; print('resolving \\x1b[31m packages', file=sys.stderr, flus
 
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_what_keeps_a_person_waiting_is_told_and_taken_away(gaia: Gaia, term: str) -> None:
-    """Ours: the end of the log says mostly why it takes so long; what has been told is erased."""
+def test_a_slow_start_shows_the_last_log_line_and_erases_it(gaia: Gaia, term: str) -> None:
+    """Ours: the end of the log often explains the delay, and does not belong to the output."""
     gaia.environ["TERM"] = term
     gaia.write({"slow": {"command": sys.executable, "args": ["-c", HANGS]}})
 
-    seen, code = run_on_terminal(gaia, "call", "slow", "echo", "--timeout", "3")
+    seen, code = run_on_terminal(gaia, "call", "slow", "echo", "--timeout", "6")
 
     assert code == 5
-    assert ("still starting slow (2 s): resolving \\x1b[31m packages\x1b[K" in seen) is (term == "xterm")
+    shown = re.search(r"still starting slow \(\d+ s\): resolving \\x1b\[31m packages\x1b\[K", seen)
+    assert bool(shown) is (term == "xterm")
     assert unsafe(seen) == []
     left = seen.rpartition("\r\x1b[K")[2].splitlines()
     assert [line[:6] for line in left] == ["error:", "hint: "]

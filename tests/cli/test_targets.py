@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import signal
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import BIN, SERVERS, entry_of, run_on_terminal
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +83,7 @@ def test_an_agent_is_used_by_its_file_or_its_module(notes: Gaia, target: str) ->
 
 
 def test_every_command_that_uses_a_server_takes_an_agent(notes: Gaia) -> None:
-    """Ours: with the same name in all of them."""
+    """Ours: under the same name in each command."""
     target = "./notes.py:Notes"
 
     assert "review(note)" in notes("prompts", target).stdout
@@ -99,7 +100,7 @@ def test_every_command_that_uses_a_server_takes_an_agent(notes: Gaia) -> None:
 
 @pytest.mark.parametrize("words", [[HANDSHAKE], ["--", *HANDSHAKE.split()]], ids=["one word", "dashes"])
 def test_every_command_that_uses_a_server_takes_a_command_line(gaia: Gaia, words: list[str]) -> None:
-    """Ours: quoted in the place of the name, or after two dashes behind everything else."""
+    """Ours: quoted in place of the name, or after two dashes at the end."""
 
     def run(command: str, *rest: str) -> str:
         is_quoted = words[0] != "--"
@@ -116,7 +117,7 @@ def test_every_command_that_uses_a_server_takes_a_command_line(gaia: Gaia, words
     assert nothing_is_saved(gaia)
 
 
-def test_a_command_after_two_dashes_comes_with_the_tool_before_them(gaia: Gaia) -> None:
+def test_a_tool_is_named_before_the_dashes_that_begin_a_command(gaia: Gaia) -> None:
     """Ours: as with other programs that call tools; options may stand anywhere before the dashes."""
     command = HANDSHAKE.split()
 
@@ -128,8 +129,8 @@ def test_a_command_after_two_dashes_comes_with_the_tool_before_them(gaia: Gaia) 
 
 
 @pytest.mark.parametrize("command", ["prompt", "read"])
-def test_prompts_and_resources_come_with_a_command_too(notes: Gaia, command: str) -> None:
-    """Ours: before the dashes, as a tool does."""
+def test_prompt_and_read_take_a_command_line_after_two_dashes(notes: Gaia, command: str) -> None:
+    """Ours: the prompt or the URI comes before the dashes, as a tool does."""
     words = {"prompt": ["review", "note=this"], "read": ["note://1"]}[command]
 
     ran = notes(command, *words, "--", "gaia", "mcp", "serve", "./notes.py")
@@ -137,17 +138,21 @@ def test_prompts_and_resources_come_with_a_command_too(notes: Gaia, command: str
     assert (ran.code, ran.stdout.strip()) == (0, {"prompt": "Review this", "read": "the first note"}[command])
 
 
-def test_a_command_is_watched_until_it_ends(gaia: Gaia) -> None:
-    """Ours."""
+def test_watch_takes_a_command_line(gaia: Gaia) -> None:
+    """Ours: changes of a server can be observed before it is saved."""
     server = ["env", "ORDERS=orders", sys.executable, str(SERVERS / "announces.py"), "2026-07-28"]
 
-    ran = gaia("watch", "--timeout", "1.5", "--", *server)
+    watching = gaia.popen("watch", "--", *server)
+    assert watching.stderr is not None
+    note = watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
 
-    assert (ran.code, ran.stderr.startswith("note: watching tools")) == (0, True), ran
+    watching.communicate(timeout=ENOUGH_SECONDS)
+    assert (watching.returncode, note.startswith(b"note: watching tools")) == (130, True), note
 
 
-def test_a_command_is_recorded_in_place_of_a_server(gaia: Gaia) -> None:
-    """Ours: so any client can be pointed at it, with nothing saved."""
+def test_record_takes_a_command_line(gaia: Gaia) -> None:
+    """Ours: any client can use the recorder, with nothing saved."""
     recorder = f"gaia mcp record --to r.jsonl -- {HANDSHAKE}"
 
     assert gaia("call", "echo", "text=hi", "--", *recorder.split()).json == {"text": "hi"}
@@ -155,8 +160,8 @@ def test_a_command_is_recorded_in_place_of_a_server(gaia: Gaia) -> None:
     assert gaia("record", "demo", "two", "--to", "x").code == 2
 
 
-def test_two_dashes_mean_what_they_meant_where_a_configured_server_is_named(demo: Gaia) -> None:
-    """Ours: no more options."""
+def test_two_dashes_after_a_configured_name_end_the_options(demo: Gaia) -> None:
+    """POSIX, utility syntax guideline 10: they begin a command only where no server is named."""
     for words in (
         ("demo", "greet", "--", "name=Ada"),
         ("demo", "--", "greet", "name=Ada"),
@@ -168,8 +173,8 @@ def test_two_dashes_mean_what_they_meant_where_a_configured_server_is_named(demo
     assert demo("test-client", "demo", "--call", "greet", "--", "name=Ada").code == 0
 
 
-def test_a_configured_name_wins_over_a_file_with_a_remark(notes: Gaia) -> None:
-    """Ours: and what is meant otherwise can be written as a path."""
+def test_a_configured_name_takes_precedence_over_a_file_with_a_note(notes: Gaia) -> None:
+    """Ours: the file can be typed as a path."""
     notes.write({"notes.py": entry_of("good-handshake"), "demo": entry_of("good-handshake")})
 
     ran = notes("call", "notes.py", "echo", "text=hi")
@@ -182,15 +187,15 @@ def test_a_configured_name_wins_over_a_file_with_a_remark(notes: Gaia) -> None:
     assert notes("call", "demo", "echo", "text=hi").stderr == ""
 
 
-def test_a_built_in_agent_needs_no_name(gaia: Gaia) -> None:
-    """Ours: the first thing that a new user can call."""
+def test_the_built_in_agent_needs_no_configuration(gaia: Gaia) -> None:
+    """Ours: a new user can call it at once."""
     assert gaia("call", "demo", "greet", "name=Ada").stdout.strip() == "Hello, Ada!"
     assert gaia("call", "demo.greet", "name=Ada").stdout.strip() == "Hello, Ada!"
     assert nothing_is_saved(gaia)
 
 
-def test_one_tool_of_a_target_is_looked_at(notes: Gaia) -> None:
-    """Ours: as one of a configured server; a word that can only be a target is one."""
+def test_tools_lists_one_tool_of_a_target(notes: Gaia) -> None:
+    """Ours: as of a configured server; a word that can only be a target is one."""
     notes.use("good-handshake")
 
     for words in (["./notes.py", "add"], ["add", "--", "./notes.py"], ["./notes.py", "add", "good-handshake", "echo"]):
@@ -200,7 +205,7 @@ def test_one_tool_of_a_target_is_looked_at(notes: Gaia) -> None:
     assert notes("tools", "good-handshake", "./notes.py", "nope").errors[0].endswith("has no tool 'nope'")
 
 
-def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia) -> None:
+def test_tools_takes_targets_beside_configured_servers(notes: Gaia) -> None:
     """Ours: each under its own name."""
     notes.use("good-handshake")
 
@@ -249,10 +254,10 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
         (("show", "demo", "two"), 2, "one server at a time, not also 'two'", "gaia mcp show --help"),
     ],
 )
-def test_what_cannot_be_used_is_two_lines_and_an_exit_code(
+def test_an_unusable_target_is_an_error_with_a_hint(
     notes: Gaia, words: tuple[str, ...], code: int, problem: str, hint: str
 ) -> None:
-    """Ours: what was typed is repeated, and what to type next."""
+    """Ours: the error repeats what was typed, and the hint names one thing to type."""
     (notes.cwd / "broken.py").write_text("1 / 0\n")
     (notes.cwd / "two.py").write_text(AGENT.format(name="One") + AGENT.format(name="Two"))
 
@@ -264,8 +269,8 @@ def test_what_cannot_be_used_is_two_lines_and_an_exit_code(
     assert len(ran.errors) == 2
 
 
-def test_a_server_that_is_no_agent_is_told_how_to_be_run(gaia: Gaia) -> None:
-    """Ours: many a `server.py` is a program."""
+def test_the_hint_for_a_file_without_an_agent_runs_it_as_a_server(gaia: Gaia) -> None:
+    """Ours: a `server.py` is often a program."""
     (gaia.cwd / "server.py").write_text("x = 1\n")
 
     ran = gaia("tools", "./server.py")
@@ -280,20 +285,20 @@ def test_a_server_that_is_no_agent_is_told_how_to_be_run(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("words", [("tools",), ("call", "x"), ("test-client",), ("show", "--check")])
-def test_a_url_where_nothing_is_hides_its_secrets(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: in the name that it has in errors, and in those."""
+def test_secrets_of_an_unreachable_url_are_masked(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: in the server's name and in the message."""
     command, *rest = words
 
     ran = gaia(command, f"http://me:{TOKEN}@127.0.0.1:1/mcp?key={TOKEN}", *rest)
 
     assert ran.code == 4
-    told = ran.stderr + ran.stdout
-    assert "http://****@127.0.0.1:1/mcp?key=****" in told
-    assert "could not be reached at 127.0.0.1:1: nothing listens there" in told
+    printed = ran.stderr + ran.stdout
+    assert "http://****@127.0.0.1:1/mcp?key=****" in printed
+    assert "could not be reached at 127.0.0.1:1: nothing listens there" in printed
     assert TOKEN not in ran.stdout + ran.stderr
 
 
-def test_a_command_line_hides_its_secrets(gaia: Gaia) -> None:
+def test_secrets_of_a_command_line_are_masked(gaia: Gaia) -> None:
     """Ours: in errors, hints, help pages, logs and the names of files."""
     line = f"{HANDSHAKE} --token {TOKEN}"
     for words in (("tools", line), ("call", line, "echo", "--help"), ("call", line, "nope", "--help"), ("show", line)):
@@ -312,7 +317,7 @@ def test_a_command_line_hides_its_secrets(gaia: Gaia) -> None:
     assert not [path for path in gaia.home.rglob("*") if TOKEN in path.name]
 
 
-def test_an_agent_that_crashes_does_not_take_the_command_line_with_it(notes: Gaia) -> None:
+def test_an_agent_that_crashes_is_an_error_of_its_server(notes: Gaia) -> None:
     """Ours: it runs in a process of its own."""
     ran = notes("call", "./notes.py", "add", "text=crash")
 
@@ -320,12 +325,12 @@ def test_an_agent_that_crashes_does_not_take_the_command_line_with_it(notes: Gai
     assert ran.errors[0].startswith("error: server './notes.py' exited with status 5 while answering ")
 
 
-def test_a_target_is_run_only_because_it_was_typed(notes: Gaia) -> None:
-    """Ours: not by a TAB, not by a search in general, not for all, and not by a configuration that is not there."""
+def test_a_target_is_started_only_by_a_command_that_uses_it(notes: Gaia) -> None:
+    """Ours: not by completion, by `search`, or by a command about all servers."""
     (notes.cwd / "notes.py").write_text("import pathlib\npathlib.Path('ran').touch()\n")
     line = ["mcp", "call", "./notes.py:Notes", ""]
 
-    subprocess.run([BIN / "gaia", "complete", "fish", "--", *line], cwd=notes.cwd, env=notes.environ, check=True)
+    assert notes.command(BIN / "gaia", "complete", "fish", "--", *line).returncode == 0
     notes("search", "note")
     notes("test-client", "--all")
     notes("tools")
@@ -340,13 +345,13 @@ def test_a_target_is_run_only_because_it_was_typed(notes: Gaia) -> None:
 
 def completed(gaia: Gaia, *line: str) -> list[str]:
     """What `line` may become at a TAB."""
-    command = [BIN / "gaia", "complete", "fish", "--", "mcp", *line]
-    ran = subprocess.run(command, cwd=gaia.cwd, env=gaia.environ, capture_output=True, text=True, check=True)
+    ran = gaia.command(BIN / "gaia", "complete", "fish", "--", "mcp", *line, text=True)
+    assert ran.returncode == 0
     return [each.partition("\t")[0] for each in ran.stdout.splitlines()]
 
 
-def test_a_tab_knows_what_was_looked_at(notes: Gaia, tmp_path: Path) -> None:
-    """Ours: however the same target is written; and not the agent of the same name in another folder."""
+def test_completion_offers_the_tools_of_a_target_that_was_listed(notes: Gaia, tmp_path: Path) -> None:
+    """Ours: however its path is written; not those of the same file name in another folder."""
     assert completed(notes, "call", "./notes.py:Notes", "") == []
     notes("tools", "./notes.py:Notes")
     notes("prompts", "notes.py:Notes")
@@ -367,26 +372,26 @@ def test_a_tab_knows_what_was_looked_at(notes: Gaia, tmp_path: Path) -> None:
     assert completed(notes, "call", HANDSHAKE, "ech") == ["echo"]
 
 
-def test_the_help_of_a_tool_is_that_of_a_target(notes: Gaia) -> None:
-    """Ours: once it was looked at; before, it is told how."""
+def test_a_tool_of_a_target_has_a_help_page_once_it_was_listed(notes: Gaia) -> None:
+    """Ours: help never connects; before, the error names the command that lists the tools."""
     assert "gaia mcp tools ./notes.py" in notes("call", "./notes.py", "add", "--help").stderr
     notes("tools", "./notes.py")
     assert "Example: gaia mcp call ./notes.py add text=" in notes("call", "./notes.py", "add", "--help").stdout
 
 
-def test_a_terminal_is_told_how_to_keep_what_was_tried(notes: Gaia) -> None:
-    """Ours: and nothing else is: not a pipe, not with --quiet, not with --json, not after a failure."""
-    kept = "note: this server is not saved; save it with: gaia mcp add notes ./notes.py:Notes"
+def test_a_terminal_shows_how_to_save_a_target(notes: Gaia) -> None:
+    """Ours: only a terminal does: no pipe, no `--quiet`, no `--json`, and not after a failure."""
+    note = "note: this server is not saved; save it with: gaia mcp add notes ./notes.py:Notes"
 
     seen, code = run_on_terminal(notes, "call", "./notes.py:Notes", "add", "text=hi")
-    assert (code, kept in seen) == (0, True)
+    assert (code, note in seen) == (0, True)
     for words in (("--quiet", "add", "text=hi"), ("--json", "add", "text=hi"), ("nope",)):
         seen, _ = run_on_terminal(notes, "call", "./notes.py:Notes", *words)
-        assert "nothing was saved" not in seen
+        assert "not saved" not in seen, words
     assert notes("call", "./notes.py:Notes", "add", "text=hi").stderr == ""
 
 
-def test_a_lock_file_in_a_project_holds_its_agent(notes: Gaia) -> None:
+def test_a_lock_file_names_an_agent_by_its_relative_path(notes: Gaia) -> None:
     """Ours: the same on every machine, so that a build can test it."""
     target = "./notes.py:Notes"
     assert notes("lock", target).code == 0
@@ -402,7 +407,7 @@ def test_a_lock_file_in_a_project_holds_its_agent(notes: Gaia) -> None:
     [(["mine", "./notes.py:Notes"], "mine"), (["./notes.py:Notes"], "notes"), (["mine", "notes:Notes"], "mine")],
 )
 def test_an_agent_is_added_as_an_agent(notes: Gaia, words: list[str], name: str) -> None:
-    """Ours: found from every folder, with the variables that it was tried with."""
+    """Ours: its entry works from every folder."""
     assert notes("add", *words).code == 0
 
     entry = json.loads(notes.config.read_text())["mcpServers"][name]
@@ -412,19 +417,21 @@ def test_an_agent_is_added_as_an_agent(notes: Gaia, words: list[str], name: str)
     assert notes("call", name, "add", "text=hi").stdout.strip() == "added hi"
 
 
-def test_what_is_told_to_keep_a_server_keeps_it(notes: Gaia) -> None:
-    """Ours: the line can be copied."""
+def test_the_advised_line_saves_the_target(notes: Gaia) -> None:
+    """Ours: it is copied from the terminal."""
     seen, _ = run_on_terminal(notes, "tools", "./notes.py")
-    told = next(line for line in seen.splitlines() if "save it with: " in line).partition("save it with: gaia mcp ")[2]
+    advised = next(line for line in seen.splitlines() if "save it with: " in line).partition("save it with: gaia mcp ")[
+        2
+    ]
 
-    assert notes(*told.split()).code == 0
+    assert notes(*advised.split()).code == 0
     assert notes("call", "notes", "add", "text=hi").stdout.strip() == "added hi"
 
 
-def test_the_real_servers_of_others_are_tried_without_adding(
+def test_servers_from_npm_and_pypi_are_used_without_saving(
     gaia: Gaia, npm_servers: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """Ours: from npm and PyPI."""
+    """Ours: as a person tries a published server."""
     everything = npm_servers["everything"]
     ran = gaia("call", "echo", "message=hi", "--", *everything)
     assert (ran.code, ran.stdout.strip()) == (0, "Echo: hi")
@@ -446,8 +453,8 @@ def test_the_real_servers_of_others_are_tried_without_adding(
         ("guide", "./notes.py"),
     ],
 )
-def test_a_configuration_that_cannot_be_read_stops_no_target(notes: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: nothing of it is needed; whatever needs it is refused as ever."""
+def test_a_target_needs_no_readable_configuration(notes: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: a command that needs the configuration still fails."""
     notes.config.parent.mkdir(exist_ok=True)
     notes.config.write_text("{broken")
 
@@ -467,8 +474,8 @@ def test_a_configuration_that_cannot_be_read_stops_no_target(notes: Gaia, words:
     assert notes.config.read_text() == "{broken"
 
 
-def test_a_configuration_that_cannot_be_read_is_no_place_to_save_a_target(notes: Gaia) -> None:
-    """Ours: so a terminal is not told how."""
+def test_saving_a_target_is_not_advised_for_an_unreadable_configuration(notes: Gaia) -> None:
+    """Ours: the advised command would fail."""
     notes.config.parent.mkdir(exist_ok=True)
     notes.config.write_text("{broken")
 

@@ -1,4 +1,4 @@
-"""The choice among a server's tools: what it excludes is not there, in any command."""
+"""Filters of a server's tools: an excluded tool does not exist, in any command."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+MEMBERS = ("includeTools", "excludeTools")
 EXCLUDED = "error: tool 'add' of 'demo' is not among the 'includeTools' of its entry"
 
 
@@ -29,8 +30,8 @@ def chosen(gaia: Gaia) -> Gaia:
     return gaia
 
 
-def test_what_is_excluded_is_in_no_list(chosen: Gaia) -> None:
-    """Ours: neither from the server nor from what is known of it."""
+def test_an_excluded_tool_is_in_no_list(chosen: Gaia) -> None:
+    """Ours: neither in a list from the server nor in one from the cache."""
     assert "greet" in names(chosen, "demo")
     assert not {"add", "fail"} & set(names(chosen, "demo"))
 
@@ -48,7 +49,7 @@ def test_what_is_excluded_is_in_no_list(chosen: Gaia) -> None:
     assert "add" not in guide.split()
 
 
-def test_calling_what_is_excluded_is_refused_with_the_command_that_includes_it(chosen: Gaia) -> None:
+def test_calling_an_excluded_tool_is_refused_with_the_command_that_includes_it(chosen: Gaia) -> None:
     """Ours: exit code 8, and a hint that can be typed as it is."""
     refused = chosen("call", "demo", "add", "a=1", "b=2")
     as_json = chosen("call", "demo.add", "a=1", "b=2", "--json")
@@ -82,15 +83,15 @@ def test_calling_what_is_excluded_is_refused_with_the_command_that_includes_it(c
         ({"excludeTools": ["a*", "x", "y z"]}, "--except x --except 'y z'"),
     ],
 )
-def test_the_hint_keeps_the_rest_of_the_choice(gaia: Gaia, entry: dict[str, Any], way: str) -> None:
-    """Ours: a long choice is dropped as a whole, since nobody types it again."""
+def test_the_hint_keeps_the_rest_of_the_filter(gaia: Gaia, entry: dict[str, Any], way: str) -> None:
+    """Ours: a long filter is removed as a whole, since a person would not type it again."""
     gaia.write({"demo": {**DEMO, **entry}})
 
     assert gaia("call", "demo", "add", "a=1", "b=2").errors[1] == f"hint: include it with: gaia mcp edit demo {way}"
 
 
-def test_a_test_and_a_lock_see_what_is_used(chosen: Gaia) -> None:
-    """Ours: a check of all tools is one of those that can be called."""
+def test_test_client_and_lock_use_only_included_tools(chosen: Gaia) -> None:
+    """Ours: a check of all tools is a check of those that can be called."""
     tested = chosen("test-client", "demo", "--call", "add", "a=1", "b=2")
     locked = chosen("lock", "demo")
 
@@ -104,16 +105,16 @@ def test_a_test_and_a_lock_see_what_is_used(chosen: Gaia) -> None:
     assert chosen("test-client", "demo", "--locked").code == 0
 
 
-def test_the_cache_outlives_the_choice(chosen: Gaia) -> None:
-    """Ours: the tools that come back are known at once."""
+def test_the_cache_keeps_excluded_tools(chosen: Gaia) -> None:
+    """Ours: a tool that is included again is known at once."""
     chosen("tools", "demo")
     chosen("edit", "demo", "--unset", "includeTools", "--unset", "excludeTools")
 
     assert "demo add(" in chosen("search", "add").stdout
 
 
-def test_add_saves_a_choice_and_remarks_on_what_matches_nothing(gaia: Gaia) -> None:
-    """Ours: a slip of the finger would leave no tools without a word."""
+def test_add_saves_a_filter_and_reports_patterns_without_a_match(gaia: Gaia) -> None:
+    """Ours: a misspelt pattern would leave no tools without an explanation."""
     added = gaia("add", "demo", "--only", "gret", "--only", "ad*", "--except", "delete", "--", *command())
 
     assert added.code == 0
@@ -130,20 +131,20 @@ def test_add_saves_a_choice_and_remarks_on_what_matches_nothing(gaia: Gaia) -> N
     assert names(gaia, "demo") == []
 
 
-@pytest.mark.parametrize("member", ["includeTools", "excludeTools"])
-@pytest.mark.parametrize("value", ["echo", [1], [""], {"echo": True}])
-def test_an_invalid_choice_names_the_member(gaia: Gaia, member: str, value: Any) -> None:
-    """Ours."""
-    gaia.write({"demo": {**DEMO, member: value}})
+def test_an_invalid_filter_is_reported_with_its_member(gaia: Gaia) -> None:
+    """Ours: a filter that is ignored would allow tools that the person has excluded."""
+    values: list[Any] = ["echo", [1], [""], {"echo": True}]
+    members = {f"s{at}-{member}": {member: value} for at, value in enumerate(values) for member in MEMBERS}
+    gaia.write({name: {**DEMO, **member} for name, member in members.items()})
 
-    failed = gaia("tools", "demo")
+    for name, member in members.items():
+        failed = gaia("tools", name)
+        assert failed.code == 3
+        assert f"server {name!r}: '{next(iter(member))}' must be a list of names of tools" in failed.stderr
 
-    assert failed.code == 3
-    assert f"server 'demo': '{member}' must be a list of names of tools" in failed.stderr
 
-
-def test_looking_at_what_is_excluded_is_answered_as_calling_it(chosen: Gaia) -> None:
-    """Ours: it is there, and the person learns how to get it."""
+def test_showing_an_excluded_tool_is_refused_like_calling_it(chosen: Gaia) -> None:
+    """Ours: the tool exists, and the hint includes it."""
     chosen("tools", "demo")
 
     for words in (("tools", "demo", "add"), ("tools", "demo.add"), ("call", "demo", "add", "--help")):
@@ -153,8 +154,8 @@ def test_looking_at_what_is_excluded_is_answered_as_calling_it(chosen: Gaia) -> 
         assert (chosen(*words).code, "has no tool 'nope'" in chosen(*words).stderr) == (7, True)
 
 
-def test_what_is_wrong_with_an_excluded_tool_is_not_told(gaia: Gaia) -> None:
-    """Ours: it does not exist."""
+def test_problems_of_an_excluded_tool_are_not_reported(gaia: Gaia) -> None:
+    """Ours: the tool cannot be called."""
     gaia.write({"bad": entry_of("bad-tools", excludeTools=["bare", "good"])})
 
     listed = gaia("tools", "bad")
@@ -164,8 +165,8 @@ def test_what_is_wrong_with_an_excluded_tool_is_not_told(gaia: Gaia) -> None:
     assert "has no name" in listed.stderr
 
 
-def test_a_choice_comes_from_gemini_and_goes_to_codex(gaia: Gaia) -> None:
-    """Ours: by the filters of these hosts."""
+def test_filters_are_imported_from_gemini_and_exported_to_codex(gaia: Gaia) -> None:
+    """Ours: each host has members of its own for them."""
     settings = gaia.home / ".gemini" / "settings.json"
     settings.parent.mkdir()
     theirs = {**DEMO, "includeTools": ["greet"], "excludeTools": ["add"]}
@@ -181,8 +182,8 @@ def test_a_choice_comes_from_gemini_and_goes_to_codex(gaia: Gaia) -> None:
     assert gaia("import", "codex", "gemini", "--json").json["servers"][0]["outcome"] == "same"
 
 
-def test_patterns_go_to_a_host_as_names_and_come_back_as_the_same(chosen: Gaia) -> None:
-    """Ours: Codex would look for a tool that is called `*_time`."""
+def test_patterns_are_exported_as_names_and_compare_as_the_same(chosen: Gaia) -> None:
+    """Ours: Codex reads `*_time` as the name of a tool."""
     gaia = chosen
     unknown = gaia("export", "demo", "--as", "codex")
     gaia("tools", "demo")
@@ -196,8 +197,8 @@ def test_patterns_go_to_a_host_as_names_and_come_back_as_the_same(chosen: Gaia) 
     assert gaia("export", "demo", "--to", "codex", "--json").json["servers"][0]["outcome"] == "same"
 
 
-def test_a_host_without_a_choice_is_remarked_on(gaia: Gaia) -> None:
-    """Ours: there the excluded tools can be used."""
+def test_exporting_a_filter_to_a_host_without_filters_is_reported(gaia: Gaia) -> None:
+    """Ours: there the excluded tools can be called."""
     gaia.write({"demo": {**DEMO, "excludeTools": ["add"]}})
 
     exported = gaia("export", "demo", "--to", "cursor")

@@ -7,9 +7,9 @@ import pytest
 from tests.cli.typed_lines import advised, filled, refusal
 
 
-@pytest.mark.parametrize(
-    ("printed", "typed", "words"),
-    [
+def test_advised_lines_are_read_from_hints() -> None:
+    """Ours: a line that is not recognised here would never be tried by a story."""
+    hints: list[tuple[str, str, str]] = [
         ("hint: see: gaia mcp tools 'my x'", "", "tools|my x"),
         ("note: no servers yet; add one with: /a/python -m gaia_mcp add NAME -- COMMAND", "", "add|NAME|--|COMMAND"),
         ("hint: allow more time with --timeout SECONDS", "call x y -- z", "call|x|y|--timeout|SECONDS|--|z"),
@@ -23,15 +23,15 @@ from tests.cli.typed_lines import advised, filled, refusal
         ("error: no server 'b' in x\nhint: did you mean 'a'?", "call b.tool", ""),
         ("hint: check its permissions", "list", ""),
         ("an answer: gaia mcp list", "list", ""),
-    ],
-)
-def test_a_hint_is_read_as_what_to_type(printed: str, typed: str, words: str) -> None:
-    """Ours."""
-    assert ["|".join(one.words) for one in advised(printed, typed.split())] == [words] * bool(words)
+    ]
+
+    for printed, typed, words in hints:
+        found = ["|".join(one.words) for one in advised(printed, typed.split())]
+        assert found == [words] * bool(words), printed
 
 
-def test_values_make_no_new_shape_and_options_do() -> None:
-    """Ours: what is typed once for all stories must not hide another line."""
+def test_the_shape_of_a_line_depends_on_its_options_and_not_on_values() -> None:
+    """Ours: a line that is tried once for all stories must not hide a different one."""
 
     def shape(printed: str) -> tuple[str, ...]:
         (found,) = advised(f"hint: {printed}")
@@ -60,8 +60,8 @@ def test_every_placeholder_is_filled_in_or_reported() -> None:
             filled(["show", word], [])
 
 
-def test_a_line_that_the_program_does_not_take_is_noticed() -> None:
-    """Ours."""
+def test_a_line_that_the_program_refuses_is_reported() -> None:
+    """Ours: a story fails when a hint advises a command or an option that does not exist."""
     assert refusal(["tools", "x", "--schema"]) == ""
     for words in (["tools", "--nonsense"], ["nonsense"], ["nonsense", "--help"], ["show"]):
         assert refusal(words), words

@@ -25,14 +25,14 @@ MIN_DESCRIPTION_COLUMNS = 20
 CYCLING = ("37", "42")
 
 
-def answer(words: Sequence[str]) -> int:
+def answer(words: Sequence[str], *, patience_seconds: float = PATIENCE_SECONDS) -> int:
     """Print the completions of the line in `words`. Returns the exit code, always 0."""
     signal = bare_signal()
     # Ctrl-C ends it without a message.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, patience_seconds)
     try:
         shell, _, *line = words
         program = Path(sys.argv[0]).stem

@@ -40,10 +40,11 @@ ASCII_SHAPES = Shapes("|/-\\", "#", ".")
 
 
 class Waiting:
-    """A line on stderr, from `QUIET_SECONDS` on, while the body of the `with` runs. Thread-safe."""
+    """A line on stderr, from `quiet_seconds` on, while the body of the `with` runs. Thread-safe."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._what = one_line(what, 60)
+        self._quiet_seconds = quiet_seconds
         self._since = 0.0
         self._lock = threading.RLock()
         # Whether the command is ending, so that no person should be asked any more.
@@ -137,7 +138,7 @@ class Waiting:
 
     def _run(self) -> None:
         shapes = SHAPES if _can_write("".join(SHAPES)) else ASCII_SHAPES
-        seconds = QUIET_SECONDS
+        seconds = self._quiet_seconds
         while not self._over.wait(seconds):
             seconds = REDRAW_SECONDS
             with self._lock:

@@ -1,4 +1,4 @@
-"""A script answers the questions of a server; what it does not answer ends the call, in both eras alike."""
+"""Answers to the requests of a server, given as options: an unanswered request ends the call, in both eras alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.config.entries import REVISION
 from tests.cli.conftest import BIN
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -73,7 +73,7 @@ def program(gaia: Gaia, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["--answer", "size=small"], "1 SMALL Ada 1 False None accept"),
         (
@@ -88,11 +88,11 @@ def program(gaia: Gaia, text: str) -> str:
         (["--decline"], "no order: decline"),
     ],
 )
-def test_a_form_is_answered_in_the_types_of_its_schema(gaia: Gaia, era: str, words: list[str], told: str) -> None:
+def test_a_form_is_answered_in_the_types_of_its_schema(gaia: Gaia, era: str, words: list[str], expected: str) -> None:
     """Spec, elicitation: accepted with content that fits. Ours: defaults fill the rest."""
     ran = gaia("call", era, "order", *words)
 
-    assert (ran.stdout, ran.code) == (f"{told}\n", 0)
+    assert (ran.stdout, ran.code) == (f"{expected}\n", 0)
 
 
 @pytest.mark.parametrize("name", ["-", "answers.json"])
@@ -106,8 +106,8 @@ def test_answers_are_read_from_a_file_and_from_standard_input(gaia: Gaia, era: s
     assert (ran.stdout, ran.code) == ("1 LARGE Ada 1 False None accept\n", 0)
 
 
-def test_without_answers_a_question_in_a_pipe_ends_the_call(gaia: Gaia, era: str) -> None:
-    """Ours: a script must not go on as if a person had declined. The line that is advised works."""
+def test_an_unanswered_elicitation_in_a_pipe_ends_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: a script must not continue as if a person had declined. The line in the hint works."""
     ran = gaia("call", era, "order")
 
     assert ran.code == 8
@@ -115,7 +115,7 @@ def test_without_answers_a_question_in_a_pipe_ends_the_call(gaia: Gaia, era: str
     assert ran.errors[1] == f"hint: answer it with: gaia mcp call {era} order --answer size=small"
 
 
-def test_the_question_and_its_schema_are_in_the_json(gaia: Gaia, era: str) -> None:
+def test_an_unanswered_elicitation_and_its_schema_are_in_the_json(gaia: Gaia, era: str) -> None:
     """Ours: a program can ask its own user, and call again."""
     ran = gaia("call", era, "order", "--json")
 
@@ -125,7 +125,7 @@ def test_the_question_and_its_schema_are_in_the_json(gaia: Gaia, era: str) -> No
     assert question["requestedSchema"]["required"] == ["size"]
 
 
-def test_an_answer_that_does_not_fit_ends_the_call(gaia: Gaia, era: str) -> None:
+def test_an_invalid_answer_ends_the_call(gaia: Gaia, era: str) -> None:
     """Ours: nothing invalid is sent, and the error names the field."""
     ran = gaia("call", era, "order", "--answer", "size=huge")
 
@@ -134,29 +134,27 @@ def test_an_answer_that_does_not_fit_ends_the_call(gaia: Gaia, era: str) -> None
     assert ran.errors[1] == "hint: write --answer size=small"
 
 
-def test_an_answer_that_does_not_fit_is_not_sent_with_what_a_person_adds(
-    gaia: Gaia, era: str, terminal: tuple[Person, int]
-) -> None:
-    """Ours: it is checked before the others are asked for."""
+def test_an_invalid_answer_ends_the_call_before_a_prompt(gaia: Gaia, era: str, terminal: tuple[Person, int]) -> None:
+    """Ours: the given answers are checked before the person is asked for the others."""
     _, end = terminal
 
     process = gaia.popen("call", era, "order", "--answer", "count=many", stdin=end)
 
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 8
     assert b"the answer for 'count' is invalid" in err
 
 
-def test_answers_that_no_question_took_are_one_remark(gaia: Gaia, era: str) -> None:
-    """Ours: most are slips of the finger."""
+def test_unused_answers_are_reported_in_one_note(gaia: Gaia, era: str) -> None:
+    """Ours: most are typing errors."""
     ran = gaia("call", era, "order", "--answer", "size=small", "--answer", "sise=1", "--answer", "x=2")
 
     assert ran.code == 0
     assert ran.stderr == "note: no question used 'sise', 'x'; did you mean 'size'?\n"
 
 
-def test_a_url_is_accepted_by_the_name_of_its_host_alone(gaia: Gaia, era: str) -> None:
-    """Spec, elicitation by URL: nothing without explicit consent. Ours: shown whole, also in a script."""
+def test_a_url_is_accepted_only_by_the_name_of_its_host(gaia: Gaia, era: str) -> None:
+    """Spec, elicitation by URL: nothing without explicit consent. Ours: it is shown in full, also in a script."""
     refused = gaia("call", era, "login", "--answer", "url=accept", "--answers", "{}")
     accepted = gaia("call", era, "login", "--answer", "example.com=accept")
     declined = gaia("call", era, "login", "--answers", '{"example.com": "decline"}')
@@ -169,7 +167,7 @@ def test_a_url_is_accepted_by_the_name_of_its_host_alone(gaia: Gaia, era: str) -
     assert (wrong.code, wrong.errors[-1]) == (8, "hint: write --answer example.com=accept")
 
 
-def test_folders_are_offered_as_roots(gaia: Gaia, era: str) -> None:
+def test_root_options_are_listed_as_roots(gaia: Gaia, era: str) -> None:
     """Spec, roots: each a file URI with a name."""
     (gaia.cwd / "a b").mkdir()
 
@@ -178,16 +176,18 @@ def test_folders_are_offered_as_roots(gaia: Gaia, era: str) -> None:
     assert (ran.stdout, ran.code) == (f"{(gaia.cwd / 'a b').as_uri()} Ada\n", 0)
 
 
-@pytest.mark.parametrize(("text", "told"), [(COUNTING, "I was given 5 tokens"), (FULL, "Hm.")])
-def test_a_program_answers_sampling_requests(gaia: Gaia, era: str, text: str, told: str) -> None:
-    """Spec, MC-7: the params as JSON; the result, or a text that becomes one."""
+@pytest.mark.parametrize(("text", "expected"), [(COUNTING, "I was given 5 tokens"), (FULL, "Hm.")])
+def test_a_program_answers_sampling_requests(gaia: Gaia, era: str, text: str, expected: str) -> None:
+    """Spec, MC-7: it reads the params as JSON, and prints the result, or a text that becomes one."""
     ran = gaia("call", era, "think", "--sample", program(gaia, text))
 
-    assert (ran.stdout, ran.code) == (f"{told}\n", 0)
+    assert (ran.stdout, ran.code) == (f"{expected}\n", 0)
 
 
-def test_a_model_that_is_missing_is_told_with_the_option_to_add(gaia: Gaia, era: str) -> None:
-    """Ours: the stateless era has an error for it, the handshake era the failure of the tool."""
+def test_a_sampling_request_without_a_program_is_reported_with_the_option(gaia: Gaia, era: str) -> None:
+    """Spec: a capability is declared only by a client that has it. Ours: the stateless era has an error for it, the
+    handshake era the failure of the tool.
+    """
     ran = gaia("call", era, "think")
 
     assert ran.code == (6 if era == "asking" else 9)
@@ -195,7 +195,7 @@ def test_a_model_that_is_missing_is_told_with_the_option_to_add(gaia: Gaia, era:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("import sys; print('no key', file=sys.stderr); sys.exit(3)", "ended with status 3: no key"),
         ("print('{}')", "printed JSON without 'content'"),
@@ -203,36 +203,31 @@ def test_a_model_that_is_missing_is_told_with_the_option_to_add(gaia: Gaia, era:
         (r"import sys; sys.stdout.buffer.write(b'\xff')", "printed what is not UTF-8"),
     ],
 )
-def test_a_program_that_fails_ends_the_call(gaia: Gaia, era: str, text: str, told: str) -> None:
-    """Ours: with what it reported."""
+def test_a_failing_sampling_program_ends_the_call(gaia: Gaia, era: str, text: str, expected: str) -> None:
+    """Ours: the error has its status or describes its output, for the person to correct it."""
     ran = gaia("call", era, "think", "--sample", program(gaia, text))
 
     assert ran.code == 8
-    assert f"program.py {told}" in ran.errors[0]
+    assert f"program.py {expected}" in ran.errors[0]
 
 
-def test_a_program_has_as_long_as_the_command(gaia: Gaia, era: str) -> None:
-    """Ours: it is ended then, which the fixture proves."""
+def test_a_sampling_program_is_ended_by_the_timeout_of_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: the fixture proves that it is not left running."""
     ran = gaia("call", era, "think", "--timeout", "2", "--sample", program(gaia, "import time; time.sleep(60)"))
 
     assert ran.code == 8
     assert "did not end in 2 s" in ran.errors[0]
 
 
-def test_a_program_ends_with_the_call_at_ctrl_c(gaia: Gaia, era: str) -> None:
-    """Ours: also one that would not leave by itself."""
+def test_ctrl_c_ends_the_sampling_program_with_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: also one that ignores SIGINT."""
     stubborn = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
     process = gaia.popen("call", era, "think", "--sample", program(gaia, stubborn))
     wait_until((gaia.cwd / "ready").exists)
 
     process.send_signal(signal.SIGINT)
 
-    assert process.wait(10) == 130
-
-
-def test_sampling_is_declared_only_with_a_program(gaia: Gaia, era: str) -> None:
-    """Spec: a capability is what the client has."""
-    assert gaia("call", era, "think").code in (6, 9)
+    assert process.wait(PATIENCE_SECONDS) == 130
 
 
 @pytest.mark.parametrize(
@@ -248,8 +243,8 @@ def test_sampling_is_declared_only_with_a_program(gaia: Gaia, era: str) -> None:
         ["--sample", "'"],
     ],
 )
-def test_options_that_cannot_be_used_cost_no_start(gaia: Gaia, words: list[str]) -> None:
-    """Ours."""
+def test_an_invalid_answer_option_starts_no_server(gaia: Gaia, words: list[str]) -> None:
+    """Ours: a server may cost money or time, which a typing error must not."""
     gaia.write({"noting": {"command": "/bin/sh", "args": ["-c", "touch started"]}})
 
     ran = gaia("call", "noting", "echo", *words)
@@ -260,7 +255,7 @@ def test_options_that_cannot_be_used_cost_no_start(gaia: Gaia, words: list[str])
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("words", [("prompt", "hall", "welcome"), ("read", "hall", "welcome://one")])
-def test_a_prompt_and_a_resource_that_ask_are_answered(gaia: Gaia, words: tuple[str, ...], revision: str) -> None:
+def test_elicitations_of_prompts_and_resources_are_answered(gaia: Gaia, words: tuple[str, ...], revision: str) -> None:
     """Spec: both may ask as a tool does."""
     (gaia.cwd / "hall.py").write_text(WELCOMING)
     args = ["mcp", "serve", f"{gaia.cwd / 'hall.py'}:Welcoming"]
@@ -275,8 +270,8 @@ def test_a_prompt_and_a_resource_that_ask_are_answered(gaia: Gaia, words: tuple[
     assert (refused.code, refused.errors[1].endswith("--answer name=VALUE")) == (8, True)
 
 
-def test_a_server_that_asks_without_end_is_answered_a_hundred_times(gaia: Gaia) -> None:
-    """Ours: a script always gives the same answer."""
+def test_elicitations_without_end_are_answered_a_hundred_times(gaia: Gaia) -> None:
+    """Ours: a script gives the same answer every time, so the call would never end."""
     text = """
 import json, sys, _wire
 for message in _wire.messages():
@@ -295,8 +290,8 @@ for message in _wire.messages():
     assert "keeps asking: 100 questions were answered" in ran.errors[0]
 
 
-def test_a_test_of_a_server_takes_the_same_answers(gaia: Gaia, era: str) -> None:
-    """Ours: what is not answered fails the check once there are answers; without any it is declined."""
+def test_test_client_takes_the_same_answers(gaia: Gaia, era: str) -> None:
+    """Ours: with some answers, an unanswered request fails the check; without any, it is declined."""
     accepted = gaia("test-client", era, "--call", "order", "--answer", "size=small", "--json")
     failed = gaia("test-client", era, "--call", "order", "--answer", "count=3", "--json")
     declined = gaia("test-client", era, "--call", "order", "--json")
@@ -310,8 +305,10 @@ def test_a_test_of_a_server_takes_the_same_answers(gaia: Gaia, era: str) -> None
     assert "no order: decline" in json.dumps(call_of(declined.json))
 
 
-def test_a_person_is_asked_what_the_script_leaves_open(gaia: Gaia, era: str, terminal: tuple[Person, int]) -> None:
-    """Ours: what was given is not asked again."""
+def test_a_terminal_is_prompted_for_the_answers_that_are_not_given(
+    gaia: Gaia, era: str, terminal: tuple[Person, int]
+) -> None:
+    """Ours: what was given is not prompted for again."""
     person, end = terminal
     process = gaia.popen("call", era, "order", "--answer", "name=Bo", stdin=end, stderr=end)
     for words, keys in [
@@ -329,6 +326,6 @@ def test_a_person_is_asked_what_the_script_leaves_open(gaia: Gaia, era: str, ter
         person.waits_for(words)
         person.types(keys)
 
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert (out, process.returncode) == (b"1 LARGE Bo 2 False None decline\n", 0)

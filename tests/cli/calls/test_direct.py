@@ -18,7 +18,7 @@ from gaia_mcp.cli.calls.direct import call_of
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
 from tests.protocol_support import steady
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -62,7 +62,7 @@ def starts(gaia: Gaia) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def let_call_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
+def let_call_wait(gaia: Gaia, awaited: str, seconds: float = PATIENCE_SECONDS) -> None:
     """From now on a `call` goes on once the file `awaited` is there, and without Typer."""
     folder = gaia.cwd / "site"
     folder.mkdir()
@@ -97,8 +97,8 @@ def test_the_server_is_started_first_and_only_once_and_typer_is_not_loaded(noted
     assert starts(noted) == 1
 
 
-def test_a_file_named_on_the_command_line_is_the_one_that_is_used(noted: Gaia) -> None:
-    """Ours: `--config` counts for the early start, too."""
+def test_the_config_option_applies_to_the_early_start(noted: Gaia) -> None:
+    """Ours: the server must be the same whether it starts early or late."""
     noted.config.rename(noted.cwd / "other.json")
     let_call_wait(noted, "started")
 
@@ -110,7 +110,7 @@ def test_a_file_named_on_the_command_line_is_the_one_that_is_used(noted: Gaia) -
 
 @pytest.mark.parametrize("args", [("--args", "-"), ("--args=@-",)])
 def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str, ...]) -> None:
-    """Ours."""
+    """Ours: parsing the line before the start must not consume what the call needs."""
     ran = noted("call", "demo", "greet", *args, stdin='{"name": "Ada"}')
 
     assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
@@ -145,8 +145,8 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
         (("demo", "greet", "--config", "nowhere.json"), 3),
     ],
 )
-def test_a_mistake_costs_no_start(noted: Gaia, words: tuple[str, ...], code: int) -> None:
-    """Ours: what can be seen without the server is said without it."""
+def test_an_error_in_the_command_line_starts_no_server(noted: Gaia, words: tuple[str, ...], code: int) -> None:
+    """Ours: an error that is visible without the server is reported without it."""
     ran = noted("call", *words)
 
     assert ran.code == code
@@ -157,8 +157,8 @@ def test_a_mistake_costs_no_start(noted: Gaia, words: tuple[str, ...], code: int
     ("number", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
-def test_a_signal_while_the_rest_is_loaded_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
-    """Ours: at every stage. This server would not leave by itself."""
+def test_a_signal_while_modules_are_loading_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
+    """Ours: at every stage. This server ignores SIGTERM."""
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
     gaia.write({"stubborn": noting(gaia, sys.executable, "-S", "-c", program)})
     let_call_wait(gaia, "never", seconds=30)
@@ -167,7 +167,7 @@ def test_a_signal_while_the_rest_is_loaded_stops_the_server(gaia: Gaia, number: 
 
     process.send_signal(number)
 
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out, err) == (code, b"", b"")
 
 
@@ -239,7 +239,7 @@ def test_a_call_is_parsed_as_typer_parses_it(words: list[str]) -> None:
             assert type(expected[name])(call.values[name]) == expected[name]  # type: ignore[union-attr]
 
 
-def test_a_line_that_calls_nothing_is_left_to_typer() -> None:
+def test_a_line_without_the_call_command_is_left_to_typer() -> None:
     """Ours: `call` may also be the value of an option."""
     assert call_of(["mcp", "--", "call"]) is None
     assert call_of(["mcp", "call", "--config", "call"]) is None

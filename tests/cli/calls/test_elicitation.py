@@ -1,4 +1,4 @@
-"""A server's question on a terminal."""
+"""Elicitation requests of a server on a terminal."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import pty
 import signal
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import BIN, SERVERS, entry_of
+from tests.cli.conftest import SERVERS, entry_of
 from tests.cli.terminals import Person
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -68,7 +68,7 @@ def asked(gaia: Gaia, terminal: tuple[Person, int], params: dict[str, Any], step
     for words, keys in steps:
         person.waits_for(words)
         person.types(keys)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert out.startswith(b"{")  # Nothing of the questions is in it.
     return json.loads(out)
@@ -91,7 +91,7 @@ def filled_in(gaia: Gaia, terminal: tuple[Person, int], schema: dict[str, Any], 
         ([("Answer?", b"y\n"), ("city", END_OF_INPUT)], {"action": "cancel"}),
     ],
 )
-def test_a_question_is_answered_declined_or_left(
+def test_a_form_is_accepted_declined_or_cancelled(
     gaia: Gaia, terminal: tuple[Person, int], steps: Steps, answer: object
 ) -> None:
     """Spec, MC-7: a form without a mode. Accept with content, decline, or cancel on leaving without a choice."""
@@ -103,7 +103,7 @@ def test_a_question_is_answered_declined_or_left(
         person.waits_for(prompt)
         person.types(keys)
 
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert (json.loads(out), process.returncode) == (answer, 0)
 
 
@@ -117,10 +117,10 @@ def test_a_question_is_answered_declined_or_left(
         ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["b"]}, '[["b"]]'),
     ],
 )
-def test_a_default_is_shown_and_taken_by_enter(
+def test_enter_accepts_the_default_that_is_shown(
     gaia: Gaia, terminal: tuple[Person, int], field: dict[str, Any], shown: str
 ) -> None:
-    """Spec, elicitation: clients pre-populate the form with it. Ours: as JSON writes it, and safe to show."""
+    """Spec, elicitation: clients pre-populate the form with it. Ours: as JSON, with control characters escaped."""
     schema = {"properties": {"x": field}, "required": ["x"]}
 
     content = filled_in(gaia, terminal, schema, [(f"{shown}:", b"\n")])
@@ -147,15 +147,15 @@ def test_a_default_is_shown_and_taken_by_enter(
         ({"type": "nonsense"}, [("x [nonsense]", b"n\n")], "n"),
     ],
 )
-def test_what_is_typed_becomes_what_the_field_wants(
+def test_typed_text_is_converted_to_the_type_of_the_field(
     gaia: Gaia, terminal: tuple[Person, int], field: dict[str, Any], steps: Steps, value: object
 ) -> None:
-    """Spec, elicitation: the content fits the schema. Ours: what does not is asked for again."""
+    """Spec, elicitation: the content matches the schema. Ours: an invalid value is prompted for again."""
     assert filled_in(gaia, terminal, {"properties": {"x": field}}, steps) == {"x": value}
 
 
-def test_only_what_is_not_required_may_be_left_empty(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Spec, elicitation: the schema says which fields are required. Ours: one that is left empty is asked for again."""
+def test_only_optional_fields_may_be_left_empty(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Spec, elicitation: the schema lists the required fields. Ours: an empty one is prompted for again."""
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
     steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("an answer is required", b""), ("b [string]", b"x\n")]
 
@@ -163,10 +163,10 @@ def test_only_what_is_not_required_may_be_left_empty(gaia: Gaia, terminal: tuple
 
 
 @pytest.mark.parametrize(("keys", "action"), [(b"YES\n", "accept"), (b"n\n", "decline"), (b"\n", "decline")])
-def test_an_address_is_shown_with_its_host_before_anybody_agrees(
+def test_a_url_is_shown_with_its_host_before_consent(
     gaia: Gaia, terminal: tuple[Person, int], keys: bytes, action: str
 ) -> None:
-    """Spec, elicitation by URL: the whole address, the domain made clear, and nothing without consent."""
+    """Spec, elicitation by URL: the whole URL, its domain made clear, and nothing without consent."""
     url = "https://bank.example@elsewhere.example/pay?id=1"
     steps = [("Well?", b""), (url, b""), ("on elsewhere.example;", b""), ("open it yourself?", keys)]
     params = {"mode": "url", "message": "Well?", "url": url, "elicitationId": "1"}
@@ -175,15 +175,15 @@ def test_an_address_is_shown_with_its_host_before_anybody_agrees(
 
 
 def test_a_url_cannot_print_a_line_of_its_own(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """MC-8: it is shown whole, and on one line."""
+    """MC-8: it is shown in full, and on one line."""
     params = {"mode": "url", "message": "Well?", "url": "https://e.org/\n  (on bank.example; all is well)"}
     steps = [("https://e.org/%0A%20%20(on%20bank.example;%20all%20is%20well)", b""), ("open it yourself?", b"n\n")]
 
     assert asked(gaia, terminal, params, steps) == {"action": "decline"}
 
 
-def test_a_url_is_shown_also_without_a_terminal(gaia: Gaia) -> None:
-    """MC-8: it may be opened elsewhere; no person has agreed to it here."""
+def test_a_url_is_shown_without_a_terminal_too(gaia: Gaia) -> None:
+    """MC-8: it may be opened elsewhere; no person has consented to it here."""
     gaia.write({"asking": asking({"mode": "url", "message": "Sign in", "url": "https://e.org/\u00e4?a=1"})})
 
     ran = gaia("call", "asking", "echo")
@@ -193,7 +193,7 @@ def test_a_url_is_shown_also_without_a_terminal(gaia: Gaia) -> None:
     assert "(on e.org;" not in gaia("call", "asking", "echo", "--quiet").stderr
 
 
-def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+def test_secrets_in_an_elicitation_message_are_masked(gaia: Gaia, terminal: tuple[Person, int]) -> None:
     """Ours: other people may see the screen."""
     params = {"message": "Is hunter2222 right?", "requestedSchema": {"properties": {}}}
 
@@ -202,16 +202,13 @@ def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, termi
     assert answer == {"action": "decline"}
 
 
-def test_questions_that_are_sent_at_once_are_asked_one_after_another(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: the person sees which question is answered."""
+def test_concurrent_elicitations_are_prompted_for_one_after_another(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: the person sees which one is being answered."""
     person, end = terminal
     gaia.write({"asking": {**asking({}), "args": ["-c", ASKING_TWICE]}})
     process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
     person.waits_for("Answer?")
     first, second = ("name", "town") if "Which name?" in person.seen else ("town", "name")
-    time.sleep(0.2)  # A second question would be there by now.
-    assert f"Which {second}?" not in person.seen
-
     person.types(b"y\n")
     for words, keys in [
         (f"{first} [string]", first.upper().encode()),
@@ -221,37 +218,38 @@ def test_questions_that_are_sent_at_once_are_asked_one_after_another(gaia: Gaia,
         person.waits_for(words)
         person.types(keys + b"\n")
 
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert (json.loads(out), process.returncode) == ({"name": {"name": "NAME"}, "town": {"town": "TOWN"}}, 0)
+    shown = person.seen
+    assert shown.index(first.upper()) < shown.index(f"Which {second}?")
 
 
-def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None:
+def test_after_ctrl_c_no_further_prompt_is_shown(gaia: Gaia) -> None:
     """Ours: what is typed then is for the shell, also while the server is still being stopped."""
     fields = {name: {"type": "string"} for name in ("first", "second")}
     params = {"message": "Well?", "requestedSchema": {"properties": fields}}
-    gaia.write(
-        {"asking": {**asking(params), "args": ["-c", f"{ASKING}\nimport time; time.sleep(1)", json.dumps(params)]}}
-    )
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execve(BIN / "gaia", ["gaia", "mcp", "call", "asking", "echo"], {**gaia.environ, "TERM": "dumb"})
-    person = Person(terminal)
+    stopping = gaia.cwd / "stopping"
+    slow = f"{ASKING}\nimport time; open({str(stopping)!r}, 'w').close(); time.sleep(1)"
+    gaia.write({"asking": {**asking(params), "args": ["-c", slow, json.dumps(params)]}})
+    ours, theirs = pty.openpty()
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    command = gaia.popen("call", "asking", "echo", env={**gaia.environ, "TERM": "dumb"}, terminal=True, **streams)
+    os.close(theirs)
+    person = Person(ours)
     for words, keys in [("Answer?", b"y\n"), ("first [string]", b"\x03")]:
         person.waits_for(words)
         person.types(keys)
     person.waits_for("^C")
-    time.sleep(0.2)  # No person types quicker.
+    wait_until(stopping.exists)
     person.types(b"one\ntwo\n")
 
-    _, status = os.waitpid(pid, 0)
-
-    assert os.waitstatus_to_exitcode(status) == 130
+    assert command.wait(PATIENCE_SECONDS) == 130
     assert "second" not in person.has_read()
-    os.close(terminal)
+    os.close(ours)
 
 
-def test_after_ctrl_c_the_next_question_is_not_shown(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: it waits while another one is asked, and the server takes a second to stop."""
+def test_after_ctrl_c_the_next_elicitation_is_not_shown(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: it waits while another one is prompted for, and the server takes a second to stop."""
     person, end = terminal
     gaia.write({"asking": {**asking({}), "args": ["-c", f"{ASKING_TWICE}\nimport time; time.sleep(1)"]}})
     process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
@@ -259,12 +257,12 @@ def test_after_ctrl_c_the_next_question_is_not_shown(gaia: Gaia, terminal: tuple
 
     process.send_signal(signal.SIGINT)
 
-    assert process.wait(10) == 130
+    assert process.wait(PATIENCE_SECONDS) == 130
     assert "asks:" not in person.has_read()
 
 
-def test_a_call_goes_on_after_the_urls_that_it_requires(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Spec 2025-11-25: -32042 lists URLs to be opened first. Ours: each is shown whole, and asked about."""
+def test_a_call_continues_after_its_required_urls_are_opened(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Spec 2025-11-25: -32042 lists URLs to be opened first. Ours: each is shown in full, and asked about."""
     person, end = terminal
     gaia.write({"s": entry_of("requires-url", "1")})
     process = gaia.popen("call", "s", "echo", "a=1", stdin=end, stderr=end)
@@ -273,12 +271,12 @@ def test_a_call_goes_on_after_the_urls_that_it_requires(gaia: Gaia, terminal: tu
         person.waits_for("Have you opened it and finished there? [y/N]: ")
         person.types(b"y\n")
 
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert (json.loads(out), process.returncode) == ({"a": "1"}, 0)
 
 
-def test_a_url_that_is_required_is_not_lost_without_a_terminal(gaia: Gaia) -> None:
-    """Ours: it is shown, advised, and in the data of the error, without secrets."""
+def test_a_required_url_is_reported_without_a_terminal(gaia: Gaia) -> None:
+    """Ours: it is shown, is in the hint, and in the data of the error, without secrets."""
     url = f"https://e.org/?{'a' * 3000}"
     data = {"elicitations": [{"url": url, "message": "Sign in"}], "key": "hunter2222"}
     gaia.write({"s": entry_of("requires-url", "1", json.dumps(data), env={"A_TOKEN": "hunter2222"})})
@@ -291,8 +289,8 @@ def test_a_url_that_is_required_is_not_lost_without_a_terminal(gaia: Gaia) -> No
     assert (error["code"], error["data"]) == (-32042, {**data, "key": "****"})
 
 
-def test_json_keeps_the_data_of_every_error(gaia: Gaia) -> None:
-    """Ours: what a server adds to an error is often what a program needs."""
+def test_the_data_of_an_error_is_in_the_json(gaia: Gaia) -> None:
+    """Ours: a program often needs what a server adds to an error."""
     gaia.write(
         {"s": entry_of("requires-url", "1", '{"why": ["no money"]}'), "t": entry_of("list-errors", "-32603", "no")}
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import SERVERS, run_on_terminal
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -53,12 +54,14 @@ def asked(
     for text, keys in steps:
         person.waits_for(text)
         person.types(keys)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     return process.returncode, out, person.has_read()
 
 
-def test_what_is_needed_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: a default is only sent where a value is required; what does not fit is asked again."""
+def test_required_arguments_are_prompted_for_first_and_the_others_may_be_left_empty(
+    gaia: Gaia, terminal: tuple[Person, int]
+) -> None:
+    """Ours: a default is only sent where a value is required; an invalid value is prompted for again."""
     steps = [
         ("send(count: integer, [note: string", b""),
         ("count [integer, at least 1]: ", b"0\n"),
@@ -81,8 +84,8 @@ def test_what_is_needed_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, 
     assert (again.code, again.json) == (0, arguments)
 
 
-def test_what_is_given_is_not_asked_for(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: in whichever of its forms."""
+def test_given_arguments_are_not_prompted_for(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: in whichever form they are given."""
     steps = [("numbers [array of integer]: ", b"\n")]
 
     code, out, shown = asked(gaia, terminal, steps, '{"note": "x", "to": null}', "--count", "3", "loud=yes", "-i")
@@ -91,12 +94,12 @@ def test_what_is_given_is_not_asked_for(gaia: Gaia, terminal: tuple[Person, int]
 
 
 def test_a_tool_without_arguments_is_called_at_once(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours."""
+    """Ours: there is nothing to prompt for."""
     assert asked(gaia, terminal, [], "-i", schema={"type": "object"})[:2] == (0, b"{}\n")
 
 
 @pytest.mark.parametrize("keys", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
-def test_who_leaves_calls_nothing(gaia: Gaia, keys: bytes) -> None:
+def test_leaving_a_prompt_calls_no_tool(gaia: Gaia, keys: bytes) -> None:
     """Ours: exit code 130, as for Ctrl-C anywhere."""
     environ = {"PYTHONPATH": str(SERVERS)}
     gaia.write({"s": {"command": sys.executable, "args": ["-c", ECHOING, json.dumps(SCHEMA)], "env": environ}})
@@ -108,7 +111,7 @@ def test_who_leaves_calls_nothing(gaia: Gaia, keys: bytes) -> None:
     assert ("'send' was not called" in shown) == (keys == b"\x04")
 
 
-def test_without_a_terminal_nothing_is_started(gaia: Gaia) -> None:
+def test_interactive_without_a_terminal_starts_no_server(gaia: Gaia) -> None:
     """Ours: a script must not wait for a person."""
     gaia.write({"s": {"command": "surely-not-installed"}})
 

@@ -1,4 +1,4 @@
-"""What is announced, on its way to where it is printed."""
+"""The queue of notifications between the connection and the thread that prints them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def taken(notifications: Notifications) -> list[object]:
     return found
 
 
-def test_notifications_come_in_their_order() -> None:
-    """Ours."""
+def test_notifications_are_taken_in_order_of_arrival() -> None:
+    """Ours: `watch` prints them as a history, whatever their kinds."""
     notifications = Notifications()
     notifications.changed(ListChanged("tools"))
     notifications.logged("info", "app", {"a": 1})
@@ -27,8 +27,8 @@ def test_notifications_come_in_their_order() -> None:
     assert list(map(type, found)) == [ListChanged, Logged, SubscriptionEnded]
 
 
-def test_the_same_change_is_there_once_until_it_is_taken() -> None:
-    """Ours: a server that announces faster than it can be asked costs no memory."""
+def test_a_repeated_change_is_queued_once() -> None:
+    """Ours: a server that sends faster than they are printed costs no memory."""
     notifications = Notifications()
     for _ in range(3):
         notifications.changed(ListChanged("tools"))
@@ -39,8 +39,8 @@ def test_the_same_change_is_there_once_until_it_is_taken() -> None:
     assert taken(notifications) == [ListChanged("tools")]
 
 
-def test_a_flood_of_messages_is_left_out_and_counted() -> None:
-    """Ours: but no change is ever lost."""
+def test_log_messages_beyond_the_limit_are_dropped_and_counted() -> None:
+    """Ours: memory stays bounded, but no change is ever dropped."""
     notifications = Notifications()
     for number in range(MAX_MESSAGES + 5):
         notifications.logged("info", "", number)

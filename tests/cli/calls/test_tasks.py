@@ -1,18 +1,20 @@
-"""Calls that an agent of ours goes on with as tasks."""
+"""Calls that an agent of ours runs as tasks."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp import MCPAgent, current_call, tool
 from gaia_mcp.config.entries import REVISION
 from gaia_mcp.testing import client_for
 from tests.agents.jobs import Jobs
 from tests.cli.conftest import Gaia, gaia, no_orphans, run_on_terminal, shared
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Progressed
@@ -22,12 +24,33 @@ __all__ = ["gaia", "no_orphans", "shared"]  # Fixtures.
 AGENT = f"{Path(__file__).parents[2] / 'agents' / 'jobs.py'}:Jobs"
 
 
+class Reporting(MCPAgent):
+    """Its tool runs until its progress has been reported, however slowly a client polls."""
+
+    def __init__(self) -> None:
+        self.is_reported = threading.Event()
+
+    @tool(task="optional")
+    def work(self) -> str:
+        """Work."""
+        current_call().progress(1, 2, "half of it")
+        assert self.is_reported.wait(PATIENCE_SECONDS)
+        return "worked"
+
+
 @pytest.mark.parametrize(("revision", "is_task"), [("2026-07-28", True), ("2025-11-25", False)])
-def test_a_call_has_the_same_result_as_a_task_and_without_one(revision: str, is_task: bool) -> None:
+def test_a_call_has_the_same_result_with_and_without_a_task(revision: str, is_task: bool) -> None:
     """Extension; ours: in an older revision the client waits for the result."""
+    agent = Reporting()
     reports: list[Progressed] = []
+
+    def report(progress: Progressed) -> None:
+        reports.append(progress)
+        agent.is_reported.set()
+
+    with client_for(agent, revision=revision) as client:
+        result = client.call("work", {}, on_progress=report)
     with client_for(Jobs(), revision=revision, answers=[{"name": "Ada"}]) as client:
-        result = client.call("work", {"seconds": 0.3}, on_progress=reports.append)
         greeting = client.call("order", {})
 
     assert [block["text"] for block in (*result["content"], *greeting["content"])] == ["worked", "for Ada"]
@@ -36,8 +59,8 @@ def test_a_call_has_the_same_result_as_a_task_and_without_one(revision: str, is_
 
 
 @pytest.mark.parametrize("entry", [{}, {REVISION: "2025-11-25"}])
-def test_a_task_asks_for_what_a_script_answers(gaia: Gaia, entry: dict[str, str]) -> None:
-    """Extension, tasks/update; an older client is asked by requests."""
+def test_a_task_gets_its_input_from_the_answer_option(gaia: Gaia, entry: dict[str, str]) -> None:
+    """Extension, tasks/update; an older client receives requests instead."""
     gaia.write({"jobs": {"agent": AGENT, **entry}})
 
     ran = gaia("call", "jobs", "order", "--answer", "name=Ada")
@@ -55,7 +78,7 @@ def test_a_task_shows_its_progress_on_a_terminal(gaia: Gaia) -> None:
 
 
 def test_ctrl_c_cancels_the_task(gaia: Gaia) -> None:
-    """Extension, tasks/cancel: the tool learns of it."""
+    """Extension, tasks/cancel: the cancellation reaches the tool."""
     notes = gaia.cwd / "notes"
     calling = gaia.popen("call", AGENT, "work", "seconds=3600", f"notes={notes}")
     wait_until(lambda: notes.exists() and "began" in notes.read_text(), 20)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_a_report_of_any_characters_is_xml() -> None:
-    """XML 1.0: it has no way to carry control characters, halves of surrogate pairs, and two that are none."""
+def test_a_report_with_any_characters_is_well_formed_xml() -> None:
+    """XML 1.0: it cannot carry control characters, surrogates, U+FFFE and U+FFFF."""
     text = "".join(map(chr, range(sys.maxunicode + 1)))
     checks = [Check(text, outcome, 0.5, text, MCPError(text, hint=text)) for outcome in (OK, WARN, FAIL)]
 
@@ -31,8 +31,8 @@ def test_a_report_of_any_characters_is_xml() -> None:
     assert all(element.text for element in suite.iter() if element.tag in ("failure", "system-out", "system-err"))
 
 
-def test_a_server_of_any_name_has_a_report(gaia: Gaia) -> None:
-    """Ours: a configuration may have been written by hand, and a server prints what it likes."""
+def test_a_server_with_any_name_has_a_report(gaia: Gaia) -> None:
+    """Ours: a configuration may have been written by hand, and a server prints anything."""
     name = "a\x01\ufffe\ud800"
     gaia.write({name: entry_of("exits-at-once")})
 

@@ -61,7 +61,7 @@ def test_a_command_line_is_split_without_a_shell(gaia: Gaia) -> None:
 
 
 def test_a_program_whose_path_has_a_space_is_not_split(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: an existing path is a program, whatever characters it has."""
     program = gaia.cwd / "my server"
     program.write_text(f"#!/bin/sh\nexec {sys.executable} -m gaia_mcp serve demo\n")
     program.chmod(0o755)
@@ -70,8 +70,8 @@ def test_a_program_whose_path_has_a_space_is_not_split(gaia: Gaia) -> None:
     assert saved(gaia)["demo"] == {"command": str(program), "args": []}
 
 
-def test_a_server_that_does_not_work_is_not_saved(gaia: Gaia) -> None:
-    """Ours: a failed check saves nothing."""
+def test_a_server_that_fails_its_check_is_not_saved(gaia: Gaia) -> None:
+    """Ours: unless the check is turned off."""
     ran = gaia("add", "bad", "--", sys.executable, str(SERVERS / "exits_at_once.py"))
 
     assert ran.code == 4
@@ -81,7 +81,7 @@ def test_a_server_that_does_not_work_is_not_saved(gaia: Gaia) -> None:
 
 
 def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
-    """Ours."""
+    """Ours: an entry is not lost to a typing error."""
     before = saved(demo)
 
     ran = demo("add", "demo", "--no-check", "--", "other")
@@ -91,8 +91,8 @@ def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
     assert saved(demo)["demo"] == {"command": "other", "args": []}
 
 
-def test_every_option_lands_in_the_entry(gaia: Gaia) -> None:
-    """Ours."""
+def test_every_option_is_saved_in_the_entry(gaia: Gaia) -> None:
+    """Ours: an option that is ignored would be noticed only at a call."""
     ran = gaia(
         *("add", "full", "--env", "A=1", "--env", "TOKEN", "--env", "B=x=y", "--cwd", ".", "--request-timeout", "90"),
         *("--disabled", "--no-check", "--", "prog", "-y", "--flag", "a b"),
@@ -119,7 +119,7 @@ def test_an_entry_may_be_given_as_json(gaia: Gaia) -> None:
     assert saved(gaia) == {"a": entry, "b": entry, "c": entry}
 
 
-def test_the_answer_may_be_json_too(gaia: Gaia) -> None:
+def test_the_json_option_without_an_entry_prints_the_result_as_json(gaia: Gaia) -> None:
     """Ours: every command has `--json`."""
     ran = gaia("add", "demo", "--json", "--", "gaia", "mcp", "serve", "demo")
 
@@ -128,8 +128,8 @@ def test_the_answer_may_be_json_too(gaia: Gaia) -> None:
     assert ran.json["path"] == str(gaia.config)
 
 
-def test_a_url_can_be_kept_though_nothing_is_there(gaia: Gaia) -> None:
-    """Ours: a server may be down; unasked only one that responds is saved."""
+def test_a_url_that_does_not_respond_is_saved_only_without_a_check(gaia: Gaia) -> None:
+    """Ours: a server may be down for a while."""
     assert gaia("add", "web", "--url", "http://127.0.0.1:1/mcp").code == 4
     assert not gaia.config.exists()
     ran = gaia("add", "web", "--url", "https://example.com/mcp", "--header", "Authorization: Bearer ${T}", "--no-check")
@@ -137,7 +137,7 @@ def test_a_url_can_be_kept_though_nothing_is_there(gaia: Gaia) -> None:
     assert saved(gaia)["web"] == {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}
 
 
-def test_a_literal_secret_is_pointed_out(gaia: Gaia) -> None:
+def test_a_literal_secret_is_warned_about(gaia: Gaia) -> None:
     """Ours: it works, and the better way is named; the secret itself is not printed."""
     ran = gaia("add", "x", "--no-check", "--env", "API_KEY=abc123def", "--", "prog")
 
@@ -146,8 +146,8 @@ def test_a_literal_secret_is_pointed_out(gaia: Gaia) -> None:
     assert "abc123def" not in ran.stdout + ran.stderr
 
 
-def test_wrong_command_lines_end_in_two(gaia: Gaia) -> None:
-    """Ours."""
+def test_wrong_command_lines_exit_with_2(gaia: Gaia) -> None:
+    """Ours: what is wrong and what to type, and nothing is saved."""
     wrong = [
         ("add",),
         ("add", "x"),
@@ -164,14 +164,14 @@ def test_wrong_command_lines_end_in_two(gaia: Gaia) -> None:
     assert not gaia.config.exists()
 
 
-def test_a_name_that_no_shell_could_carry_is_refused(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_invalid_server_name_is_refused(gaia: Gaia) -> None:
+    """Ours: a name is typed in shells, and is part of file names."""
     for name in ("a b", "", "-x", "a/b", "é", "a" * 65):
         assert gaia("add", "--no-check", "--", name, "prog").code == 3, name
 
 
-def test_an_entry_with_odd_members_is_completed_or_refused(gaia: Gaia) -> None:
-    """Ours: what makes no sense is named before it meets the options; nothing is saved and then called failed."""
+def test_an_entry_with_invalid_members_is_completed_or_refused(gaia: Gaia) -> None:
+    """Ours: an invalid member is reported before an option is added to it, and nothing is saved."""
     null = '{"command": "prog", "env": null}'
 
     assert gaia("add", "a", "--no-check", "--json", null).code == 0
@@ -186,21 +186,21 @@ def test_an_entry_with_odd_members_is_completed_or_refused(gaia: Gaia) -> None:
     assert saved(gaia) == {"a": {"command": "prog", "env": None}, "b": {"command": "prog", "env": {"A": "1"}}}
 
 
-def test_of_several_servers_the_one_that_is_named_is_taken(gaia: Gaia) -> None:
+def test_the_named_one_of_several_servers_is_saved(gaia: Gaia) -> None:
     """Ours: READMEs also show whole files."""
     two = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
 
     assert gaia("add", "b", "--no-check", "--json", two).code == 0
     assert saved(gaia) == {"b": {"command": "y"}}
-    for entry, told in ((two, "contains 2 servers"), ('{"mcpServers": {}}', "contains no server")):
+    for entry, expected in ((two, "contains 2 servers"), ('{"mcpServers": {}}', "contains no server")):
         ran = gaia("add", "c", "--no-check", "--json", entry)
         assert (ran.code, len(ran.errors)) == (2, 2), ran
-        assert told in ran.errors[0]
+        assert expected in ran.errors[0]
 
 
-def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
-    """Ours: the working folder of today is not that of tomorrow. Links are not followed, and what is no path of this
-    folder stays as it is.
+def test_a_relative_program_is_saved_with_its_absolute_path(gaia: Gaia) -> None:
+    """Ours: the working folder of today is not that of tomorrow. Links are not followed, and any other word stays
+    unchanged.
     """
     (gaia.cwd / "real").mkdir()
     (gaia.cwd / "sub").symlink_to("real")
@@ -225,8 +225,8 @@ def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
     assert saved(gaia)["a"]["args"] == ["x/y"]
 
 
-def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
-    """Ours."""
+def test_remove_with_an_unknown_name_removes_no_server(gaia: Gaia) -> None:
+    """Ours: servers that are named together are removed together."""
     gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})
 
     missing = gaia("remove", "a", "bb")
@@ -236,8 +236,8 @@ def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
     assert list(saved(gaia)) == ["b"]
 
 
-def test_what_others_wrote_survives(gaia: Gaia) -> None:
-    """Ours."""
+def test_members_written_by_other_programs_are_preserved(gaia: Gaia) -> None:
+    """Ours: other hosts read the same file; the indentation stays, too."""
     gaia.config.parent.mkdir()
     gaia.config.write_text(
         '{\n    "theme": "dark",\n    "mcpServers": {"old": {"command": "x", "autoApprove": ["y"]}}\n}'
@@ -252,8 +252,8 @@ def test_what_others_wrote_survives(gaia: Gaia) -> None:
     assert '\n    "theme"' in gaia.config.read_text()
 
 
-def test_many_writers_at_once_lose_nothing(gaia: Gaia) -> None:
-    """Ours: two writers at once."""
+def test_concurrent_writers_lose_no_entry(gaia: Gaia) -> None:
+    """Ours: a lock orders them, and they leave no temporary file."""
     running = [gaia.popen("add", f"s{number}", "--no-check", "--", "prog") for number in range(8)]
     for process in running:
         process.communicate()
@@ -263,8 +263,8 @@ def test_many_writers_at_once_lose_nothing(gaia: Gaia) -> None:
     assert [path.name for path in gaia.config.parent.iterdir()] == [gaia.config.name]
 
 
-def test_an_entry_of_another_file_is_used_with_config(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_config_option_names_another_file(gaia: Gaia) -> None:
+    """Ours: a project may have a file of its own; that of the user is not created."""
     other = gaia.cwd / "other.json"
     other.write_text(json.dumps({"servers": {"x": entry_of("good-handshake")}}))
 
@@ -274,7 +274,7 @@ def test_an_entry_of_another_file_is_used_with_config(gaia: Gaia) -> None:
     assert not gaia.config.exists()
 
 
-def test_an_argument_that_only_this_folder_has_is_told(gaia: Gaia) -> None:
+def test_an_argument_that_is_a_file_of_this_folder_is_warned_about(gaia: Gaia) -> None:
     """Ours: a server is started in whatever folder it is called from."""
     (gaia.cwd / "agent.py").write_text("")
     said = "note: 'agent.py:Agent' is a file of this folder, "
@@ -286,23 +286,23 @@ def test_an_argument_that_only_this_folder_has_is_told(gaia: Gaia) -> None:
     assert said not in gaia("add", "y", "--no-check", "--", "gaia", "mcp", "serve", "demo").stderr
 
 
-def test_an_entry_is_read_once(gaia: Gaia) -> None:
-    """Ours: what has been read is handed on, from the command line to the server and to the file."""
+def test_an_entry_is_parsed_once(gaia: Gaia) -> None:
+    """Ours: the parsed entry is passed on, from the command line to the server and to the file."""
     assert reads_during(gaia, "add", "demo", "--", "gaia", "mcp", "serve", "demo") == 1
     assert reads_during(gaia, "list", "--check", "--json") == 1
     assert reads_during(gaia, "add", "web", "--no-check", "--url", "https://host") == 1
 
 
-def test_an_option_does_not_hide_what_is_wrong_with_the_json(gaia: Gaia) -> None:
-    """Ours: it is given to be saved, not to be mended."""
+def test_an_option_does_not_repair_an_invalid_entry(gaia: Gaia) -> None:
+    """Ours: an entry is given to be saved, not to be corrected."""
     for entry in ({"command": "x", "env": 5}, {"command": "x", "timeout": -1}):
         ran = gaia("add", "x", "--no-check", "--json", json.dumps(entry), "--env", "A=1", "--request-timeout", "5")
         assert ran.code == 3
 
 
 @pytest.mark.parametrize("command", ["npx", "/usr/bin/python3", "docker"])
-def test_a_launcher_alone_is_not_waited_for(gaia: Gaia, command: str) -> None:
-    """Ours: without arguments it reads what a person would type, until the time is up."""
+def test_a_launcher_without_arguments_is_refused(gaia: Gaia, command: str) -> None:
+    """Ours: it reads what a person would type, until the timeout."""
     refused = gaia("add", "x", "--", command)
 
     assert (refused.code, refused.errors) == (
@@ -317,8 +317,8 @@ def test_a_launcher_alone_is_not_waited_for(gaia: Gaia, command: str) -> None:
     assert gaia("add", "x", "--no-check", "--", command).code == 0
 
 
-def test_the_revision_of_a_server_is_fixed_and_set_free_again(gaia: Gaia) -> None:
-    """IO-10, ours: for a server that does not answer what it does not know."""
+def test_the_revision_of_a_server_is_fixed_and_unset(gaia: Gaia) -> None:
+    """IO-10, ours: for a server that does not respond to unknown methods."""
     fixed = gaia("add", "demo", "--protocol", "2025-06-18", "--json", "--", "gaia", "mcp", "serve", "demo")
 
     assert fixed.json["protocolVersion"] == "2025-06-18"
@@ -329,8 +329,8 @@ def test_the_revision_of_a_server_is_fixed_and_set_free_again(gaia: Gaia) -> Non
     assert (free.code, "protocolVersion" in saved(gaia)["demo"]) == (0, False)
 
 
-def test_a_fixed_revision_that_a_server_does_not_have_is_named(gaia: Gaia) -> None:
-    """IO-10, ours: nothing is saved then; a saved one is set free by what the hint says."""
+def test_a_fixed_revision_that_the_server_does_not_support_is_named(gaia: Gaia) -> None:
+    """IO-10, ours: nothing is saved then; for a saved one the hint is the command that unsets it."""
     server = ("--json", json.dumps(entry_of("good_handshake")), "--protocol", "2025-06-18")
     wrong = gaia("add", "new", *server)
 
@@ -344,8 +344,8 @@ def test_a_fixed_revision_that_a_server_does_not_have_is_named(gaia: Gaia) -> No
     assert gaia("add", "x", "--protocol", "1.0.0", "--", "y").code == 2
 
 
-def test_a_pasted_entry_that_trusts_hints_is_remarked_on(gaia: Gaia) -> None:
-    """B-10: it may be the server's author who says so."""
+def test_a_pasted_entry_that_trusts_hints_is_warned_about(gaia: Gaia) -> None:
+    """B-10: the author of the server may have written it so."""
     entry = json.dumps({**entry_of("good_handshake"), "trustHints": True})
     pasted = gaia("add", "s", "--no-check", "--json", entry)
     own = gaia("add", "t", "--no-check", "--trust-hints", "--json", entry)

@@ -26,7 +26,7 @@ def two() -> str:
 
 @pytest.mark.parametrize("words", [(), ("mine",)])
 def test_an_entry_is_pasted_as_an_argument(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: with its own name, or with the one that is given."""
+    """Ours: under its own name, or the one that is given."""
     ran = gaia("add", *words, f'"demo": {json.dumps(DEMO)},')
 
     name = words[0] if words else "demo"
@@ -34,8 +34,8 @@ def test_an_entry_is_pasted_as_an_argument(gaia: Gaia, words: tuple[str, ...]) -
     assert saved(gaia) == {name: DEMO}
 
 
-def test_an_entry_comes_from_standard_input(gaia: Gaia) -> None:
-    """Ours: `-` as in other commands; also a part of a README, with what stands around the code."""
+def test_an_entry_is_read_from_standard_input(gaia: Gaia) -> None:
+    """Ours: `-` as in other commands; also a part of a README, with the text around the code."""
     text = f'Add this:\n\n```json\n{{\n  // our server\n  "demo": {json.dumps(DEMO)},\n}}\n```\n'
 
     assert gaia("add", "-", "--no-check", stdin=text).code == 0
@@ -44,8 +44,8 @@ def test_an_entry_comes_from_standard_input(gaia: Gaia) -> None:
     assert saved(gaia) == {"demo": DEMO, "other": DEMO, "third": DEMO}
 
 
-def test_standard_input_that_is_a_terminal_is_asked_for(gaia: Gaia) -> None:
-    """Ours: a person who types `add -` sees what is waited for."""
+def test_a_note_on_a_terminal_describes_the_awaited_input(gaia: Gaia) -> None:
+    """Ours: a person who types `add -` sees what to do."""
     typed = f"{json.dumps(DEMO)}\n".encode() + b"\x04"
     shown, code = run_on_terminal(gaia, "add", "-", "--no-check", typed=typed, after=b"Ctrl-D")
     assert code == 0, shown
@@ -53,8 +53,8 @@ def test_standard_input_that_is_a_terminal_is_asked_for(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("word", ["@snippet", "@~/snippet.md", "snippet.json", "./snippet.json"])
-def test_an_entry_comes_from_a_file(gaia: Gaia, word: str) -> None:
-    """Ours: `@FILE` as in other commands, and a file that no program can be."""
+def test_an_entry_is_read_from_a_file(gaia: Gaia, word: str) -> None:
+    """Ours: `@FILE` as in other commands, or a file that cannot be a program."""
     text = json.dumps({"mcpServers": {"demo": DEMO}})
     for path in (gaia.cwd / "snippet", gaia.home / "snippet.md", gaia.cwd / "snippet.json"):
         path.write_text(text)
@@ -81,8 +81,8 @@ def test_several_servers_are_added_all_or_none(gaia: Gaia) -> None:
     assert list(saved(gaia)) == ["demo", "good"]
 
 
-def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
-    """Ours: and a name that is not among them is told, with those that are."""
+def test_one_of_several_pasted_servers_may_be_named(gaia: Gaia) -> None:
+    """Ours: an unknown name is reported with those that the text has."""
     assert gaia("add", "good", two()).code == 0
     assert list(saved(gaia)) == ["good"]
 
@@ -98,7 +98,7 @@ def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"demo": {"command": "gaia" "args": []}}', "the pasted text, line 1, column 29: "),
         ("{'demo': {'command': 'gaia'}}", "line 1, column 2: ' stands where JSON has a double quote"),
@@ -109,12 +109,12 @@ def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
         ("{" * 50_000, "nested too deeply"),
     ],
 )
-def test_text_that_is_nearly_json_is_told_in_two_lines(gaia: Gaia, text: str, told: str | None) -> None:
-    """Ours: with the line and the column in what was pasted, wherever that is from."""
-    if told is not None and "nested" not in told:
+def test_invalid_json_is_reported_with_its_position(gaia: Gaia, text: str, expected: str | None) -> None:
+    """Ours: in two lines, with the line and the column of the text, wherever that is from."""
+    if expected is not None and "nested" not in expected:
         ran = gaia("add", text)
         assert (ran.code, len(ran.errors)) == (2, 2)
-        assert told in ran.errors[0]
+        assert expected in ran.errors[0]
     ran = gaia("add", "x", "-", stdin=text)
     assert (ran.code, len(ran.errors)) == (2, 2)
     assert ran.errors[0].startswith("error: standard input")
@@ -125,8 +125,8 @@ def test_text_that_is_nearly_json_is_told_in_two_lines(gaia: Gaia, text: str, to
     assert not gaia.config.exists()
 
 
-def test_an_entry_of_a_kind_that_only_we_have_is_pasted_too(gaia: Gaia) -> None:
-    """Ours; and an object that is no entry is invalid, as one in the file is."""
+def test_a_handler_entry_is_pasted_too(gaia: Gaia) -> None:
+    """Ours: no other host has them; an object that is not an entry is invalid, as in the file."""
     assert gaia("add", "x", '{"handler": "pkg.mod:Handler"}', "--no-check").code == 0
     assert saved(gaia) == {"x": {"handler": "pkg.mod:Handler"}}
     for text in ("{}", '{"a": {}}', '{"mcpServers": {"a": [1]}}'):
@@ -134,8 +134,8 @@ def test_an_entry_of_a_kind_that_only_we_have_is_pasted_too(gaia: Gaia) -> None:
         assert (ran.code, len(ran.errors)) == (3, 2), ran
 
 
-def test_what_suggests_no_name_needs_one(gaia: Gaia) -> None:
-    """Ours: the hint is typed as it is, but for the name; it repeats no secret."""
+def test_an_entry_that_suggests_no_name_needs_one(gaia: Gaia) -> None:
+    """Ours: the hint can be typed except for the name; it repeats no secret."""
     (gaia.cwd / "it.json").write_text('{"command": "./run.sh"}')
     for words, again in (
         (("--", "./run.sh", "--token", "abc123def"), "NAME -- ./run.sh --token '****'"),
@@ -147,15 +147,15 @@ def test_what_suggests_no_name_needs_one(gaia: Gaia) -> None:
         assert (ran.code, ran.errors[1]) == (2, f"hint: put a name first: gaia mcp add {again}")
 
 
-def test_text_whose_quotes_the_shell_has_removed_leads_to_standard_input(gaia: Gaia) -> None:
-    """Ours: people forget the quotes around JSON, and braces are words to a shell."""
+def test_json_whose_quotes_the_shell_has_removed_is_reported(gaia: Gaia) -> None:
+    """Ours: people forget the quotes around JSON; the hint names standard input, which needs none."""
     for words in (("{command:gaia}",), ("demo", "{command:", "gaia}")):
         ran = gaia("add", *words)
         assert (ran.code, ran.errors[1]) == (2, "hint: paste it as it is into: gaia mcp add -")
 
 
-def test_what_cannot_be_read_is_told(gaia: Gaia) -> None:
-    """Ours: a file that is not there, bytes that are no text, far too much of it, half a surrogate pair."""
+def test_unreadable_input_is_reported(gaia: Gaia) -> None:
+    """Ours: a missing file, bytes that are not UTF-8, too many of them, a lone surrogate."""
     (gaia.cwd / "bytes.json").write_bytes(b'{"command": "\xff"}')
     assert gaia("add", "./nowhere.json").errors[0] == "error: nowhere.json: is not there"
     assert "server 'time'" in gaia("add", "uvx mcp-server-time | cat").errors[0]
@@ -175,8 +175,8 @@ def test_what_cannot_be_read_is_told(gaia: Gaia) -> None:
     assert not gaia.config.exists()
 
 
-def test_the_forms_of_other_hosts_are_translated(gaia: Gaia) -> None:
-    """Ours: as an import does, with remarks; what is valid here is saved as it is."""
+def test_entries_of_other_hosts_are_converted(gaia: Gaia) -> None:
+    """Ours: as by an import, with notes; what is valid here is saved unchanged."""
     vscode = {
         "inputs": [{"id": "token", "type": "promptString"}],
         "servers": {"a": {"type": "stdio", "command": "prog", "env": {"TOKEN": "${input:token}", "PORT": 3000}}},
@@ -200,7 +200,7 @@ def test_the_forms_of_other_hosts_are_translated(gaia: Gaia) -> None:
 
 
 def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
-    """Ours: that is what some hosts have; what no host can mean is invalid."""
+    """Ours: some hosts use milliseconds; a number that no host can mean is invalid."""
     ran = gaia("add", '{"x": {"command": "prog", "timeout": 90000}}', "--no-check")
     assert (ran.code, saved(gaia)["x"]["timeout"]) == (0, 90)
     assert "its timeout of 90000 is read as milliseconds" in ran.stderr
@@ -208,7 +208,7 @@ def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
         assert gaia("add", json.dumps({"y": {"command": "prog", "timeout": wrong}}), "--no-check").code == 3
 
 
-def test_a_url_is_enough(gaia: Gaia) -> None:
+def test_a_url_needs_no_name(gaia: Gaia) -> None:
     """Ours: the name is that of its host."""
     ran = gaia("add", URL, "--no-check")
     assert ran.stdout == "added 'deepwiki' to ~/.gaia/mcp_servers.json\n"
@@ -223,8 +223,8 @@ def test_a_url_is_enough(gaia: Gaia) -> None:
     }
 
 
-def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None:
-    """Ours."""
+def test_credentials_in_a_url_are_warned_about_and_masked(gaia: Gaia) -> None:
+    """Ours: the file has them as plain text."""
     ran = gaia("add", "https://ada:hunter2hunter2@host.example/mcp", "--no-check")
 
     assert "the value of 'url' is stored as plain text" in ran.stderr
@@ -239,7 +239,7 @@ def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None
         (["run", "postgres://ada:hunter2hunter2@127.0.0.1/x"], "postgres://****@127.0.0.1/x"),
     ],
 )
-def test_an_argument_with_a_secret_is_named(gaia: Gaia, arguments: list[str], part: str) -> None:
+def test_a_secret_argument_is_warned_about(gaia: Gaia, arguments: list[str], part: str) -> None:
     """Ours: by its option, and without the secret: a command may have many arguments."""
     ran = gaia("add", "x", "--no-check", "--", "srv", *arguments)
 
@@ -248,7 +248,7 @@ def test_an_argument_with_a_secret_is_named(gaia: Gaia, arguments: list[str], pa
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         ((URL, "docs"), f"gaia mcp add docs {URL}"),
         (('{"command": "prog"}', "docs"), "gaia mcp add docs -"),
@@ -264,12 +264,12 @@ def test_an_argument_with_a_secret_is_named(gaia: Gaia, arguments: list[str], pa
         (("--", "./run.sh", "-x"), "gaia mcp add NAME -- ./run.sh -x"),
     ],
 )
-def test_words_that_do_not_fit_lead_to_those_that_do(gaia: Gaia, words: tuple[str, ...], told: str) -> None:
-    """Ours: the hint is what to type instead."""
+def test_wrong_arguments_are_reported_with_the_line_to_type(gaia: Gaia, words: tuple[str, ...], expected: str) -> None:
+    """Ours: the hint can be copied."""
     ran = gaia("add", "--no-check", *words)
 
     assert (ran.code, len(ran.errors)) == (2, 2), ran
-    assert told in ran.errors[1]
+    assert expected in ran.errors[1]
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_words_that_do_not_fit_lead_to_those_that_do(gaia: Gaia, words: tuple[st
         (("x", "sh", "-y", "--config", "c.json"), "x -- sh -y --config c.json"),
     ],
 )
-def test_forgotten_dashes_are_shown_in_their_place(gaia: Gaia, words: tuple[str, ...], line: str) -> None:
-    """Ours: with the words as they were typed, so that the line can be copied."""
+def test_missing_dashes_are_shown_in_their_place(gaia: Gaia, words: tuple[str, ...], line: str) -> None:
+    """Ours: with the arguments as they were typed, so that the line can be copied."""
     ran = gaia("add", *words)
 
     assert (ran.code, ran.errors) == (
@@ -290,9 +290,9 @@ def test_forgotten_dashes_are_shown_in_their_place(gaia: Gaia, words: tuple[str,
     )
 
 
-def test_a_command_without_a_name_suggests_one(gaia: Gaia) -> None:
-    """Ours: a whole command line, or a command after two dashes; where these are followed by a name and its command
-    line, as before, that is the name.
+def test_a_server_is_named_after_its_command(gaia: Gaia) -> None:
+    """Ours: of a command line, or a command after two dashes. If a name and a command line follow these, that is the
+    name.
     """
     line = f"{sys.executable} {SERVERS / 'good_handshake.py'}"
     assert gaia("add", line).code == 0
@@ -301,8 +301,8 @@ def test_a_command_without_a_name_suggests_one(gaia: Gaia) -> None:
     assert list(saved(gaia)) == ["good_handshake", "demo", "mine"]
 
 
-def test_a_launcher_in_the_place_of_the_name_is_told(gaia: Gaia) -> None:
-    """Ours: `add uvx mcp-server-foo` is a command whose name was forgotten."""
+def test_a_launcher_in_place_of_the_name_is_reported(gaia: Gaia) -> None:
+    """Ours: in `add uvx mcp-server-foo`, the name was forgotten."""
     ran = gaia("add", "uvx", "mcp-server-foo")
 
     assert (ran.code, ran.errors[1]) == (
@@ -319,7 +319,7 @@ def test_a_launcher_in_the_place_of_the_name_is_told(gaia: Gaia) -> None:
         'claude mcp add-json demo \'{"command": "gaia", "args": ["mcp", "serve", "demo"]}\' -e TOKEN=t0',
     ],
 )
-def test_the_line_of_another_program_is_understood(gaia: Gaia, line: str) -> None:
+def test_the_add_command_of_another_client_is_accepted(gaia: Gaia, line: str) -> None:
     """Ours: in quotes or without them, with the short options that people know."""
     assert gaia("add", line, "--no-check").code == 0
     before = saved(gaia)
@@ -329,30 +329,30 @@ def test_the_line_of_another_program_is_understood(gaia: Gaia, line: str) -> Non
     assert saved(gaia) == before == {"demo": {**DEMO, "env": env}}
 
 
-def test_a_line_in_standard_input_leads_to_the_argument(gaia: Gaia) -> None:
-    """Ours: there a command line is not looked for."""
+def test_a_command_line_on_standard_input_is_refused(gaia: Gaia) -> None:
+    """Ours: only an argument can be one, as the hint shows."""
     for line in ("claude mcp add time -- uvx mcp-server-time", "npx -y mcp-server-foo"):
         ran = gaia("add", "-", stdin=f"{line}\n")
         assert (ran.code, len(ran.errors)) == (2, 2)
         assert ran.errors[1].endswith(f"gaia mcp add '{line}'")
 
 
-def test_a_url_without_its_scheme_is_told(gaia: Gaia) -> None:
-    """Ours: people remember an address so; as a command it is a file that is not there."""
+def test_a_url_without_a_scheme_is_reported(gaia: Gaia) -> None:
+    """Ours: people remember a URL so; as a command it is a missing file."""
     for scheme, word in (("https", "mcp.deepwiki.com/mcp"), ("http", "localhost:3000/mcp")):
         ran = gaia("add", "docs", word)
         assert (ran.code, ran.errors[1]) == (4, f"hint: if it is a URL: gaia mcp add docs {scheme}://{word}")
 
 
-def test_a_scope_is_explained(gaia: Gaia) -> None:
-    """Ours: there is one file for the person, and `--config` for others; `user` is what happens anyway."""
+def test_a_scope_without_effect_is_explained(gaia: Gaia) -> None:
+    """Ours: there is one file for the person, and `--config` for others; `user` is the default anyway."""
     assert "scope" not in gaia("add", "a", "-s", "user", "--no-check", "--", "prog").stderr
     ran = gaia("add", "b", "--scope", "project", "--no-check", "--", "prog")
     assert "--scope has no effect" in ran.stderr
     assert list(saved(gaia)) == ["a", "b"]
 
 
-def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
+def test_placeholders_are_warned_about(gaia: Gaia) -> None:
     """Ours: with the command that sets the value; they are not secrets yet."""
     entry = {"command": "prog", "args": ["/path/to/notes"], "env": {"API_KEY": "<your-key>", "TZ": "UTC"}}
     ran = gaia("add", "x", json.dumps(entry), "--no-check")
@@ -375,7 +375,7 @@ def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
     assert (failed.code, failed.errors[1].endswith("set it with --env API_KEY=VALUE")) == (4, True)
 
 
-def test_a_variable_before_the_command_leads_to_the_option(gaia: Gaia) -> None:
+def test_a_variable_before_the_command_is_reported_with_its_option(gaia: Gaia) -> None:
     """Ours: no shell is involved, and nothing was saved that could be edited."""
     ran = gaia("add", "x", "TOKEN=abc prog")
     assert (ran.code, "put --env TOKEN=VALUE before the command" in ran.errors[1]) == (4, True)

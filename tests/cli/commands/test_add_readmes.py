@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Readme(NamedTuple):
-    """What a README shows, and the entry that is saved for it; `told` is among the remarks."""
+    """The snippet of a README, the entry that is saved for it, and a part of the notes."""
 
     snippet: str
     name: str
     entry: dict[str, Any]
-    told: str = ""
+    note: str = ""
 
 
 def npx(*words: str) -> dict[str, Any]:
@@ -229,15 +229,15 @@ def use_packages(gaia: Gaia, prepared: Prepared) -> None:
 
 
 @pytest.mark.parametrize("name", README)
-def test_the_snippet_of_a_readme_is_added_without_editing_it(gaia: Gaia, name: str) -> None:
-    """Ours: as one argument, in whatever form it is shown, with a word about what it leaves open."""
+def test_the_snippet_of_a_readme_is_added_unedited(gaia: Gaia, name: str) -> None:
+    """Ours: as one argument, in whatever form it is shown, with a note about its placeholders."""
     readme = README[name]
 
     ran = gaia("add", "--no-check", readme.snippet)
 
     assert (ran.code, ran.errors) == (0, [])
     assert saved(gaia) == {readme.name: readme.entry}
-    assert readme.told in ran.stderr
+    assert readme.note in ran.stderr
     if not readme.snippet.lstrip().startswith("claude "):
         assert gaia("add", "--no-check", "--force", "-", stdin=readme.snippet).code == 0
         assert saved(gaia) == {readme.name: readme.entry}
@@ -255,14 +255,14 @@ def test_a_server_of_npm_is_connected_to(gaia: Gaia, prepared: Prepared, readme:
 
 
 def test_a_server_of_pypi_is_connected_to(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: the snippet works as it is, where its program is installed."""
     ran = gaia("add", TIME.snippet)
 
     assert (ran.code, "2 tools" in ran.stdout) == (0, True), ran
 
 
-def test_a_server_that_needs_what_its_readme_leaves_open_is_not_saved(gaia: Gaia, prepared: Prepared) -> None:
-    """Ours: the hint names what stands for a value, and how to give it."""
+def test_a_server_that_fails_with_a_placeholder_is_not_saved(gaia: Gaia, prepared: Prepared) -> None:
+    """Ours: the hint names the placeholder, and how to save it all the same."""
     use_packages(gaia, prepared)
     for readme, which in ((FILESYSTEM, "/Users/username/Desktop"), (GIT, "path/to/git/repo")):
         ran = gaia("add", readme.snippet)

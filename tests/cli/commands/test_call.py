@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_text_ends_with_a_line_end(demo: Gaia) -> None:
-    """Ours: as with every other program, so that three calls are three lines; `--raw` leaves the text as it came."""
+def test_text_ends_with_a_newline(demo: Gaia) -> None:
+    """Ours: as with every other program, so that three calls print three lines; `--raw` leaves the text unchanged."""
     ran = demo("call", "demo", "greet", "name=Ada")
     assert (ran.stdout, ran.stderr, ran.code) == ("Hello, Ada!\n", "", 0)
     assert demo("call", "demo", "greet", "name=Ada", "--raw").stdout == "Hello, Ada!"
@@ -28,18 +28,18 @@ def test_text_ends_with_a_line_end(demo: Gaia) -> None:
 
 
 def test_server_and_tool_may_be_written_with_a_dot(demo: Gaia) -> None:
-    """Ours."""
+    """Ours: `tools --names` prints them so, to be piped into `call`."""
     assert demo("call", "demo.greet", "name=Ada", "style=formal").stdout == "Good day, Ada.\n"
 
 
-def test_values_become_what_the_schema_says(demo: Gaia) -> None:
-    """Ours: `2` is a number for a number, and text for a text."""
+def test_values_are_converted_to_the_types_of_the_schema(demo: Gaia) -> None:
+    """Ours: `2` is a number for a number, and a string for a string."""
     assert json.loads(demo("call", "demo", "add", "a=2", "b=3.5").stdout) == {"sum": 5.5}
     assert demo("call", "demo", "greet", "name=2").stdout == "Hello, 2!\n"
 
 
-def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> None:
-    """Ours."""
+def test_arguments_come_from_json_files_and_standard_input(demo: Gaia) -> None:
+    """Ours: a script need not quote what it has in a file or in a pipe."""
     (demo.cwd / "name.txt").write_text("Grace")
     (demo.cwd / "all.json").write_text('{"name": "Alan", "style": "warm"}')
 
@@ -52,7 +52,7 @@ def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> Non
 
 
 def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
-    """Ours."""
+    """Ours: a program needs the structured content and `isError`."""
     ran = demo("call", "demo", "add", "a=1", "b=2", "--json")
 
     assert ran.json["structuredContent"] == {"sum": 3}
@@ -78,8 +78,8 @@ def add_two_pictures(demo: Gaia) -> None:
     demo.write({**servers, "several": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "several.py"]}})
 
 
-def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
-    """Ours: a pipe gets the text; what is not text is described on stderr, with the command that saves it."""
+def test_no_file_is_written_without_an_option(demo: Gaia) -> None:
+    """Ours: a pipe gets the text; other content is described on stderr, with the command that saves it."""
     ran = demo("call", "demo", "attach")
 
     assert (ran.code, ran.stdout.splitlines()) == (
@@ -109,8 +109,8 @@ def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
         assert value not in shown
 
 
-def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -> None:
-    """Ours: in a folder, which is made, or as the file that was named; the text is printed all the same."""
+def test_files_are_saved_at_the_given_path_and_their_paths_are_printed(demo: Gaia) -> None:
+    """Ours: in a folder, which is created, or as the named file; the text is printed all the same."""
     assert demo("call", "demo", "picture", "-o", "out/new/").stdout == "out/new/picture.png\n"
     assert demo("call", "demo", "sound", "--output", "here.wav").stdout == "here.wav\n"
     assert demo("call", "demo", "picture", "--output-dir", "old").stdout == "old/picture.png\n"
@@ -128,8 +128,8 @@ def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -
     assert (demo.cwd / "out/about.txt").read_text().startswith("This agent")
 
 
-def test_a_file_that_was_named_is_overwritten_and_no_other(demo: Gaia) -> None:
-    """Ours: as by curl. A second file of the same answer gets a name of its own beside it."""
+def test_only_the_named_file_is_overwritten(demo: Gaia) -> None:
+    """Ours: as by curl. A second file of the same result is saved beside it, under another name."""
     for name in ("picture.png", "mine", "mine-2.png"):
         (demo.cwd / name).write_text("mine")
     add_two_pictures(demo)
@@ -147,8 +147,8 @@ def test_a_file_that_was_named_is_overwritten_and_no_other(demo: Gaia) -> None:
     assert (demo.cwd / "mine-3.png").read_text() == "two"
 
 
-def test_an_answer_without_files_is_saved_itself(demo: Gaia) -> None:
-    """Ours: `-o FILE` is then as `> FILE`; a folder takes only what has a name."""
+def test_a_result_without_files_is_saved_in_the_named_file(demo: Gaia) -> None:
+    """Ours: `-o FILE` is then like `> FILE`; a folder takes only what has a name."""
     assert demo("call", "demo", "greet", "name=Ada", "-o", "hello").stdout == "hello\n"
     assert (demo.cwd / "hello").read_text() == "Hello, Ada!\n"
     ran = demo("call", "demo", "add", "a=1", "b=2", "--json", "-o", "sum.json")
@@ -161,8 +161,8 @@ def test_an_answer_without_files_is_saved_itself(demo: Gaia) -> None:
     assert (demo.cwd / "hello").read_text() == "Hello, Ada!\n"
 
 
-def test_bytes_go_to_stdout_when_they_were_asked_for(demo: Gaia) -> None:
-    """Ours: then the text goes to stderr, so that `> FILE` holds a picture and nothing else."""
+def test_a_dash_as_output_prints_the_bytes_on_stdout(demo: Gaia) -> None:
+    """Ours: the text goes to stderr then, so that `> FILE` holds a picture and nothing else."""
     called = demo.popen("call", "demo", "attach", "-o", "-")
     stdout, stderr = called.communicate()
 
@@ -175,8 +175,8 @@ def test_bytes_go_to_stdout_when_they_were_asked_for(demo: Gaia) -> None:
     ]
 
 
-def test_json_and_a_folder_give_both(demo: Gaia) -> None:
-    """Ours: `--json` changes the form, and a folder that was named gets its files."""
+def test_json_and_an_output_folder_can_be_combined(demo: Gaia) -> None:
+    """Ours: `--json` changes the form, and the files are saved all the same."""
     ran = demo("call", "demo", "picture", "--json", "-o", "out/")
 
     (block,) = ran.json["content"]
@@ -184,7 +184,7 @@ def test_json_and_a_folder_give_both(demo: Gaia) -> None:
     assert ran.stderr == "note: saved out/picture.png\n"
 
 
-def test_a_place_that_cannot_be_written_is_noticed_before_the_call(demo: Gaia) -> None:
+def test_an_unwritable_output_path_is_reported_before_the_call(demo: Gaia) -> None:
     """Ours: the tool must not run for nothing."""
     (demo.cwd / "file").write_text("")
     demo.write({"demo": {"command": "false"}})
@@ -204,8 +204,8 @@ def test_a_place_that_cannot_be_written_is_noticed_before_the_call(demo: Gaia) -
     assert "a terminal shows text" in seen
 
 
-def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
-    """Ours: said once, on stderr, so that what a script has captured is a result and never a failure."""
+def test_a_failing_tool_exits_with_9_and_its_text(demo: Gaia) -> None:
+    """Ours: printed once, on stderr, so that what a script has captured is a result and never a failure."""
     ran = demo("call", "demo", "fail", "message=out of cheese")
 
     assert (ran.code, ran.stdout) == (9, "")
@@ -225,8 +225,8 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
     ]
 
 
-def test_a_result_with_an_error_is_told_by_it(gaia: Gaia) -> None:
-    """Ours: the member `error`, where the text is too long for one line, or in `--json`; secrets are masked."""
+def test_the_error_member_of_a_result_is_the_error_message(gaia: Gaia) -> None:
+    """Ours: where the text is too long for one line, and with `--json`; secrets are masked."""
     (gaia.cwd / "tests_agent.py").write_text(
         "from gaia_mcp import MCPAgent, tool\n"
         "class Tests(MCPAgent):\n"
@@ -247,8 +247,8 @@ def test_a_result_with_an_error_is_told_by_it(gaia: Gaia) -> None:
     assert gaia("call", "tests", "run", "error=").errors[-2] == "error: tool 'run' of 'tests' failed"
 
 
-def test_arguments_that_an_agent_refuses_are_told_without_the_schema(gaia: Gaia) -> None:
-    """Ours: a date is text for the schema, and its agent finds out; the report for a model is in `--json`."""
+def test_arguments_refused_by_an_agent_are_reported_without_the_schema(gaia: Gaia) -> None:
+    """Ours: a date is a string to the schema, so that its agent finds out; the report for a model is in `--json`."""
     (gaia.cwd / "calendar_agent.py").write_text(
         "import datetime\n"
         "from gaia_mcp import MCPAgent, tool\n"
@@ -273,8 +273,8 @@ def test_arguments_that_an_agent_refuses_are_told_without_the_schema(gaia: Gaia)
     assert "schema" not in screen
 
 
-def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
-    """Ours: with --json they stand in the object, where they are not read as easily."""
+def test_the_text_of_a_failure_is_shown_once_on_a_terminal(demo: Gaia) -> None:
+    """Ours: with `--json` the error line has it, since it is hard to find in the object."""
     screen, code = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese")
     assert code == 9
     assert screen.count("out of cheese") == 1
@@ -284,8 +284,8 @@ def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
     assert "failed: out of cheese\r\n" in screen
 
 
-def test_what_is_told_of_a_call_holds_no_secret(gaia: Gaia) -> None:
-    """Ours: the answer is the server's own; what goes to a terminal and into logs is ours."""
+def test_error_messages_of_a_call_mask_secrets(gaia: Gaia) -> None:
+    """Ours: the result is the server's own; what we print on a terminal or into logs is ours."""
     gaia.use("blurts-secrets", env={"TOKEN": "xyzzy-plugh"})
 
     assert gaia("call", "blurts-secrets", "echo").errors[0].endswith(" failed: no entry with ****")
@@ -294,8 +294,8 @@ def test_what_is_told_of_a_call_holds_no_secret(gaia: Gaia) -> None:
     assert "xyzzy" not in screen.partition("{")[0]
 
 
-def test_an_argument_that_is_like_one_is_named_where_that_one_is_missing(gaia: Gaia) -> None:
-    """Ours: a schema that lets anything pass says no more than what is missing."""
+def test_an_argument_similar_to_a_missing_one_is_named(gaia: Gaia) -> None:
+    """Ours: a schema that allows additional properties reports only what is missing."""
     gaia.use("asks-much")
 
     ran = gaia("call", "asks-much", "book", "hotle=Ritz")
@@ -307,15 +307,15 @@ def test_an_argument_that_is_like_one_is_named_where_that_one_is_missing(gaia: G
 
 
 @pytest.mark.parametrize("args", ["@/dev/stdin", "@-", "-"])
-def test_what_can_be_read_once_is_read_once(demo: Gaia, args: str) -> None:
+def test_standard_input_is_read_once(demo: Gaia, args: str) -> None:
     """Ours: a pipe is empty the second time."""
     ran = demo("call", "demo", "greet", "--args", args, stdin='{"name": "Ada"}')
 
     assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
 
 
-def test_a_file_without_end_is_not_read_to_the_end(demo: Gaia) -> None:
-    """Ours: somebody's slip."""
+def test_an_endless_file_is_refused(demo: Gaia) -> None:
+    """Ours: a device that is named by mistake must not fill the memory."""
     ran = demo("call", "demo", "greet", "name=@/dev/zero")
 
     assert ran.code == 2
@@ -329,8 +329,8 @@ def test_a_configuration_may_come_from_a_pipe(demo: Gaia) -> None:
     assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
 
 
-def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:
-    """Ours: all problems at once, beside what the tool takes; only a program gets the schema."""
+def test_invalid_arguments_are_refused_before_anything_is_sent(demo: Gaia) -> None:
+    """Ours: all validation errors at once, with the signature of the tool; only a program gets the schema."""
     assert demo("call", "demo", "add", "a=x", "c=3").errors == [
         """error: tool 'add' of 'demo': 'b' is missing; there is no 'c'; a: "x" is not of type "number\"""",
         "hint: its signature: add(a: number, b: number)",
@@ -347,8 +347,8 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gai
 
 
 @pytest.mark.parametrize("args", ["-", "@/dev/stdin"])
-def test_arguments_that_were_not_typed_are_shown(demo: Gaia, args: str) -> None:
-    """Ours: what was typed stands on the screen."""
+def test_arguments_from_standard_input_are_shown_in_the_error(demo: Gaia, args: str) -> None:
+    """Ours: those that were typed are on the screen already."""
     (error, _) = demo("call", "demo", "greet", "--args", args, stdin='{"nmae": "Ada"}').errors
     assert error.endswith("""'name' is missing; Your arguments: {"nmae": "Ada"}""")
     for words in (("nmae=Ada",), ("--args", '{"nmae": "Ada"}'), ('{"nmae": "Ada"}',)):
@@ -366,7 +366,7 @@ def test_arguments_that_were_not_typed_are_shown(demo: Gaia, args: str) -> None:
     ],
 )
 def test_an_error_about_arguments_fits_three_lines(demo: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: of 100 columns each; it begins with what is missing, and says what the tool takes."""
+    """Ours: of 100 columns each; it begins with the validation errors, and its hint is the signature."""
     demo.write({**json.loads(demo.config.read_text())["mcpServers"], "asks-much": entry_of("asks-much")})
 
     given = json.dumps({f"wish{number}": number for number in range(30)})
@@ -380,8 +380,8 @@ def test_an_error_about_arguments_fits_three_lines(demo: Gaia, words: tuple[str,
     assert "is missing" in error or "is not of type" in error
 
 
-def test_a_signature_in_an_error_about_words_has_an_end(gaia: Gaia) -> None:
-    """Ours: the tool has been seen before, so the line to type instead is the hint."""
+def test_a_long_signature_is_cut_in_a_usage_error(gaia: Gaia) -> None:
+    """Ours: the tools are cached, so that the hint is the line to type instead."""
     gaia.use("asks-much")
     assert gaia("tools", "asks-much").code == 0
 
@@ -404,7 +404,7 @@ def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:
     assert (server.code, server.errors[1]) == (3, "hint: did you mean 'demo'?")
 
 
-def test_a_server_that_is_mistyped_before_a_dot_gets_a_suggestion_too(demo: Gaia) -> None:
+def test_a_mistyped_server_before_a_dot_gets_a_suggestion(demo: Gaia) -> None:
     """Ours: whichever of the two forms was typed."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "my.server": {"command": "x"}})
@@ -415,7 +415,7 @@ def test_a_server_that_is_mistyped_before_a_dot_gets_a_suggestion_too(demo: Gaia
 
 
 def test_an_argument_may_be_typed_like_an_option(demo: Gaia) -> None:
-    """Ours: an option that is not ours is the argument of that name; ours are where they always were."""
+    """Ours: an unknown option is the argument of that name; our own options keep their meaning."""
     assert demo("call", "demo", "add", "--a", "1", "--b=-2").json == {"sum": -1}
     assert demo("call", "demo.add", "--a", "-1", "b=3").json == {"sum": 2}
     ran = demo("call", "demo", "greet", "--name", "Ada", "--json", "--style", "formal", "--timeout=30")
@@ -435,7 +435,7 @@ def test_an_argument_may_be_typed_like_an_option(demo: Gaia) -> None:
         (("{}", "--args", "{}"), "cannot be used together", "leave --args out"),
     ],
 )
-def test_an_option_that_is_wrong_is_told_so(demo: Gaia, words: tuple[str, ...], error: str, hint: str) -> None:
+def test_a_wrong_option_is_reported_with_a_hint(demo: Gaia, words: tuple[str, ...], error: str, hint: str) -> None:
     """Ours: exit code 2, and the tool has not run."""
     ran = demo("call", "demo", "greet", *words)
 
@@ -444,8 +444,8 @@ def test_an_option_that_is_wrong_is_told_so(demo: Gaia, words: tuple[str, ...], 
     assert hint in ran.errors[1]
 
 
-def test_a_json_object_may_stand_for_all_arguments(demo: Gaia) -> None:
-    """Ours: as that of `--args`, which single arguments override."""
+def test_a_json_object_gives_all_arguments(demo: Gaia) -> None:
+    """Ours: like that of `--args`, which single arguments override."""
     assert demo("call", "demo", "greet", '{"name": "Ada"}').stdout == "Hello, Ada!\n"
     assert demo("call", "demo", "greet", '{"name": "Ada"}', "name=Eve").stdout == "Hello, Eve!\n"
 
@@ -461,8 +461,8 @@ def test_a_json_object_may_stand_for_all_arguments(demo: Gaia) -> None:
         ("countdown 3", "countdown steps=3"),
     ],
 )
-def test_a_value_without_a_key_is_told_which_it_could_have(demo: Gaia, words: str, line: str) -> None:
-    """Ours: with the signature, and as a line to copy, once the tools have been seen; nothing is started for it."""
+def test_a_value_without_a_key_is_reported_with_the_line_to_type(demo: Gaia, words: str, line: str) -> None:
+    """Ours: with the signature, once the tools are cached; no server is started for it."""
     assert demo("tools", "demo").code == 0
 
     ran = demo("call", "demo", *shlex.split(words))
@@ -472,8 +472,8 @@ def test_a_value_without_a_key_is_told_which_it_could_have(demo: Gaia, words: st
     assert ran.errors[1] == f"hint: write: gaia mcp call demo {line}"
 
 
-def test_a_value_without_a_key_is_told_how_it_is_written_where_nothing_more_is_known(demo: Gaia) -> None:
-    """Ours."""
+def test_a_value_without_a_key_is_reported_with_the_syntax_of_arguments(demo: Gaia) -> None:
+    """Ours: without a cached signature, or an argument in it, no line can be suggested."""
     ran = demo("call", "demo", "greet", "Ada")
 
     assert ran.errors == [
@@ -484,8 +484,8 @@ def test_a_value_without_a_key_is_told_how_it_is_written_where_nothing_more_is_k
     assert demo("call", "demo", "attach", "Ada").errors[1] == "hint: arguments are key=value, key:=JSON or key=@FILE"
 
 
-def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
-    """Ours; none of these starts the server."""
+def test_a_wrong_command_line_exits_with_2(demo: Gaia) -> None:
+    """Ours: what is wrong and what to type; stdout stays empty for a script."""
     wrong = [
         ("call",),
         ("call", "demo"),
@@ -525,8 +525,8 @@ def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
         ("test-client", "silent", "--call", "ec\udcff"),
     ],
 )
-def test_what_is_typed_and_not_utf_8_is_refused_at_once(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: no message can have it, and a server that drops the line is waited for in vain. Nothing is started."""
+def test_words_that_are_not_utf_8_are_refused_before_the_start(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: JSON cannot carry them, and a server that drops the message would be waited for in vain."""
     gaia.write({"silent": {"command": "touch", "args": [str(gaia.cwd / "started")]}})
 
     ran = gaia(*words)
@@ -548,8 +548,8 @@ def test_what_is_typed_and_not_utf_8_is_refused_at_once(gaia: Gaia, words: tuple
         (('{"name": "a", "name": "b"}',), "the arguments"),
     ],
 )
-def test_a_key_that_is_given_twice_is_refused(demo: Gaia, words: tuple[str, ...], where: str) -> None:
-    """Ours: of two values one would be lost without a word."""
+def test_a_repeated_key_is_refused(demo: Gaia, words: tuple[str, ...], where: str) -> None:
+    """Ours: one of its two values would be lost silently."""
     twice = '{"name": "a", "name": "b"}'
     (demo.cwd / "twice.json").write_text(twice)
 
@@ -561,20 +561,20 @@ def test_a_key_that_is_given_twice_is_refused(demo: Gaia, words: tuple[str, ...]
 
 @pytest.mark.parametrize("words", [("--args", "-"), ("name=@-",), ("name=@name.txt",), ("--args", "@name.txt")])
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_a_value_from_elsewhere_that_is_not_utf_8_is_refused(demo: Gaia, words: tuple[str, ...], locale: str) -> None:
-    """Ours: with the name of what was read."""
+def test_input_that_is_not_utf_8_is_refused(demo: Gaia, words: tuple[str, ...], locale: str) -> None:
+    """Ours: in every locale, with the name of the file."""
     (demo.cwd / "name.txt").write_bytes(b'{"name": "\xff"}')
     with (demo.cwd / "name.txt").open("rb") as stdin:
         process = demo.popen("call", "demo", "greet", *words, stdin=stdin, env={**demo.environ, "LC_ALL": locale})
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=20)
 
     assert process.returncode == 2
     name = "'name.txt'" if "name.txt" in words[-1] else "standard input"
     assert err.decode().splitlines()[0] == f"error: {name} is not UTF-8 text"
 
 
-def test_time_that_runs_out_ends_in_five(demo: Gaia) -> None:
-    """Ours."""
+def test_a_timeout_exits_with_5(demo: Gaia) -> None:
+    """Ours: a script may call again after a timeout, but not after an error of the server."""
     ran = demo("call", "demo", "countdown", "seconds=30", "--timeout", "1", "--json")
 
     assert ran.code == 5
@@ -582,15 +582,15 @@ def test_time_that_runs_out_ends_in_five(demo: Gaia) -> None:
     assert ran.json["exit"] == 5
 
 
-def test_progress_is_not_shown_to_a_pipe(demo: Gaia) -> None:
+def test_progress_is_not_shown_in_a_pipe(demo: Gaia) -> None:
     """Ours: bars are for terminals."""
     ran = demo("call", "demo", "countdown", "steps=3", "seconds=0.1")
 
     assert (ran.stdout, ran.stderr) == ("counted down from 3\n", "")
 
 
-def test_a_question_without_a_terminal_ends_the_call_unless_it_is_declined(gaia: Gaia) -> None:
-    """Ours: a decline is a decision, which is made by a person, or by --decline."""
+def test_an_elicitation_without_a_terminal_ends_the_call_unless_it_is_declined(gaia: Gaia) -> None:
+    """Ours: to decline is a decision, made by a person or by `--decline`."""
     for name in ("good-handshake", "good-stateless"):
         gaia.use(name)
 
@@ -613,8 +613,8 @@ def test_an_unset_variable_is_named(gaia: Gaia) -> None:
     assert "GAIA_TEST_UNSET" in ran.errors[0]
 
 
-def test_the_entrys_own_variables_reach_the_server_and_others_do_not(gaia: Gaia) -> None:
-    """Ours."""
+def test_only_the_variables_of_the_entry_reach_the_server(gaia: Gaia) -> None:
+    """Ours: the environment of a person holds secrets that a server has no need of."""
     script = gaia.cwd / "show.py"
     script.write_text(
         "class Show:\n"
@@ -631,8 +631,8 @@ def test_the_entrys_own_variables_reach_the_server_and_others_do_not(gaia: Gaia)
     assert json.loads(ran.stdout) == {"MINE": "s3cret!", "SECRET": None, "HOME": str(gaia.home)}
 
 
-def test_a_disabled_or_broken_neighbour_does_not_matter(demo: Gaia) -> None:
-    """Ours: only the server that is asked for is looked at."""
+def test_a_call_ignores_invalid_and_disabled_entries_of_other_servers(demo: Gaia) -> None:
+    """Ours: only the entry of the called server is read."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({"broken": {"args": 5}, **servers, "off": entry_of("exits-at-once", disabled=True)})
 
@@ -641,7 +641,7 @@ def test_a_disabled_or_broken_neighbour_does_not_matter(demo: Gaia) -> None:
 
 
 def test_max_chars_and_json_exclude_each_other(demo: Gaia) -> None:
-    """Ours: JSON that is cut is none."""
+    """Ours: JSON that is cut off is invalid."""
     assert demo("call", "demo", "greet", "name=Ada", "--max-chars", "5").stdout == "Hello\n"
     assert demo("read", "demo", "demo://about", "--max-chars", "3").stdout != ""
     # The path of a file is not part of the answer.
@@ -650,8 +650,8 @@ def test_max_chars_and_json_exclude_each_other(demo: Gaia) -> None:
     assert (ran.code, ran.errors[1]) == (2, "hint: leave out one of the two")
 
 
-def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> None:
-    """Ours: its place, and the members there; `array of object` would lead to the help page."""
+def test_a_validation_error_inside_an_argument_shows_the_type_of_the_argument(gaia: Gaia) -> None:
+    """Ours: with its members; the signature has only `array of object`."""
     item = {
         "type": "object",
         "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},
@@ -687,7 +687,7 @@ def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> No
     assert outside.errors[1] == "hint: its signature: take([items: array of object])"
 
 
-def test_a_required_argument_that_has_a_default_is_sent_with_it(gaia: Gaia) -> None:
+def test_a_missing_required_argument_is_sent_with_its_default(gaia: Gaia) -> None:
     """JSON Schema: `default` is what stands for a missing value. Servers whose schema describes what their parser
     returns require such an argument, and accept calls without it.
     """
@@ -719,13 +719,13 @@ class Open:
 """
 
 
-def test_arguments_that_the_schema_does_not_know_are_one_remark(gaia: Gaia) -> None:
-    """Ours: they are sent, since the schema allows them; a mistake would not be noticed."""
+def test_arguments_unknown_to_the_schema_are_reported_in_one_note(gaia: Gaia) -> None:
+    """Ours: they are sent, since the schema allows them; a typing error would not be noticed."""
     (gaia.cwd / "open.py").write_text(OPEN_AGENT)
 
     ran = gaia("call", "./open.py:Open", "echo", "city=Oslo", "a=1", "b=2")
     assert (json.loads(ran.stdout), ran.code) == ({"city": "Oslo", "a": "1", "b": "2"}, 0)
     assert ran.stderr == "note: 'echo' does not mention 'a'; 'b'\n"
     assert gaia("call", "./open.py:Open", "echo", "city=Oslo").stderr == ""
-    # A schema that lists no names says nothing about any.
+    # A schema without properties leaves all names open.
     assert gaia("call", "./open.py:Open", "any", "a=1").stderr == ""

@@ -65,8 +65,8 @@ def test_a_server_behind_a_url_has_no_process_to_check(gaia: Gaia) -> None:
     served.communicate(timeout=20)
 
 
-def test_a_server_that_has_printed_and_ended_had_a_stdout(gaia: Gaia) -> None:
-    """Ours: it is not taken for one behind a URL."""
+def test_a_server_that_exits_has_its_stdout_checked(gaia: Gaia) -> None:
+    """Ours: it is not mistaken for a server behind a URL."""
     ran = gaia("test-client", "--json", "--", sys.executable, "-c", "print('hello'); raise SystemExit(1)")
 
     assert (ran.code, outcomes(ran)["stdout"]) == (4, "fail")
@@ -74,7 +74,7 @@ def test_a_server_that_has_printed_and_ended_had_a_stdout(gaia: Gaia) -> None:
 
 
 def test_junit_is_written_for_build_servers(demo: Gaia) -> None:
-    """Ours."""
+    """Ours: they show which check of which server has failed."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "bad": entry_of("exits-at-once")})
 
@@ -99,8 +99,8 @@ def test_junit_is_written_for_build_servers(demo: Gaia) -> None:
         ("leaves-grandchild", "shutdown", 6),
     ],
 )
-def test_a_bad_server_fails_the_check_it_should(gaia: Gaia, server: str, failed: str, code: int) -> None:
-    """Ours: each misbehaviour has its line."""
+def test_a_bad_server_fails_the_matching_check(gaia: Gaia, server: str, failed: str, code: int) -> None:
+    """Ours: each kind of misbehaviour has its line."""
     gaia.use(server)
 
     ran = gaia("test-client", server, "--json", "--timeout", "10")
@@ -121,7 +121,7 @@ def test_a_program_that_does_not_exist_fails_at_the_start(gaia: Gaia) -> None:
 
 
 def test_a_server_that_must_be_killed_gets_a_warning(gaia: Gaia) -> None:
-    """Ours: it works, so the build goes on, but it is told."""
+    """Ours: it works, so the build passes."""
     gaia.use("ignores-eof")
 
     ran = gaia("test-client", "ignores-eof", "--json")
@@ -130,16 +130,16 @@ def test_a_server_that_must_be_killed_gets_a_warning(gaia: Gaia) -> None:
     assert ran.code == 0
 
 
-def test_a_call_that_fails_ends_in_nine(demo: Gaia) -> None:
-    """Ours."""
+def test_a_failing_call_exits_with_9_or_7(demo: Gaia) -> None:
+    """Ours: as by `call`: a failure of the tool is not a mistake in the build."""
     ran = demo("test-client", "demo", "--call", "fail")
     assert (ran.code, ran.errors[1]) == (9, "hint: try it by hand: gaia mcp call demo TOOL")
     assert demo("test-client", "demo", "--call", "greet").code == 7
     assert demo("test-client", "demo", "--call", "gret").code == 7
 
 
-def test_only_what_the_specification_asks_for_is_asked_for(gaia: Gaia) -> None:
-    """Spec, server/tools: only an input schema has to be of an object. Ours: what fails is told, and where."""
+def test_an_output_schema_need_not_be_of_an_object(gaia: Gaia) -> None:
+    """Spec, server/tools: only an input schema has to be. Ours: lists that fail have checks of their own."""
     gaia.use("no-output-type")
 
     ran = gaia("test-client", "no-output-type", "--json")
@@ -148,15 +148,15 @@ def test_only_what_the_specification_asks_for_is_asked_for(gaia: Gaia) -> None:
     assert (ran.code, found["output schemas"], found["resources"], found["templates"]) == (6, "ok", "fail", "fail")
 
 
-def test_a_call_of_our_own_mistake_is_not_held_against_the_server(demo: Gaia) -> None:
-    """Ours: it has done nothing but what it was asked, and has all the time to end that it always has."""
+def test_invalid_arguments_fail_only_the_check_of_the_call(demo: Gaia) -> None:
+    """Ours: the server has done nothing wrong, and gets its usual time to exit."""
     ran = demo("test-client", "demo", "--call", "greet", "--json")
 
     assert (ran.code, outcomes(ran)["call"], outcomes(ran)["shutdown"]) == (7, "fail", "ok")
 
 
-def test_a_result_that_breaks_the_tools_own_promise_ends_in_six(gaia: Gaia) -> None:
-    """Ours: the tool did not say that it failed; what it said is wrong."""
+def test_a_result_that_violates_its_output_schema_exits_with_6(gaia: Gaia) -> None:
+    """Ours: the tool did not report a failure, but returned an invalid result."""
     gaia.use("breaks-promise")
 
     ran = gaia("test-client", "breaks-promise", "--call", "count")
@@ -165,9 +165,9 @@ def test_a_result_that_breaks_the_tools_own_promise_ends_in_six(gaia: Gaia) -> N
     assert "does not match its output schema" in ran.errors[0]
 
 
-def test_a_server_that_says_no_more_is_waited_for_once(gaia: Gaia) -> None:
-    """Ours: not once for each of its lists; and that it had to be hurried is no fault of its own."""
-    gaia.use("only-handshakes", timeout=1)
+def test_a_server_that_stops_responding_is_waited_for_once(gaia: Gaia) -> None:
+    """Ours: not once for each of its lists; its forced end is then only a warning."""
+    gaia.use("only-handshakes", timeout=5)
 
     ran = gaia("test-client", "only-handshakes", "--json")
 
@@ -176,8 +176,8 @@ def test_a_server_that_says_no_more_is_waited_for_once(gaia: Gaia) -> None:
     assert outcomes(ran)["shutdown"] == "warn"
 
 
-def test_a_report_holds_no_secret(gaia: Gaia) -> None:
-    """Ours: builds keep it, and many may read it."""
+def test_a_report_masks_secrets(gaia: Gaia) -> None:
+    """Ours: a build server stores it, and many people may read it."""
     gaia.use("blurts-secrets", env={"TOKEN": "xyzzy-plugh"})
 
     ran = gaia("test-client", "blurts-secrets", "--call", "echo", "--junit", "report.xml")
@@ -190,8 +190,8 @@ def test_a_report_holds_no_secret(gaia: Gaia) -> None:
 @pytest.mark.parametrize(
     "arguments", [("name:=oops",), ("name=a", "name=b"), ("name=@nowhere",), ('name:={"a": NaN}',)]
 )
-def test_arguments_are_read_as_call_reads_them(demo: Gaia, arguments: tuple[str, ...]) -> None:
-    """Ours: the same mistakes are told in the same words, and the server's other checks are done all the same."""
+def test_arguments_are_parsed_as_by_call(demo: Gaia, arguments: tuple[str, ...]) -> None:
+    """Ours: mistakes have the same errors, and the other checks are made all the same."""
     told = demo("call", "demo", "greet", *arguments)
 
     ran = demo("test-client", "demo", "--call", "greet", *arguments, "--junit", "report.xml")
@@ -202,8 +202,8 @@ def test_arguments_are_read_as_call_reads_them(demo: Gaia, arguments: tuple[str,
     assert (demo.cwd / "report.xml").exists()
 
 
-def test_a_file_gives_an_argument_here_too(demo: Gaia) -> None:
-    """Ours: key=@FILE."""
+def test_the_value_of_an_argument_is_read_from_a_file(demo: Gaia) -> None:
+    """Ours: key=@FILE, as with `call`."""
     (demo.cwd / "name").write_text("Grace")
 
     ran = demo("test-client", "demo", "--call", "greet", "name=@name")
@@ -212,7 +212,7 @@ def test_a_file_gives_an_argument_here_too(demo: Gaia) -> None:
     assert "Hello, Grace!" in ran.stdout
 
 
-def test_a_schema_that_cannot_be_used_does_not_keep_from_calling(gaia: Gaia) -> None:
+def test_an_unusable_schema_does_not_prevent_the_call(gaia: Gaia) -> None:
     """Ours: it has failed its own check; `call` calls as well."""
     gaia.use("unusable-schema")
 
@@ -225,7 +225,7 @@ def test_a_schema_that_cannot_be_used_does_not_keep_from_calling(gaia: Gaia) -> 
 
 
 def test_a_server_without_tools_gets_a_warning(gaia: Gaia) -> None:
-    """Ours: it may be there for its prompts; and one that forgets to declare its tools is tested with them."""
+    """Ours: it may exist for its prompts; undeclared tools are tested all the same."""
     gaia.use("declares-no-tools")
     ran = gaia("test-client", "declares-no-tools", "--json")
     assert (outcomes(ran)["tools"], ran.code) == ("warn", 0)
@@ -235,7 +235,7 @@ def test_a_server_without_tools_gets_a_warning(gaia: Gaia) -> None:
     assert (outcomes(ran)["tools"], outcomes(ran)["call"], ran.code) == ("warn", "ok", 0)
 
 
-def test_what_our_own_signal_leaves_of_a_launcher_is_no_fault(gaia: Gaia) -> None:
+def test_a_server_that_outlives_its_launcher_at_our_signal_is_a_warning(gaia: Gaia) -> None:
     """Ours: a wrapper ends at once on SIGTERM, and the server that it has started a moment later."""
     stubborn = entry_of("ignores-sigterm")
     gaia.write(
@@ -247,8 +247,8 @@ def test_what_our_own_signal_leaves_of_a_launcher_is_no_fault(gaia: Gaia) -> Non
     assert (outcomes(ran)["shutdown"], ran.code) == ("warn", 0)
 
 
-def test_an_entry_that_cannot_be_used_is_one_failure_of_several(demo: Gaia) -> None:
-    """Ours: one broken entry must not hide the others, nor their report."""
+def test_an_unusable_entry_hides_no_other_server(demo: Gaia) -> None:
+    """Ours: the others are checked and are in the report."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     unset = {"command": "x", "args": ["${NOT_SET_ANYWHERE}"]}
     off = {"command": "x", "disabled": True}
@@ -266,8 +266,8 @@ def test_an_entry_that_cannot_be_used_is_one_failure_of_several(demo: Gaia) -> N
 
 
 @pytest.mark.parametrize("entry", [{"args": "nonsense"}, {"command": "x", "args": ["${NOT_SET_ANYWHERE}"]}])
-def test_an_entry_that_cannot_be_used_is_reported_alone_too(gaia: Gaia, entry: dict[str, Any]) -> None:
-    """Ours: the same lines and the same report, however many there are."""
+def test_a_single_unusable_entry_is_reported(gaia: Gaia, entry: dict[str, Any]) -> None:
+    """Ours: with the same lines and the same report as one of several."""
     gaia.write({"x": entry})
 
     ran = gaia("test-client", "x", "--junit", "report.xml")
@@ -278,7 +278,7 @@ def test_an_entry_that_cannot_be_used_is_reported_alone_too(gaia: Gaia, entry: d
     assert suite.get("failures") == "1"
 
 
-def test_all_of_nothing_is_a_mistake(gaia: Gaia) -> None:
+def test_all_without_enabled_servers_is_an_error(gaia: Gaia) -> None:
     """Ours: a build that tests nothing must not pass."""
     gaia.write({"off": {"command": "x", "disabled": True}})
 
@@ -288,16 +288,16 @@ def test_all_of_nothing_is_a_mistake(gaia: Gaia) -> None:
     assert "gaia mcp add" in ran.errors[1]
 
 
-def test_wrong_command_lines_end_in_two(demo: Gaia) -> None:
-    """Ours."""
+def test_wrong_command_lines_exit_with_2(demo: Gaia) -> None:
+    """Ours: a mistake in a build is not a failure of the server."""
     assert demo("test-client").code == 2
     assert demo("test-client", "demo", "name=Ada").code == 2
     assert demo("test-client", "demo", "--call", "greet", "=Ada").code == 2
     assert demo("test-client", "nobody").code == 3
 
 
-def test_a_report_that_cannot_be_written_is_an_error(demo: Gaia) -> None:
-    """Ours: a build must not believe in a report that is not there. The checks are told all the same."""
+def test_an_unwritable_report_is_an_error(demo: Gaia) -> None:
+    """Ours: a build must not rely on a report that does not exist. The checks are printed all the same."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({"a": servers["demo"], "b": servers["demo"]})
     (demo.cwd / "out").write_text("a file")
@@ -316,8 +316,8 @@ def test_a_report_that_cannot_be_written_is_an_error(demo: Gaia) -> None:
     assert (ran.code, len(ran.errors)) == (4, 4)
 
 
-def test_a_server_that_was_waited_for_in_vain_is_not_asked_again(gaia: Gaia) -> None:
-    """Ours: what was never asked has not been left without a response."""
+def test_checks_after_a_timeout_are_skipped(gaia: Gaia) -> None:
+    """Ours: a request that was not sent has not been left without a response."""
     gaia.use("declares-and-hangs")
 
     ran = gaia("test-client", "declares-and-hangs", "--timeout", "1.5")
@@ -327,8 +327,8 @@ def test_a_server_that_was_waited_for_in_vain_is_not_asked_again(gaia: Gaia) -> 
     assert "  skip  resources, templates\n" in ran.stdout
 
 
-def test_checks_that_a_failure_makes_pointless_are_reported_as_skipped(gaia: Gaia) -> None:
-    """Ours: a build must see that they were not done, rather than believe that they do not exist."""
+def test_checks_after_a_failed_negotiation_are_reported_as_skipped(gaia: Gaia) -> None:
+    """Ours: a build must see that they were not made."""
     gaia.use("exits-at-once")
 
     ran = gaia("test-client", "exits-at-once", "--junit", "report.xml", "--call", "echo")
@@ -342,8 +342,8 @@ def test_checks_that_a_failure_makes_pointless_are_reported_as_skipped(gaia: Gai
     assert gaia("test-client", "exits-at-once", "--json", "--call", "x").json["servers"][0]["skipped"] == skipped
 
 
-def test_junit_holds_the_last_lines_of_the_server(gaia: Gaia) -> None:
-    """Ours: the reason of a failure is often there, and a build server keeps nothing else."""
+def test_junit_has_the_end_of_the_stderr_of_the_server(gaia: Gaia) -> None:
+    """Ours: the reason of a failure is often there, and a build server stores nothing else."""
     gaia.use("dies-in-call")
 
     gaia("test-client", "dies-in-call", "--call", "echo", "text=x", "--junit", "report.xml")
@@ -352,8 +352,8 @@ def test_junit_holds_the_last_lines_of_the_server(gaia: Gaia) -> None:
     assert (suite.findtext("system-err") or "").splitlines()[-1] == "fatal: out of memory"
 
 
-def test_quiet_prints_failures_alone(demo: Gaia) -> None:
-    """Ours: a build that passes has nothing to say."""
+def test_quiet_prints_only_failures(demo: Gaia) -> None:
+    """Ours: the log of a build that passes stays empty."""
     assert demo("test-client", "demo", "--quiet").stdout == ""
 
     servers = json.loads(demo.config.read_text())["mcpServers"]
@@ -364,8 +364,10 @@ def test_quiet_prints_failures_alone(demo: Gaia) -> None:
     assert ran.code == 4
 
 
-def test_github_gets_a_table(demo: Gaia) -> None:
-    """GitHub, workflow commands: what a step appends to the file is shown as Markdown. A server's text is no markup."""
+def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
+    """GitHub, workflow commands: what a step appends to the file is shown as Markdown. The text of a server is
+    escaped.
+    """
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "b|d": {"command": "no-such<img>"}})
     summary = demo.cwd / "summary.md"
@@ -398,7 +400,7 @@ def test_the_arguments_may_be_one_object(demo: Gaia, args: str) -> None:
     assert demo("test-client", "demo", "--args", args).code == 2
 
 
-def test_the_arguments_may_be_one_object_among_the_words(demo: Gaia) -> None:
+def test_a_json_object_may_give_the_arguments(demo: Gaia) -> None:
     """Ours: as with `call`."""
     ran = demo("test-client", "demo", "--call", "greet", '{"name": "x=y"}')
 
@@ -408,7 +410,7 @@ def test_the_arguments_may_be_one_object_among_the_words(demo: Gaia) -> None:
 
 
 def test_outcomes_have_colours_on_a_terminal(demo: Gaia) -> None:
-    """Ours."""
+    """Ours: a failure is seen at a glance."""
     shown, _ = run_on_terminal(demo, "test-client", "demo")
     assert "\x1b[32mok\x1b[0m" in shown
     assert "\x1b[32m1\x1b[0m of 1 server passed" in shown

@@ -32,13 +32,13 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("name", "shell"), FILES.items())
-def test_the_committed_scripts_are_what_is_printed(gaia: Gaia, name: str, shell: str) -> None:
-    """Ours: one source."""
+def test_the_committed_scripts_are_printed(gaia: Gaia, name: str, shell: str) -> None:
+    """Ours: packages install the committed files, and people the printed ones."""
     assert (ROOT / "completions" / name).read_text() == SCRIPTS[shell] == gaia("completion", shell).stdout
 
 
-def test_the_shell_is_found_by_itself(gaia: Gaia) -> None:
-    """Ours: by whom we were started, else by what the environment says."""
+def test_the_shell_is_detected(gaia: Gaia) -> None:
+    """Ours: by the parent process; `pwsh` is another name of PowerShell."""
     ran = subprocess.run(
         ["bash", "-c", "gaia mcp completion; true"], capture_output=True, env=gaia.environ, text=True, check=True
     )
@@ -47,8 +47,8 @@ def test_the_shell_is_found_by_itself(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("ksh",), ("fish", "--install", "--uninstall"), ("ksh", "--install")])
-def test_what_makes_no_sense_is_refused(gaia: Gaia, arguments: tuple[str, ...]) -> None:
-    """Ours."""
+def test_an_unknown_shell_and_conflicting_options_are_refused(gaia: Gaia, arguments: tuple[str, ...]) -> None:
+    """Ours: no file is written by mistake."""
     ran = gaia("completion", *arguments)
 
     assert (ran.code, ran.stdout, len(ran.errors)) == (2, "", 2)
@@ -56,8 +56,8 @@ def test_what_makes_no_sense_is_refused(gaia: Gaia, arguments: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize("shell", FILES_OF)
-def test_it_is_installed_once_and_taken_away_again(gaia: Gaia, shell: str) -> None:
-    """Ours: only what is needed is written, and nothing of it stays."""
+def test_completion_is_installed_once_and_removed(gaia: Gaia, shell: str) -> None:
+    """Ours: installing again changes nothing, and removing leaves nothing."""
     first = gaia("completion", shell, "--install")
     assert first.code == 0
     assert first.stdout.startswith("wrote ~/")
@@ -74,8 +74,8 @@ def test_it_is_installed_once_and_taken_away_again(gaia: Gaia, shell: str) -> No
     assert "not installed" in gaia("completion", shell, "--uninstall").stdout
 
 
-def test_as_json_it_says_what_has_changed(gaia: Gaia) -> None:
-    """Ours."""
+def test_json_lists_the_changed_files(gaia: Gaia) -> None:
+    """Ours: a program that sets up a machine reports them."""
     ran = gaia("completion", "fish", "--install", "--json")
 
     changed = [str(gaia.home / name) for name in FILES_OF["fish"]]
@@ -84,8 +84,8 @@ def test_as_json_it_says_what_has_changed(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("before", [b"", b"alias x=y\n", b"no end", b"\xff\r\nwindows\r\n"])
-def test_a_start_file_keeps_everything_else(gaia: Gaia, before: bytes) -> None:
-    """Ours: its mode, and that it is a symlink, too."""
+def test_the_rest_of_a_start_file_is_preserved(gaia: Gaia, before: bytes) -> None:
+    """Ours: with its mode, and as a symbolic link."""
     real = gaia.cwd / "dotfiles"
     real.write_bytes(before)
     real.chmod(0o640)
@@ -121,8 +121,10 @@ def test_an_old_block_is_replaced(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("rewritten", [lambda data: data[:-1], lambda data: data.replace(b"\n", b"\r\n")])
-def test_a_block_is_known_whatever_an_editor_does_to_line_ends(gaia: Gaia, rewritten: Callable[[bytes], bytes]) -> None:
-    """Ours: editors take the last one away, or write those of Windows."""
+def test_a_block_is_found_when_an_editor_has_changed_its_line_ends(
+    gaia: Gaia, rewritten: Callable[[bytes], bytes]
+) -> None:
+    """Ours: editors remove the last newline, or write those of Windows."""
     start = gaia.home / ".zshrc"
     start.write_bytes(b"a=1\n")
     assert gaia("completion", "zsh", "--install").code == 0
@@ -137,8 +139,8 @@ def test_a_block_is_known_whatever_an_editor_does_to_line_ends(gaia: Gaia, rewri
     assert start.read_bytes().replace(b"\r", b"") == b"a=1\n"
 
 
-def test_half_a_block_is_left_alone(gaia: Gaia) -> None:
-    """Ours: it is unknown what belongs to it."""
+def test_an_incomplete_block_is_left_alone(gaia: Gaia) -> None:
+    """Ours: it is unknown which lines belong to it."""
     start = gaia.home / ".zshrc"
     start.write_bytes(BEGIN + b"a=1\n")
 
@@ -170,8 +172,8 @@ def test_an_older_script_of_ours_is_replaced(gaia: Gaia) -> None:
     assert path.read_text() == SCRIPTS["fish"]
 
 
-def test_what_cannot_be_written_is_an_error(gaia: Gaia) -> None:
-    """Ours: a folder where the file should be, and a start file that its owner protects."""
+def test_an_unwritable_file_is_an_error(gaia: Gaia) -> None:
+    """Ours: a folder in place of the file, or a start file that its owner protects."""
     (gaia.home / ".config" / "fish" / "conf.d" / "gaia-mcp.fish").mkdir(parents=True)
     assert gaia("completion", "fish", "--install").code == 3
 
@@ -198,8 +200,8 @@ def test_bash_with_bash_completion_needs_no_start_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.story
-def test_folders_that_the_environment_names_are_used(tmp_path: Path) -> None:
-    """XDG, zsh, bash-completion."""
+def test_folders_named_by_the_environment_are_used(tmp_path: Path) -> None:
+    """XDG, zsh, bash-completion: each shell reads its files there."""
     environ = {
         "HOME": "/nowhere",
         "PATH": os.environ["PATH"],
@@ -216,8 +218,8 @@ def test_folders_that_the_environment_names_are_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.story
-def test_powershell_says_itself_where_its_profile_is(tmp_path: Path) -> None:
-    """Ours: it lies elsewhere on every system. What is on PATH here only answers as it would."""
+def test_the_path_of_the_profile_comes_from_powershell(tmp_path: Path) -> None:
+    """Ours: it lies elsewhere on every system. The program on PATH here only answers as PowerShell does."""
     environ = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     with pytest.raises(ConfigFileError):
         places("powershell", {**environ, "PATH": str(tmp_path)})
@@ -233,6 +235,6 @@ def test_powershell_says_itself_where_its_profile_is(tmp_path: Path) -> None:
     assert profile.read_bytes() == BEGIN + f". '{tmp_path}/.local/share/gaia-mcp/gaia.ps1'\n".encode() + END
 
 
-def test_every_shell_has_a_script() -> None:
-    """Ours: and no other has."""
+def test_every_script_is_committed() -> None:
+    """Ours: packages install only what is committed."""
     assert set(FILES.values()) == set(SCRIPTS)

@@ -1,4 +1,4 @@
-"""`gaia mcp edit`: parts of an entry are changed, everything else stays."""
+"""`gaia mcp edit`: members of an entry are changed, and all others preserved."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def with_editor(gaia: Gaia, script: str) -> Path:
     return gaia.home / "files"
 
 
-def test_only_what_is_named_is_changed(gaia: Gaia) -> None:
-    """Ours: other keys, their order, the place in the file."""
+def test_only_the_named_members_are_changed(gaia: Gaia) -> None:
+    """Ours: other members, their order and the place in the file are preserved."""
     entry = {"x_first": [1], **DEMO, "env": {"A": "1", "B": "2"}, "x_last": {"y": None}}
     gaia.write({"a": entry_of("good-stateless"), "b": entry, "c": entry_of("good-handshake")})
 
@@ -56,8 +56,8 @@ def test_only_what_is_named_is_changed(gaia: Gaia) -> None:
     assert list(servers(gaia)) == ["a", "b", "c"]
 
 
-def test_as_json_it_says_what_was_and_what_is(demo: Gaia) -> None:
-    """Ours: one object, with what `add` tells of the server; secrets masked."""
+def test_json_has_the_values_before_and_after(demo: Gaia) -> None:
+    """Ours: one object, with what `add` prints about the server; secrets are masked."""
     ran = demo("edit", "demo", "--env", "TOKEN=hunter2222", "--json")
 
     assert ran.code == 0
@@ -68,7 +68,7 @@ def test_as_json_it_says_what_was_and_what_is(demo: Gaia) -> None:
 
 
 def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:
-    """Ours: in both forms that `add` takes; a program in the working folder is kept by its path."""
+    """Ours: in both forms that `add` accepts; a program in the working folder is saved with its path."""
     gaia.write({"x": {**entry_of("good-handshake"), "env": {"A": "1"}}})
     (gaia.cwd / "run").symlink_to(BIN / "gaia")
 
@@ -79,8 +79,8 @@ def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:
     assert servers(gaia)["x"]["command"] == f"{gaia.cwd}/run"
 
 
-def test_what_does_not_work_is_not_saved(gaia: Gaia) -> None:
-    """Ours: as with `add`, unless told otherwise."""
+def test_a_change_that_fails_its_check_is_not_saved(gaia: Gaia) -> None:
+    """Ours: as with `add`, unless the check is turned off."""
     gaia.use("good-handshake")
     before = gaia.config.read_text()
 
@@ -93,7 +93,7 @@ def test_what_does_not_work_is_not_saved(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("words", [("--rename", "y"), ("--request-timeout", "2.5"), ("--unset", "x_mine")])
-def test_what_cannot_matter_to_the_server_needs_no_check(gaia: Gaia, words: tuple[str, ...]) -> None:
+def test_a_change_that_does_not_affect_the_server_needs_no_check(gaia: Gaia, words: tuple[str, ...]) -> None:
     """Ours: a server that is down can be renamed."""
     gaia.write({"x": {"command": "not-there", "x_mine": 1}})
 
@@ -101,7 +101,7 @@ def test_what_cannot_matter_to_the_server_needs_no_check(gaia: Gaia, words: tupl
 
 
 def test_a_renamed_server_keeps_its_place_and_its_log(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: to a person it is the same server."""
     entry = {"command": "sh", "args": ["-c", "echo boom >&2"], "disabled": True}
     gaia.write({"a": DEMO, "b": entry, "c": DEMO})
     gaia("tools", "b")
@@ -115,8 +115,8 @@ def test_a_renamed_server_keeps_its_place_and_its_log(gaia: Gaia) -> None:
     assert gaia("logs", "b").code == 3
 
 
-def test_a_server_may_be_reached_in_another_way(gaia: Gaia) -> None:
-    """Ours: what belongs to the old way goes with it."""
+def test_the_transport_of_a_server_can_be_changed(gaia: Gaia) -> None:
+    """Ours: the members of the old transport are removed with it."""
     gaia.write({"x": {**DEMO, "env": {"A": "1"}, "timeout": 3}})
 
     assert gaia("edit", "x", "--url", "http://127.0.0.1:1/mcp", "--header", "X-Key: hunter2222").code == 4
@@ -131,8 +131,8 @@ def test_a_server_may_be_reached_in_another_way(gaia: Gaia) -> None:
     assert servers(gaia)["x"] == {"timeout": 3, **DEMO}
 
 
-def test_an_entry_that_makes_no_sense_can_be_mended(gaia: Gaia) -> None:
-    """Ours: by taking out what is wrong."""
+def test_an_invalid_entry_can_be_corrected(gaia: Gaia) -> None:
+    """Ours: by removing the invalid member."""
     gaia.write({"x": {**DEMO, "cwd": 7}})
 
     ran = gaia("edit", "x", "--unset", "cwd")
@@ -147,10 +147,10 @@ def test_an_entry_that_makes_no_sense_can_be_mended(gaia: Gaia) -> None:
     [(DEMO, "env", ("--env", "B=2")), ({"url": "https://e.org"}, "headers", ("--header", "B: 2"))],
     ids=["env", "headers"],
 )
-def test_what_could_never_hold_a_variable_or_header_is_replaced(
+def test_an_invalid_env_or_headers_member_is_replaced(
     gaia: Gaia, held: object, way: dict[str, Any], member: str, words: tuple[str, ...]
 ) -> None:
-    """Ours: and the answer names what is gone."""
+    """Ours: the removed member is named."""
     gaia.write({"x": {**way, member: held}})
 
     ran = gaia("edit", "x", *words, "--no-check")
@@ -160,8 +160,8 @@ def test_what_could_never_hold_a_variable_or_header_is_replaced(
     assert servers(gaia)["x"] == {**way, member: {"B": "2"}}
 
 
-def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
-    """Ours: not even the server is asked."""
+def test_an_edit_without_a_change_writes_nothing(gaia: Gaia) -> None:
+    """Ours: the server is not started either."""
     gaia.write({"x": {"command": "not-there", "timeout": 5}})
     before = gaia.config.stat().st_mtime_ns
 
@@ -172,7 +172,7 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said", "hint"),
+    ("words", "code", "expected", "hint"),
     [
         (("x",), 2, "no change given", "--unset KEY"),
         (("othr", "--unset", "cwd"), 3, "no server 'othr'", "did you mean 'other'"),
@@ -193,8 +193,8 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
         ((), 2, "missing argument", ""),
     ],
 )
-def test_a_mistake_changes_nothing(gaia: Gaia, words: tuple[str, ...], code: int, said: str, hint: str) -> None:
-    """Ours: two lines, what is and what to do."""
+def test_a_mistake_changes_nothing(gaia: Gaia, words: tuple[str, ...], code: int, expected: str, hint: str) -> None:
+    """Ours: two lines, what is wrong and what to do."""
     odd = {"text": "uvx x", "listed": {**DEMO, "env": ["A=1"]}}
     gaia.write({"x": {**DEMO, "env": {"A": "1"}}, "other": DEMO, "far": {"url": "https://e.org"}, **odd})
     before = gaia.config.read_bytes()
@@ -202,12 +202,12 @@ def test_a_mistake_changes_nothing(gaia: Gaia, words: tuple[str, ...], code: int
     ran = gaia("edit", *words)
 
     assert (ran.code, ran.stdout, len(ran.errors)) == (code, "", 2)
-    assert said in ran.errors[0]
+    assert expected in ran.errors[0]
     assert hint in ran.errors[1]
     assert gaia.config.read_bytes() == before
 
 
-def test_a_change_by_another_program_meanwhile_is_not_overwritten(gaia: Gaia) -> None:
+def test_a_concurrent_change_by_another_program_is_not_overwritten(gaia: Gaia) -> None:
     """Ours: here by the very server that is being checked."""
     theirs = json.dumps({"mcpServers": {"x": {"command": "theirs"}}})
     script = f"printf '%s' '{theirs}' > {gaia.config}; exec {BIN}/gaia mcp serve demo"
@@ -220,8 +220,8 @@ def test_a_change_by_another_program_meanwhile_is_not_overwritten(gaia: Gaia) ->
     assert gaia.config.read_text() == theirs
 
 
-def test_a_server_of_a_project_is_edited_where_it_stands(gaia: Gaia) -> None:
-    """Ours: the file of a project is its own."""
+def test_a_project_server_is_not_edited(gaia: Gaia) -> None:
+    """Ours: the hint names the file of the project, which others use too."""
     gaia.write({})
     (gaia.cwd / ".mcp.json").write_text(json.dumps({"mcpServers": {"p": DEMO}}))
     assert gaia("trust").code == 0
@@ -233,7 +233,7 @@ def test_a_server_of_a_project_is_edited_where_it_stands(gaia: Gaia) -> None:
 
 
 def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
-    """Ours: in a file that only its owner can read, and that goes when it is saved."""
+    """Ours: in a file that only its owner can read, and that is deleted once it is saved."""
     gaia.write({"x": {**DEMO, "env": {"A": "hunter2222"}}})
     files = with_editor(gaia, """sed -i 's/hunter2222/hunter3333/' "$1" """)
 
@@ -247,8 +247,8 @@ def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("script", [":", 'rm "$1"'])
-def test_an_entry_that_was_only_looked_at_stays(gaia: Gaia, script: str) -> None:
-    """Ours: also when its file is gone, and with it whatever was to be changed."""
+def test_an_unchanged_or_deleted_editor_file_changes_nothing(gaia: Gaia, script: str) -> None:
+    """Ours: a person who changed their mind leaves the editor so."""
     gaia.write({"x": DEMO})
     files = with_editor(gaia, script)
 
@@ -259,8 +259,8 @@ def test_an_entry_that_was_only_looked_at_stays(gaia: Gaia, script: str) -> None
 
 
 @pytest.mark.parametrize("name", ["a/b", "n" * 300])
-def test_whatever_a_server_is_called_the_editor_is_opened(gaia: Gaia, name: str) -> None:
-    """Ours: on a file that is called after it, as far as a file can be. Saved it can only be under another name."""
+def test_a_server_of_any_name_is_opened_in_the_editor(gaia: Gaia, name: str) -> None:
+    """Ours: in a file named after it as far as possible. It can be saved only under a valid name."""
     gaia.write({name: DEMO})
     with_editor(gaia, """sed -i 's/^{/{"timeout": 9,/' "$1" """)
 
@@ -270,8 +270,8 @@ def test_whatever_a_server_is_called_the_editor_is_opened(gaia: Gaia, name: str)
     assert "not saved: " in shown
 
 
-def test_half_a_character_can_be_edited_too(gaia: Gaia) -> None:
-    """Ours: JSON can hold one, and only as an escape."""
+def test_a_lone_surrogate_can_be_edited(gaia: Gaia) -> None:
+    """Ours: JSON can have one, as an escape only."""
     gaia.write({"x": {**DEMO, "note": "\ud800"}})
     with_editor(gaia, """sed -i 's/ud800/udfff/; s/^{/{"timeout": 9,/' "$1" """)
 
@@ -281,8 +281,8 @@ def test_half_a_character_can_be_edited_too(gaia: Gaia) -> None:
     assert servers(gaia)["x"] == {"timeout": 9, **DEMO, "note": "\udfff"}
 
 
-def test_a_slip_can_be_mended_in_the_editor(gaia: Gaia) -> None:
-    """Ours: what was written is there again."""
+def test_a_mistake_can_be_corrected_in_the_editor(gaia: Gaia) -> None:
+    """Ours: the editor opens the text that was written."""
     gaia.write({"x": DEMO})
     mend = """sed -i 's/oops//; s/^{/{"timeout": 9,/' "$1" """
     fix = f'if grep -q oops "$1"; then {mend}; else echo oops >> "$1"; fi'
@@ -298,15 +298,15 @@ def test_a_slip_can_be_mended_in_the_editor(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [
         ('echo oops >> "$1"', "not JSON"),
         ("""sed -i 's/"command"/"order"/' "$1" """, "'command'"),
         ("""sed -i 's/"serve"/"swerve"/' "$1" """, "exited with status"),
     ],
 )
-def test_what_was_written_is_kept_when_it_cannot_be_saved(gaia: Gaia, script: str, said: str) -> None:
-    """Ours: and its place is named."""
+def test_the_editor_file_is_preserved_when_it_cannot_be_saved(gaia: Gaia, script: str, expected: str) -> None:
+    """Ours: and its path is named."""
     gaia.write({"x": DEMO})
     files = with_editor(gaia, script)
 
@@ -314,13 +314,13 @@ def test_what_was_written_is_kept_when_it_cannot_be_saved(gaia: Gaia, script: st
 
     (file,) = files.read_text().splitlines()
     assert code in (3, 4)
-    assert said in shown
+    assert expected in shown
     assert f"what you wrote is in {file}" in shown.replace("\r\n", "")
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600  # noqa: PTH116
     assert servers(gaia)["x"] == DEMO
 
 
-def test_what_was_written_is_kept_when_the_editor_fails(gaia: Gaia) -> None:
+def test_the_editor_file_is_preserved_when_the_editor_fails(gaia: Gaia) -> None:
     """Ours: it may have been hours of work."""
     gaia.write({"x": DEMO})
     files = with_editor(gaia, """sed -i 's/serve/swerve/' "$1"; exit 1""")
@@ -336,11 +336,11 @@ def test_what_was_written_is_kept_when_the_editor_fails(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("editor", "said"),
+    ("editor", "expected"),
     [("sh -c 'exit 7'", "ended with status 7"), ("no-such-editor", "cannot be run"), ("vi 'x", "cannot be run")],
 )
-def test_an_editor_that_fails_changes_nothing(gaia: Gaia, editor: str, said: str) -> None:
-    """Ours."""
+def test_an_editor_that_fails_changes_nothing(gaia: Gaia, editor: str, expected: str) -> None:
+    """Ours: neither the entry nor the folder of temporary files."""
     gaia.write({"x": DEMO})
     with_editor(gaia, "")
     gaia.environ["VISUAL"] = editor
@@ -348,20 +348,20 @@ def test_an_editor_that_fails_changes_nothing(gaia: Gaia, editor: str, said: str
     shown, code = run_on_terminal(gaia, "edit", "x")
 
     assert code == 3
-    assert said in shown
+    assert expected in shown
     assert servers(gaia)["x"] == DEMO
     assert not list(gaia.home.glob("gaia-x-*"))
 
 
-def test_a_secret_that_is_new_is_pointed_out(gaia: Gaia) -> None:
-    """Ours: in a header as in a variable, as `add` does; what was there before is not brought up again."""
+def test_a_new_secret_is_warned_about(gaia: Gaia) -> None:
+    """Ours: in a header as in a variable, as by `add`; an old one is not mentioned again."""
     secret = "hunter22hunter22"
     gaia.write({"far": {"url": "https://e.org", "headers": {"X-Key": secret}}, "x": {**DEMO, "env": {"KEY": secret}}})
     header = gaia("edit", "far", "--header", f"X-Token: {secret}", "--no-check")
     variable = gaia("edit", "x", "--env", f"TOKEN={secret}", "--no-check")
     added = gaia("add", "new", "--url", "https://e.org", "--header", f"X-Token: {secret}", "--no-check")
-    told = "note: the header X-Token is stored as plain text"
-    assert [told in ran.stderr for ran in (header, added)] == [True, True]
+    note = "note: the header X-Token is stored as plain text"
+    assert [note in ran.stderr for ran in (header, added)] == [True, True]
     assert "note: TOKEN is stored as plain text" in variable.stderr
     assert "X-Key" not in header.stderr
     assert "note: KEY" not in variable.stderr

@@ -17,7 +17,7 @@ def servers(gaia: Gaia) -> dict[str, Any]:
 
 
 def test_a_disabled_server_is_left_out_unless_it_is_named(gaia: Gaia) -> None:
-    """Ours: and everything else in its entry stays as it was."""
+    """Ours: and the rest of its entry stays unchanged."""
     entries = {"a": entry_of("good-handshake", x_mine=1), "b": entry_of("good-stateless")}
     gaia.write(entries)
 
@@ -30,7 +30,7 @@ def test_a_disabled_server_is_left_out_unless_it_is_named(gaia: Gaia) -> None:
     assert "disabled" in gaia("list").stdout
 
 
-def test_an_enabled_server_takes_part_again(gaia: Gaia) -> None:
+def test_enable_restores_the_entry(gaia: Gaia) -> None:
     """Ours: as if it had never been disabled."""
     entries = {"a": entry_of("good-handshake"), "b": entry_of("good-stateless")}
     gaia.write({name: {**entry, "disabled": True} for name, entry in entries.items()})
@@ -41,8 +41,8 @@ def test_an_enabled_server_takes_part_again(gaia: Gaia) -> None:
     assert servers(gaia) == entries
 
 
-def test_all_are_changed_or_none(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_unknown_name_changes_no_server(gaia: Gaia) -> None:
+    """Ours: servers that are named together are changed together."""
     gaia.use("good-handshake")
     before = gaia.config.read_text()
 
@@ -54,21 +54,21 @@ def test_all_are_changed_or_none(gaia: Gaia) -> None:
 
 
 def test_an_invalid_entry_cannot_be_disabled(gaia: Gaia) -> None:
-    """Ours: nothing is made of what makes no sense."""
+    """Ours: what is not an object cannot have a member."""
     gaia.write({"odd": "uvx x"})
 
     assert gaia("disable", "odd").code == 3
     assert servers(gaia) == {"odd": "uvx x"}
 
 
-def test_where_there_is_no_file_none_is_made(gaia: Gaia) -> None:
-    """Ours."""
+def test_a_missing_file_is_not_created(gaia: Gaia) -> None:
+    """Ours: an error leaves the disk as it was."""
     assert gaia("enable", "x").code == 3
     assert not gaia.config.parent.exists()
 
 
-def test_when_all_are_disabled_it_says_so(gaia: Gaia) -> None:
-    """Ours: the next step is not to add one."""
+def test_a_note_reports_that_all_servers_are_disabled(gaia: Gaia) -> None:
+    """Ours: the next step is to enable one, and not to add one."""
     gaia.use("good-handshake", disabled=True)
 
     assert "none is enabled; see: " in gaia("tools").stderr

@@ -1,4 +1,4 @@
-"""What the server `everything` from npm returns, as a person gets it: in pipes, in files, on a terminal."""
+"""The results of the server `everything` from npm in pipes, in files, and on a terminal."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_calls_in_a_loop_print_a_line_each(every: Gaia) -> None:
     assert ran.stdout == b"Echo: 1\nEcho: 2\nEcho: 3\n"
 
 
-def test_a_picture_between_texts_goes_where_it_was_said(every: Gaia) -> None:
-    """Ours: nowhere, into a folder, into a file, or through a pipe, where the texts are not among its bytes."""
+def test_a_picture_between_texts_is_saved_at_the_given_path(every: Gaia) -> None:
+    """Ours: in a folder, in a file, or through a pipe, where the texts are not among its bytes."""
     texts = ["Here's the image you requested:", "The image above is the MCP logo."]
 
     ran = every("call", "every", "get-tiny-image")
@@ -56,7 +56,7 @@ def test_a_picture_between_texts_goes_where_it_was_said(every: Gaia) -> None:
     assert (every.cwd / "here.png").read_bytes() == saved
 
 
-def test_a_terminal_shows_the_picture_or_what_it_is(every: Gaia) -> None:
+def test_a_terminal_shows_the_picture_or_its_type_and_size(every: Gaia) -> None:
     """Ours: with the command that saves it."""
     seen, code = run_on_terminal(every, "call", "every", "get-tiny-image")
     assert code == 0
@@ -69,8 +69,8 @@ def test_a_terminal_shows_the_picture_or_what_it_is(every: Gaia) -> None:
     assert "[image/png" not in seen
 
 
-def test_resources_are_files(every: Gaia) -> None:
-    """Ours: a text is printed as long as it is not saved; a blob is not."""
+def test_resources_are_saved_as_files(every: Gaia) -> None:
+    """Ours: a text that is not saved is printed; a blob is not."""
     uri = "demo://resource/dynamic/blob/1"
     assert every("read", "every", uri).stdout == ""
     assert every("read", "every", uri, "-o", "blob").stdout == "blob\n"
@@ -84,8 +84,8 @@ def test_resources_are_files(every: Gaia) -> None:
     assert not text.endswith("\n")
 
 
-def test_what_it_does_not_have_ends_in_seven(every: Gaia) -> None:
-    """Ours: tools, prompts and resources alike; also their help."""
+def test_an_unknown_name_exits_with_7(every: Gaia) -> None:
+    """Ours: for tools, prompts and resources alike; also their help."""
     for words in (
         ("call", "every", "nope"),
         ("prompt", "every", "nope"),

@@ -1,4 +1,4 @@
-"""`gaia mcp generate`: the manual and the completion scripts, as the commands would have them."""
+"""`gaia mcp generate`: the manual and the completion scripts of the commands as they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_is_committed_is_what_the_commands_say() -> None:
+def test_the_committed_files_are_up_to_date() -> None:
     """Ours: byte for byte. After a change of a command: gaia mcp generate, and both are committed."""
     wanted = generated()
     written = {path for part in ("man", "completions") for path in (ROOT / part).iterdir()}
@@ -39,8 +39,8 @@ def _holds(path: Path, text: str) -> bool:
     return path.is_file() and path.read_bytes() == text.encode()
 
 
-def test_the_files_are_written_and_then_are_as_they_should_be(gaia: Gaia, checkout: Path) -> None:
-    """Ours: what is right already is not written again."""
+def test_generated_files_are_written_and_then_up_to_date(gaia: Gaia, checkout: Path) -> None:
+    """Ours: a file that is right already is not written again."""
     gaia.cwd = checkout
 
     ran = gaia("generate", "--json")
@@ -51,7 +51,7 @@ def test_the_files_are_written_and_then_are_as_they_should_be(gaia: Gaia, checko
     assert gaia("generate", "--check").code == 0
 
 
-def test_a_check_names_what_differs_and_writes_nothing(gaia: Gaia, checkout: Path) -> None:
+def test_check_names_outdated_files_and_writes_nothing(gaia: Gaia, checkout: Path) -> None:
     """Ours: exit code 1, for builds."""
     assert gaia("generate", str(checkout)).code == 0
     (checkout / "man" / "gaia-mcp.1").write_text("old")
@@ -68,7 +68,7 @@ def test_a_check_names_what_differs_and_writes_nothing(gaia: Gaia, checkout: Pat
     assert gaia("generate", str(checkout)).stdout == "wrote man/gaia-mcp.1, man/gmcp.1\n"
 
 
-def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
+def test_a_folder_that_is_not_a_checkout_is_left_alone(gaia: Gaia) -> None:
     """Ours: a home folder is not a checkout."""
     ran = gaia("generate")
 
@@ -77,8 +77,8 @@ def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
     assert list(gaia.cwd.iterdir()) == []
 
 
-def test_it_is_the_same_in_every_terminal_and_language(gaia: Gaia, checkout: Path) -> None:
-    """Ours: or one person's commit would hold another's change."""
+def test_generated_files_do_not_depend_on_the_terminal_or_locale(gaia: Gaia, checkout: Path) -> None:
+    """Ours: or the commit of one person would undo that of another."""
     assert gaia("generate", str(checkout), COLUMNS="30", LANG="de_DE.UTF-8", TERM="dumb", NO_COLOR="1").code == 0
     first = {path: path.read_bytes() for path in checkout.rglob("*.*") if path.is_file()}
     shutil.rmtree(checkout / "man")
@@ -88,7 +88,7 @@ def test_it_is_the_same_in_every_terminal_and_language(gaia: Gaia, checkout: Pat
     assert {path: path.read_bytes() for path in first} == first
 
 
-def test_it_is_not_in_the_help(gaia: Gaia) -> None:
+def test_generate_is_not_in_the_help(gaia: Gaia) -> None:
     """Ours: users of the program have no checkout."""
     assert "generate" not in gaia("--help").stdout
     assert "Example: gaia mcp generate" in gaia("generate", "--help").stdout

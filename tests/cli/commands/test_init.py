@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("words", [(), ("my notes",), ("--handler",), ("--handler", "my notes"), ("--handler", "x.py")])
-def test_what_it_writes_runs_by_the_commands_that_it_prints(gaia: Gaia, words: tuple[str, ...]) -> None:
+def test_the_written_file_runs_by_the_printed_commands(gaia: Gaia, words: tuple[str, ...]) -> None:
     """Ours: a person's own agent or handler is called from the shell, and saved, in three commands."""
     written = gaia("init", *words)
     assert written.code == 0
@@ -29,8 +29,8 @@ def test_what_it_writes_runs_by_the_commands_that_it_prints(gaia: Gaia, words: t
     assert (printed["add"].code, printed["call"].stdout) == (0, "Hello, Ada!\n")
 
 
-def test_the_tool_is_described_and_without_problems(gaia: Gaia) -> None:
-    """Ours: what people copy is right."""
+def test_the_written_agent_passes_its_check(gaia: Gaia) -> None:
+    """Ours: people copy it."""
     assert gaia("init", "my_notes.py").code == 0
 
     checked = gaia("serve", "my_notes.py", "--check", "--json")
@@ -46,8 +46,8 @@ def test_the_tool_is_described_and_without_problems(gaia: Gaia) -> None:
     }
 
 
-def test_a_file_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
-    """Ours: somebody wrote it."""
+def test_an_existing_file_is_replaced_only_by_force(gaia: Gaia) -> None:
+    """Ours: it may hold work that exists nowhere else."""
     (gaia.cwd / "agent.py").write_text("mine")
 
     refused = gaia("init")
@@ -64,7 +64,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
     assert "class MyAgent(MCPAgent)" in (gaia.cwd / "agent.py").read_text()
 
 
-def test_a_file_of_another_kind_is_refused(gaia: Gaia) -> None:
+def test_a_file_with_another_suffix_is_refused(gaia: Gaia) -> None:
     """Ours: `notes.txt.py` is not what was typed."""
     refused = gaia("init", "notes.txt")
 
@@ -78,8 +78,8 @@ def test_a_file_of_another_kind_is_refused(gaia: Gaia) -> None:
     assert list(gaia.cwd.iterdir()) == []
 
 
-def test_a_folder_must_exist(gaia: Gaia) -> None:
-    """Ours: a typing error makes no folders."""
+def test_a_missing_folder_is_not_created(gaia: Gaia) -> None:
+    """Ours: a typing error creates no folders."""
     refused = gaia("init", "some where/agent.py")
 
     assert refused.code == 3
@@ -92,8 +92,8 @@ def test_a_folder_must_exist(gaia: Gaia) -> None:
 @pytest.mark.parametrize(
     ("file", "name"), [("2day", "MyAgent"), ("none.py", "MyAgent"), ("agent.py", "MyAgent"), ("a-b.c.py", "ABC")]
 )
-def test_the_class_has_the_name_of_the_file_where_it_can(gaia: Gaia, file: str, name: str) -> None:
-    """Ours: it is the name that the server is announced by."""
+def test_the_class_is_named_after_the_file(gaia: Gaia, file: str, name: str) -> None:
+    """Ours: it is the name of the server for clients; a file whose name cannot be one has `MyAgent`."""
     path = gaia("init", file, "--json").json["path"]
 
     with open(path) as opened:  # noqa: PTH123
@@ -121,7 +121,7 @@ def written(gaia: Gaia, *words: str) -> tuple[Path, str]:
         (("_handler.py",), "_handler.py", "MyHandler"),
     ],
 )
-def test_a_handler_is_called_like_its_file(gaia: Gaia, words: tuple[str, ...], file: str, name: str) -> None:
+def test_a_handler_is_named_after_its_file(gaia: Gaia, words: tuple[str, ...], file: str, name: str) -> None:
     """A2: the name of the file ends in `_handler`, unless another was typed in full."""
     path, text = written(gaia, *words)
 
@@ -129,8 +129,8 @@ def test_a_handler_is_called_like_its_file(gaia: Gaia, words: tuple[str, ...], f
     assert f"class {name}(MCPHandler):" in text
 
 
-def test_the_handler_runs_and_uses_its_settings(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A1, A2: with the manager as it is written, and with the settings that its comment shows."""
+def test_the_written_handler_uses_its_settings(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A1, A2: in the manager, with the settings that its comment shows and without any."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     path, text = written(gaia, "weather")
     (shown,) = re.findall(r'"settings": (\{.*?\})', text)
@@ -152,7 +152,7 @@ def test_the_handler_runs_and_uses_its_settings(gaia: Gaia, monkeypatch: pytest.
 
 
 def test_a_handler_gets_its_settings_from_its_entry(gaia: Gaia) -> None:
-    """A1: where the comment in the file says."""
+    """A1: in the place that the comment in the file names."""
     gaia("init", "--handler", "weather")
     gaia.write({"weather": {"handler": "weather_handler.py", "settings": {"greeting": "Good morning"}}})
     (gaia.config.parent / "weather_handler.py").write_bytes((gaia.cwd / "weather_handler.py").read_bytes())
@@ -160,8 +160,8 @@ def test_a_handler_gets_its_settings_from_its_entry(gaia: Gaia) -> None:
     assert gaia("call", "weather", "greet", "name=Ada").stdout == "Good morning, Ada!\n"
 
 
-def test_a_handler_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
-    """Ours: the hint writes a handler too."""
+def test_an_existing_handler_is_replaced_only_by_force(gaia: Gaia) -> None:
+    """Ours: the line in the hint writes a handler too."""
     (gaia.cwd / "weather_handler.py").write_text("mine")
 
     refused = gaia("init", "--handler", "weather")

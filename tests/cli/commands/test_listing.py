@@ -1,4 +1,4 @@
-"""`gaia mcp list`, `tools`, and what is told of the configuration file."""
+"""`gaia mcp list` and `tools`, and errors in the configuration file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_servers_are_shown_without_connecting_and_without_secrets(gaia: Gaia) -> None:
-    """Ours."""
+def test_servers_are_listed_without_connecting_and_without_secrets(gaia: Gaia) -> None:
+    """Ours: a list is printed at once, also for others to see."""
     gaia.write(
         {
             "a": {"command": "prog", "args": ["--api-key", "sk-verysecret123", "path"], "env": {"TOKEN": "hush-hush"}},
@@ -35,8 +35,8 @@ def test_servers_are_shown_without_connecting_and_without_secrets(gaia: Gaia) ->
         assert secret not in gaia("list", "--json").stdout
 
 
-def test_an_empty_list_says_how_to_begin(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_empty_list_has_a_note_on_how_to_add_a_server(gaia: Gaia) -> None:
+    """Ours: on stderr, since a program reads an empty list."""
     ran = gaia("list")
 
     assert (ran.stdout, ran.code) == ("", 0)
@@ -44,7 +44,7 @@ def test_an_empty_list_says_how_to_begin(gaia: Gaia) -> None:
     assert gaia("list", "--json").json == {"servers": [], "path": str(gaia.config)}
 
 
-def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
+def test_all_servers_are_checked_in_parallel(demo: Gaia) -> None:
     """Ours: a failed one delays no other, and decides the exit code."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}, "hangs": entry_of("hangs-at-start")})
@@ -61,7 +61,7 @@ def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
 
 
 @pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all")])
-def test_a_server_without_tools_is_no_failure(gaia: Gaia, command: tuple[str, ...]) -> None:
+def test_a_server_without_tools_is_not_a_failure(gaia: Gaia, command: tuple[str, ...]) -> None:
     """Ours: all commands agree on it, `add` too."""
     bare, forgetful = entry_of("declares-no-tools"), entry_of("declares-no-tools", "all the same")
     gaia.write({"bare": bare, "forgetful": forgetful})
@@ -73,8 +73,8 @@ def test_a_server_without_tools_is_no_failure(gaia: Gaia, command: tuple[str, ..
     assert gaia("add", "y", "--", forgetful["command"], *forgetful["args"]).stdout.endswith(", 1 tool\n")
 
 
-def test_tools_that_are_not_declared_are_shown(gaia: Gaia) -> None:
-    """Ours: some servers forget to. Where there are none, it is said what there is."""
+def test_undeclared_tools_are_listed(gaia: Gaia) -> None:
+    """Ours: some servers forget to declare them. If there are none, a note names what is declared."""
     gaia.write({"bare": entry_of("declares-no-tools"), "forgetful": entry_of("declares-no-tools", "all the same")})
 
     ran = gaia("tools")
@@ -88,8 +88,8 @@ def test_tools_that_are_not_declared_are_shown(gaia: Gaia) -> None:
     assert ran.stderr == "note: bare: does not declare tools, only prompts\n"
 
 
-def test_the_reason_of_a_failure_is_told_whole(gaia: Gaia) -> None:
-    """Ours: a table that is cut to the terminal's width has no room for it."""
+def test_the_reason_of_a_failure_is_printed_in_full(gaia: Gaia) -> None:
+    """Ours: a table that is cut to the width of the terminal has no room for it."""
     gaia.write({"gone": {"command": "no-such-program-anywhere", "args": ["x" * 100]}})
 
     seen, code = run_on_terminal(gaia, "list", "--check")
@@ -99,14 +99,14 @@ def test_the_reason_of_a_failure_is_told_whole(gaia: Gaia) -> None:
     assert "hint: " in seen
 
 
-def test_servers_that_time_ran_out_for_say_that_they_were_not_started(gaia: Gaia) -> None:
+def test_servers_not_started_within_the_timeout_are_reported_as_such(gaia: Gaia) -> None:
     """Ours: more time helps, and nothing is wrong with them."""
     gaia.write({f"s{number}": entry_of("hangs-at-start") for number in range(18)})
 
     ran = gaia("tools", "--json", "--timeout", "1")
 
-    told = [server["error"]["message"] for server in ran.json["servers"]]
-    assert sum("it was not started: 16 others were in line before it" in message for message in told) == 2
+    messages = [server["error"]["message"] for server in ran.json["servers"]]
+    assert sum("it was not started: 16 others were in line before it" in message for message in messages) == 2
     assert {server["error"]["kind"] for server in ran.json["servers"]} == {"timeout"}
     assert ran.code == 5
 
@@ -116,7 +116,7 @@ def test_servers_that_time_ran_out_for_say_that_they_were_not_started(gaia: Gaia
 
 
 def test_no_name_breaks_the_table(gaia: Gaia) -> None:
-    """Ours: one line for each server, and columns below one another in every script."""
+    """Ours: one line for each server, and aligned columns in every script."""
     gaia.write({name: {"command": "prog"} for name in ("a\nb", "日本語", "plain")})
 
     assert gaia("list").stdout.splitlines() == [
@@ -134,8 +134,8 @@ def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
     assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
 
 
-def test_tools_of_all_servers_with_the_failed_ones_told_apart(demo: Gaia) -> None:
-    """Ours: without a name, all servers in parallel."""
+def test_tools_of_all_servers_are_listed_with_the_failures(demo: Gaia) -> None:
+    """Ours: without a name, all enabled servers in parallel."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "bad": entry_of("exits-at-once"), "off": {"command": "x", "disabled": True}})
 
@@ -147,8 +147,8 @@ def test_tools_of_all_servers_with_the_failed_ones_told_apart(demo: Gaia) -> Non
     assert len(ran.errors) == 2
 
 
-def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
-    """Ours: kept, with a word about the others."""
+def test_invalid_definitions_do_not_hide_valid_ones(gaia: Gaia) -> None:
+    """Ours: a note reports them."""
     gaia.use("bad-tools")
 
     ran = gaia("tools", "bad-tools")
@@ -159,7 +159,7 @@ def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"", "is empty"),
         (b"null", "contains null"),
@@ -173,22 +173,22 @@ def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_where_and_left_alone(gaia: Gaia, content: bytes, told: str) -> None:
-    """Ours: an error with path and line, and never overwritten."""
+def test_an_invalid_configuration_file_is_reported_and_left_alone(gaia: Gaia, content: bytes, expected: str) -> None:
+    """Ours: with its path and the line, and never overwritten."""
     gaia.config.parent.mkdir()
     gaia.config.write_bytes(content)
 
     for arguments in (("list",), ("call", "a", "b"), ("add", "x", "--no-check", "--", "y"), ("remove", "a")):
         ran = gaia(*arguments)
         assert ran.code == 3, arguments
-        assert told in ran.errors[0]
+        assert expected in ran.errors[0]
         assert str(gaia.config) in ran.errors[0]
         assert len(ran.errors) == 2
     assert gaia.config.read_bytes() == content
 
 
 def test_a_byte_order_mark_is_tolerated(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: editors on Windows write one."""
     gaia.config.parent.mkdir()
     gaia.config.write_bytes(b"\xef\xbb\xbf" + b'{"mcpServers": {"a": {"command": "x"}}}')
 
@@ -196,7 +196,7 @@ def test_a_byte_order_mark_is_tolerated(gaia: Gaia) -> None:
     assert gaia("add", "b", "--no-check", "--", "y").code == 0
 
 
-def test_a_folder_in_the_place_of_the_file_is_told(gaia: Gaia) -> None:
+def test_a_folder_in_place_of_the_configuration_file_is_an_error(gaia: Gaia) -> None:
     """Ours, bad input."""
     gaia.config.mkdir(parents=True)
 
@@ -217,7 +217,7 @@ def test_a_read_only_file_is_not_replaced(gaia: Gaia) -> None:
 
 
 def test_a_projects_servers_are_used_only_after_approval(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: a repository that was cloned must not run programs."""
     project = gaia.cwd / "mcp_servers.json"
     project.write_text(json.dumps({"mcpServers": {"theirs": entry_of("good-handshake")}}))
 
@@ -241,16 +241,16 @@ def test_a_projects_servers_are_used_only_after_approval(gaia: Gaia) -> None:
     assert "nothing" in gaia("untrust").stdout
 
 
-def test_a_project_can_be_approved_only_where_there_is_one(gaia: Gaia) -> None:
-    """Ours."""
+def test_only_a_valid_project_file_can_be_approved(gaia: Gaia) -> None:
+    """Ours: a person approves what the command shows, which is nothing here."""
     assert gaia("trust").code == 3
     (gaia.cwd / ".mcp.json").write_text("{")
     assert gaia("trust").code == 3
     assert gaia("list").code == 0
 
 
-def test_a_projects_server_cannot_be_removed_by_accident(gaia: Gaia) -> None:
-    """Ours: it says where the entry comes from."""
+def test_a_project_server_is_not_removed(gaia: Gaia) -> None:
+    """Ours: the hint names the file that has the entry."""
     (gaia.cwd / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
     gaia("trust")
 

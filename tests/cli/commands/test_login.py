@@ -56,8 +56,8 @@ def secrets_of(world: World) -> list[str]:
     return [*world.tokens, *world.refresh_tokens]
 
 
-def test_a_login_is_kept_shown_and_ended(browser: Gaia, world: World) -> None:
-    """Spec: AC-11: and no output has anything of a token."""
+def test_a_login_is_saved_shown_and_ended(browser: Gaia, world: World) -> None:
+    """Spec: AC-11: no output contains any part of a token."""
     use(browser, world)
     world.needs_scope = "files:read"
     before = browser("login", "--status")
@@ -85,8 +85,8 @@ def test_a_login_is_kept_shown_and_ended(browser: Gaia, world: World) -> None:
     assert len(world.asked("/revoke")) == 2
 
 
-def test_a_token_that_the_server_sends_back_is_in_no_output(browser: Gaia, world: World) -> None:
-    """Spec: AC-11, also where the server breaks it."""
+def test_a_token_that_the_server_sends_back_is_masked(browser: Gaia, world: World) -> None:
+    """Spec: AC-11, even if the server violates it."""
     use(browser, world)
     assert browser("login", "web").code == 0
     for status in (500, 401, 400):
@@ -98,8 +98,8 @@ def test_a_token_that_the_server_sends_back_is_in_no_output(browser: Gaia, world
         assert not [token for token in secrets_of(world) if token in ran.stdout + ran.stderr]
 
 
-def test_the_files_of_a_login_are_for_the_user_alone(browser: Gaia, world: World) -> None:
-    """Spec: AC-11."""
+def test_the_files_of_a_login_are_private(browser: Gaia, world: World) -> None:
+    """Spec: AC-11: other users of the machine cannot read a token."""
     use(browser, world)
     assert browser("login", "web").code == 0
 
@@ -108,8 +108,8 @@ def test_the_files_of_a_login_are_for_the_user_alone(browser: Gaia, world: World
     assert any(token in path.read_text() for token in world.tokens for path in files if path.is_file())
 
 
-def test_without_a_browser_the_url_is_printed_and_another_is_pasted(gaia: Gaia, world: World) -> None:
-    """Ours: on a machine that one has reached by ssh; a URL is a server too."""
+def test_without_a_browser_the_url_is_printed_and_the_redirect_pasted(gaia: Gaia, world: World) -> None:
+    """Ours: for a machine that is used over ssh; the server may be given by its URL."""
     running = gaia.popen("login", world.url, "--no-browser", "--scope", "a", "--scope", "b")
     assert running.stdin is not None
     assert running.stderr is not None
@@ -121,8 +121,8 @@ def test_without_a_browser_the_url_is_printed_and_another_is_pasted(gaia: Gaia, 
     assert b"scopes a b" in out
 
 
-def test_what_is_pasted_must_belong_to_the_login(gaia: Gaia, world: World) -> None:
-    """Spec: AC-5."""
+def test_a_pasted_redirect_must_belong_to_the_login(gaia: Gaia, world: World) -> None:
+    """Spec: AC-5: another state may be that of an attacker."""
     use(gaia, world)
     ran = gaia("login", "web", "--no-browser", stdin="http://127.0.0.1:1/callback?code=x&state=stolen\n")
 
@@ -134,8 +134,8 @@ def test_what_is_pasted_must_belong_to_the_login(gaia: Gaia, world: World) -> No
     assert world.asked("/token") == []
 
 
-def test_a_browser_that_never_comes_back_ends_in_time(gaia: Gaia, world: World) -> None:
-    """Ours: with what to do then."""
+def test_a_login_without_a_redirect_times_out(gaia: Gaia, world: World) -> None:
+    """Ours: the hint names the option that allows more time."""
     use(gaia, world)
     ran = gaia("login", "web", "--no-browser", "--timeout", "3")
 
@@ -146,7 +146,7 @@ def test_a_browser_that_never_comes_back_ends_in_time(gaia: Gaia, world: World) 
 
 
 def test_ctrl_c_ends_a_login(gaia: Gaia, world: World) -> None:
-    """Ours: nothing is kept."""
+    """Ours: nothing is saved."""
     use(gaia, world)
     running = gaia.popen("login", "web", "--no-browser")
     assert running.stderr is not None
@@ -159,8 +159,8 @@ def test_ctrl_c_ends_a_login(gaia: Gaia, world: World) -> None:
     assert gaia("login", "--status").stdout == "web  not logged in\n"
 
 
-def test_a_refusal_is_two_lines(browser: Gaia, world: World) -> None:
-    """Ours: in the words of the authorization server, as far as they are safe."""
+def test_a_refused_login_is_reported_in_two_lines(browser: Gaia, world: World) -> None:
+    """Ours: with the error of the authorization server, escaped."""
     use(browser, world)
     world.answer_of_token = lambda _: Answer(400, {"error": "invalid_grant", "error_description": "no\x1b[31m"})
     ran = browser("login", "web")
@@ -172,8 +172,8 @@ def test_a_refusal_is_two_lines(browser: Gaia, world: World) -> None:
     ]
 
 
-def test_a_hostile_server_gets_no_login(browser: Gaia, world: World) -> None:
-    """Spec: AC-2, AC-12."""
+def test_hostile_metadata_is_refused_before_a_login(browser: Gaia, world: World) -> None:
+    """Spec: AC-2, AC-12: of another issuer, or with an endpoint that is not https."""
     use(browser, world)
     for change, problem in (
         ({"issuer": "https://evil.example"}, "is about another issuer"),
@@ -186,8 +186,8 @@ def test_a_hostile_server_gets_no_login(browser: Gaia, world: World) -> None:
     assert world.asked("/authorize") == []
 
 
-def test_a_server_that_registers_nobody_needs_a_client(browser: Gaia, world: World) -> None:
-    """Ours: the entry names it, and its secret by a variable."""
+def test_a_server_without_registration_needs_a_client_id(browser: Gaia, world: World) -> None:
+    """Ours: it is in the entry, and its secret in a variable."""
     use(browser, world)
     del world.metadata["registration_endpoint"]
     ran = browser("login", "web")
@@ -199,7 +199,7 @@ def test_a_server_that_registers_nobody_needs_a_client(browser: Gaia, world: Wor
     assert "s3cret" not in browser("show", "web", S="s3cret-s3cret").stdout
 
 
-def test_what_has_no_login_is_told(gaia: Gaia, world: World) -> None:
+def test_a_server_without_a_login_is_reported(gaia: Gaia, world: World) -> None:
     """Ours: each with one line to type."""
     use(gaia, world, headers={"Authorization": "Bearer ${T}"})
 
@@ -221,8 +221,8 @@ def test_what_has_no_login_is_told(gaia: Gaia, world: World) -> None:
     assert gaia("login", "--status").stdout == "no server behind a URL is configured\n"
 
 
-def test_a_program_logs_in_by_itself(gaia: Gaia, world: World) -> None:
-    """Spec: client credentials: nobody is asked."""
+def test_client_credentials_need_no_person(gaia: Gaia, world: World) -> None:
+    """Spec: client credentials: no URL is printed, and no browser opened."""
     use(gaia, world, oauth={"grantType": "client_credentials", "clientId": "CID", "clientSecret": "${S}"})
     world.lifetime = 5 * 24 * 3600
 
@@ -232,8 +232,8 @@ def test_a_program_logs_in_by_itself(gaia: Gaia, world: World) -> None:
     assert ran.stderr == ""
 
 
-def test_a_removed_server_is_logged_out_of(browser: Gaia, world: World) -> None:
-    """Ours: unless another entry uses the same."""
+def test_removing_a_server_logs_out(browser: Gaia, world: World) -> None:
+    """Ours: unless another entry uses the same login."""
     browser.write({"web": {"url": world.url}, "same": {"url": world.url}, "broken": {"url": 7}})
     world.lifetime = None
     assert browser("login", "web").stdout == f"logged in to 'web': at {world.origin}\n"
@@ -243,8 +243,8 @@ def test_a_removed_server_is_logged_out_of(browser: Gaia, world: World) -> None:
     assert list((browser.home / ".gaia" / "tokens").rglob("*.json")) == []
 
 
-def test_a_token_that_ends_soon_or_has_ended_is_told(browser: Gaia, world: World) -> None:
-    """Ours: in the unit that fits."""
+def test_the_expiry_of_a_token_is_printed(browser: Gaia, world: World) -> None:
+    """Ours: in hours or minutes, whichever fits."""
     use(browser, world)
     for seconds, told in (
         (3 * 3600, "the token expires in 3 h"),

@@ -42,8 +42,8 @@ def talking(gaia: Gaia) -> Gaia:
     return gaia
 
 
-def test_prompts_are_shown_with_their_arguments(demo: Gaia) -> None:
-    """Ours: those that may be left out in brackets."""
+def test_prompts_are_listed_with_their_arguments(demo: Gaia) -> None:
+    """Ours: optional ones in brackets."""
     ran = demo("prompts")
 
     assert (ran.code, ran.stderr) == (0, "")
@@ -54,7 +54,7 @@ def test_prompts_are_shown_with_their_arguments(demo: Gaia) -> None:
     ]
 
 
-def test_prompts_as_json_are_the_servers_own(demo: Gaia) -> None:
+def test_json_has_the_prompts_as_the_server_sent_them(demo: Gaia) -> None:
     """Ours: `--json` changes the form, never the content."""
     (server,) = demo("prompts", "demo", "--json").json["servers"]
 
@@ -63,7 +63,7 @@ def test_prompts_as_json_are_the_servers_own(demo: Gaia) -> None:
 
 
 def test_servers_without_prompts_are_left_out_unless_they_are_named(gaia: Gaia) -> None:
-    """Ours: that is no failure; if none has any, one line says so."""
+    """Ours: it is not a failure; if no server has any, there is one note."""
     gaia.use("good-handshake", "good-stateless")
 
     ran = gaia("prompts")
@@ -72,23 +72,23 @@ def test_servers_without_prompts_are_left_out_unless_they_are_named(gaia: Gaia) 
     assert (ran.code, ran.stdout.count("(no prompts)"), ran.stderr) == (0, 2, "")
 
 
-def test_a_prompt_is_filled_in_and_printed(demo: Gaia) -> None:
-    """Ours."""
+def test_a_prompt_is_printed_with_its_arguments(demo: Gaia) -> None:
+    """Ours: a single message is printed as plain text, to be piped into a model."""
     ran = demo("prompt", "demo", "introduce", "name=Ada", "language=Latin")
 
     assert (ran.code, ran.stdout, ran.stderr) == (0, "Introduce Ada in two sentences, in Latin.\n", "")
 
 
 def test_an_argument_may_come_from_a_file(demo: Gaia) -> None:
-    """Ours: as with call; what looks like a number stays text."""
+    """Ours: as with `call`; what looks like a number stays text."""
     (demo.cwd / "who").write_text("42")
 
     assert "Introduce 42 in" in demo("prompt", "demo", "introduce", "name=@who").stdout
     assert "Introduce 42 in" in demo("prompt", "demo", "introduce", "name=42").stdout
 
 
-def test_of_several_messages_each_says_whose_it_is_and_pictures_are_saved_where_it_was_said(talking: Gaia) -> None:
-    """Ours."""
+def test_several_messages_are_printed_with_their_roles_and_pictures_are_saved(talking: Gaia) -> None:
+    """Ours: a conversation cannot be read without its roles."""
     ran = talking("prompt", "talk", "talk", "a=1", "-o", "out/")
 
     assert (ran.code, ran.stderr) == (0, "")
@@ -96,15 +96,15 @@ def test_of_several_messages_each_says_whose_it_is_and_pictures_are_saved_where_
     assert (talking.cwd / "out" / "talk.png").read_bytes() == b"not really a picture"
 
 
-def test_a_prompt_as_json_is_the_whole_answer(demo: Gaia) -> None:
-    """Ours."""
+def test_json_has_the_whole_result_of_a_prompt(demo: Gaia) -> None:
+    """Ours: a program needs the roles and the content blocks."""
     result = json.loads(demo("prompt", "demo", "introduce", "name=Ada", "--json").stdout)
 
     assert result["messages"][0]["role"] == "user"
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said", "hint"),
+    ("words", "code", "expected", "hint"),
     [
         (("demo", "intro", "name=Ada"), 7, "no prompt 'intro'", "did you mean 'introduce'?"),
         (("demo", "zzz"), 7, "no prompt 'zzz'", "gaia mcp prompts demo"),
@@ -115,20 +115,20 @@ def test_a_prompt_as_json_is_the_whole_answer(demo: Gaia) -> None:
         (("dmo", "introduce"), 3, "no server 'dmo'", "did you mean 'demo'?"),
     ],
 )
-def test_a_mistake_is_told_with_what_was_probably_meant(
-    demo: Gaia, words: tuple[str, ...], code: int, said: str, hint: str
+def test_a_mistake_is_reported_with_a_suggestion(
+    demo: Gaia, words: tuple[str, ...], code: int, expected: str, hint: str
 ) -> None:
     """Ours: two lines, before the server is asked for the prompt."""
     ran = demo("prompt", *words)
 
     error, next_step = ran.errors
     assert (ran.code, ran.stdout) == (code, "")
-    assert said in error
+    assert expected in error
     assert hint in next_step
 
 
-def test_a_server_that_offers_no_prompts_has_none_of_that_name(gaia: Gaia) -> None:
-    """Ours."""
+def test_a_server_without_prompts_has_no_prompt_to_get(gaia: Gaia) -> None:
+    """Ours: exit code 7, as for any unknown prompt."""
     gaia.write({"x": entry_of("good-handshake")})
 
     ran = gaia("prompt", "x", "y")
@@ -137,8 +137,8 @@ def test_a_server_that_offers_no_prompts_has_none_of_that_name(gaia: Gaia) -> No
     assert "no prompt 'y'" in ran.errors[0]
 
 
-def test_arguments_of_a_prompt_are_typed_as_those_of_a_tool(demo: Gaia) -> None:
-    """Ours: like options, or as JSON; an option that is not ours is the name of one."""
+def test_prompt_arguments_are_typed_like_tool_arguments(demo: Gaia) -> None:
+    """Ours: as options or as JSON, too; an unknown option is an argument."""
     told = "Introduce Ada in two sentences, in French.\n"
     for words in (
         ("--name", "Ada", "--language=French"),

@@ -1,9 +1,10 @@
-"""`gaia mcp record` and `gaia mcp replay`: a server's double, and its recording in its place."""
+"""`gaia mcp record` and `gaia mcp replay`: a recorder between client and server, and the recording as a server."""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 from pathlib import Path
@@ -31,13 +32,13 @@ def recorded(gaia: Gaia, name: str = "r.jsonl") -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def said(gaia: Gaia, sender: str) -> list[Any]:
+def sent_by(gaia: Gaia, sender: str) -> list[Any]:
     return [row.get("message", row.get("text")) for row in recorded(gaia) if row.get("from") == sender]
 
 
 @pytest.fixture
 def double(gaia: Gaia) -> Gaia:
-    """The program, with servers of both eras, their doubles `rec-…`, which record, and `rep`, which replays that."""
+    """The program, with servers of both eras, their recorders `rec-…`, and `rep`, which replays the recording."""
     own = str(BIN / "gaia")
     servers = {name: entry_of(name) for name in ("good-handshake", "good-stateless")}
     doubles = {f"rec-{name}": {"command": own, "args": ["mcp", "record", name, "--to", "r.jsonl"]} for name in servers}
@@ -46,7 +47,7 @@ def double(gaia: Gaia) -> Gaia:
 
 
 @pytest.mark.parametrize("name", ["good-handshake", "good-stateless"])
-def test_a_double_is_the_server_and_its_recording_too(double: Gaia, name: str) -> None:
+def test_a_recorder_and_its_replay_respond_like_the_server(double: Gaia, name: str) -> None:
     """Ours: in both eras; the real server is not needed any more."""
     checked = double("test-client", f"rec-{name}")
     called = double("call", f"rec-{name}", "echo", "text=grüß")
@@ -65,7 +66,7 @@ def test_a_double_is_the_server_and_its_recording_too(double: Gaia, name: str) -
 
 
 def test_every_message_is_recorded_with_its_sender_and_time(double: Gaia) -> None:
-    """Ours: below a header that says what it is; nobody else may read it."""
+    """Ours: below a header that names the format; other users cannot read it."""
     double("call", "rec-good-handshake", "echo", "text=x")
 
     header, *rows = recorded(double)
@@ -79,7 +80,7 @@ def test_every_message_is_recorded_with_its_sender_and_time(double: Gaia) -> Non
 
 
 def test_each_start_adds_a_conversation(double: Gaia) -> None:
-    """Ours: so several commands are recorded into one file. What was cut off is cut away."""
+    """Ours: so several commands are recorded in one file. An incomplete line is removed first."""
     double("call", "rec-good-handshake", "echo", "text=1")
     with (double.cwd / "r.jsonl").open("ab") as file:
         file.write(b'{"from": "cli')
@@ -90,8 +91,8 @@ def test_each_start_adds_a_conversation(double: Gaia) -> None:
     assert [json.loads(text)["text"] for text in replayed] == ["1", "2"]
 
 
-def test_progress_logs_and_questions_are_replayed(double: Gaia) -> None:
-    """Spec: under the asker's token, with the answer waited for."""
+def test_notifications_and_server_requests_are_replayed(double: Gaia) -> None:
+    """Spec: with the progress token of the new request, and after the response to the server's request."""
     for words in (("steps", "count:=2", "seconds:=0.01"), ("log",), ("roots",)):
         assert double("call", "rec-good-handshake", *words).code == 0
 
@@ -101,7 +102,7 @@ def test_progress_logs_and_questions_are_replayed(double: Gaia) -> None:
 
 
 def test_bytes_pass_unchanged_and_at_once_in_both_directions(double: Gaia) -> None:
-    """Ours: also a line that is none, one that has not ended, and what comes before the first question."""
+    """Ours: also a line that is not a message, one without a newline, and output before the first request."""
     (double.cwd / "odd.py").write_text(
         "import sys, os\n"
         "os.write(1, b'ready \\xff\\r\\n')\n"
@@ -120,15 +121,15 @@ def test_bytes_pass_unchanged_and_at_once_in_both_directions(double: Gaia) -> No
     answer = b""
     while len(answer) < 15:
         answer += os.read(process.stdout.fileno(), 100)
-    process.communicate(timeout=5)
+    process.communicate(timeout=20)
 
     assert answer == b'{"A":  1}no end'
     assert process.returncode == 7
-    assert said(double, "server") == ["ready \ufffd", '{"A":  1}no end']
-    assert said(double, "client") == [{"a": 1}]
+    assert sent_by(double, "server") == ["ready \ufffd", '{"A":  1}no end']
+    assert sent_by(double, "client") == [{"a": 1}]
 
 
-def test_secrets_of_the_entry_are_left_out_of_the_recording_only(gaia: Gaia) -> None:
+def test_secrets_of_the_entry_are_masked_only_in_the_recording(gaia: Gaia) -> None:
     """Ours: the conversation itself is not touched."""
     entry = entry_of("good-handshake", env={"API_TOKEN": "hunter22hunter"})
     gaia.write({
@@ -143,8 +144,8 @@ def test_secrets_of_the_entry_are_left_out_of_the_recording_only(gaia: Gaia) -> 
     assert "API_TOKEN" in text
 
 
-def test_stderr_is_passed_on_apart(double: Gaia) -> None:
-    """Ours: an error still shows a server's last words, and its exit status."""
+def test_stderr_is_passed_on_and_not_recorded(double: Gaia) -> None:
+    """Ours: an error still has the end of a server's stderr, and its exit status."""
     ran = double("call", "rec-good-handshake", "die")
 
     assert ran.code == 4
@@ -155,8 +156,8 @@ def test_stderr_is_passed_on_apart(double: Gaia) -> None:
     assert (again.code, "the recording ends before the response" in again.errors[0]) == (6, True)
 
 
-def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> None:
-    """Ours: whoever has started the recording may keep it; it is also kept as with every other command."""
+def test_secrets_in_stderr_are_masked_however_it_is_written(gaia: Gaia) -> None:
+    """Ours: the program that has started the recorder may store it; it is logged as by every other command."""
     letters = "import os; [os.write(2, letter.encode()) for letter in 'with ' + os.environ['KEY'] + '\\nlast']"
     gaia.write({"s": {"command": "python3", "args": ["-S", "-c", letters], "env": {"KEY": "hunter2222"}}})
 
@@ -166,8 +167,8 @@ def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> Non
     assert gaia("logs", "s").stdout.endswith("exited with status 0]\nwith ****\nlast\n")
 
 
-def test_stderr_that_nobody_reads_ends_nothing() -> None:
-    """Ours: the conversation is worth more than what is said about it."""
+def test_a_closed_stderr_does_not_end_the_recorder() -> None:
+    """Ours: the conversation is worth more than a log."""
     reading, writing = os.pipe()
     os.close(reading)
     own = os.dup(2)
@@ -180,16 +181,16 @@ def test_stderr_that_nobody_reads_ends_nothing() -> None:
         os.close(writing)
 
 
-def test_a_server_ended_by_a_signal_is_told_as_a_shell_tells_it(gaia: Gaia) -> None:
-    """Ours: its double has the same end, as far as a status can say it."""
+def test_a_signal_that_ended_the_server_is_reported_as_by_a_shell(gaia: Gaia) -> None:
+    """Ours: as 128 plus its number, since an exit status cannot hold a signal."""
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     gaia.write({"s": {"command": "python3", "args": ["-S", "-c", crash]}})
 
     assert gaia("record", "s", "--to", "r.jsonl").code == 128 + signal.SIGSEGV
 
 
-def test_the_last_words_of_a_server_that_has_ended_reach_a_client_that_is_slow_to_read(gaia: Gaia) -> None:
-    """Ours: more of them than fit into a pipe."""
+def test_the_last_output_of_a_server_reaches_a_slow_client(gaia: Gaia) -> None:
+    """Ours: more of it than fits into a pipe."""
     talks = "import os; os.write(1, b'x' * 99_999 + b'\\n'); os.write(2, b'done\\n')"
     gaia.write({"s": {"command": "python3", "args": ["-S", "-c", talks]}})
     process = gaia.popen("record", "s", "--to", "r.jsonl", stdin=subprocess.DEVNULL)
@@ -197,14 +198,14 @@ def test_the_last_words_of_a_server_that_has_ended_reach_a_client_that_is_slow_t
     assert process.stderr.readline() == b"done\n"
     wait_until(lambda: not [command for command in descendants().values() if "99_999" in command])
 
-    out, _ = process.communicate(timeout=5)
+    out, _ = process.communicate(timeout=20)
 
     assert (len(out), process.returncode) == (100_000, 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_double_that_is_ended_leaves_whole_lines_and_no_server(double: Gaia, number: signal.Signals) -> None:
-    """Ours: also when it cannot do anything about it any more: then its server's input ends."""
+def test_a_recorder_ended_by_a_signal_leaves_whole_lines_and_no_server(double: Gaia, number: signal.Signals) -> None:
+    """Ours: also by SIGKILL: then the input of its server ends."""
     process = double.popen("record", "good-handshake", "--to", "r.jsonl")
     assert process.stdin is not None
     assert process.stdout is not None
@@ -213,13 +214,13 @@ def test_a_double_that_is_ended_leaves_whole_lines_and_no_server(double: Gaia, n
     process.stdout.readline()
 
     process.send_signal(number)
-    process.wait(5)
+    process.wait(20)
 
-    assert [message["id"] for message in said(double, "server")] == [1]
+    assert [message["id"] for message in sent_by(double, "server")] == [1]
     wait_until(lambda: not [command for command in descendants().values() if "good_handshake" in command])
 
 
-def test_a_server_that_does_not_end_is_ended_with_its_client(gaia: Gaia) -> None:
+def test_a_server_that_ignores_the_end_of_input_is_ended_with_its_client(gaia: Gaia) -> None:
     """Ours: nothing is left running."""
     gaia.use("stubborn", "ignores-eof")
 
@@ -228,8 +229,8 @@ def test_a_server_that_does_not_end_is_ended_with_its_client(gaia: Gaia) -> None
         assert process.wait(20) == 0
 
 
-def test_a_client_that_reads_no_more_ends_it(double: Gaia) -> None:
-    """Ours."""
+def test_a_recorder_ends_when_its_stdout_is_closed(double: Gaia) -> None:
+    """Ours: its client has gone."""
     process = double.popen("record", "good-handshake", "--to", "r.jsonl")
     assert process.stdin is not None
     assert process.stdout is not None
@@ -237,7 +238,7 @@ def test_a_client_that_reads_no_more_ends_it(double: Gaia) -> None:
     process.stdin.write(INITIALIZE)
     process.stdin.flush()
 
-    assert process.wait(5) == 0
+    assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize(
@@ -252,8 +253,8 @@ def test_a_client_that_reads_no_more_ends_it(double: Gaia) -> None:
         (("good-handshake", "--to", "/dev/null"), 3),
     ],
 )
-def test_what_cannot_be_recorded_is_said_on_stderr(double: Gaia, words: tuple[str, ...], code: int) -> None:
-    """Ours: stdout is the client's. A file that is something else stays as it is."""
+def test_a_recording_that_cannot_start_is_reported_on_stderr(double: Gaia, words: tuple[str, ...], code: int) -> None:
+    """Ours: stdout is the client's. A file that is not a recording stays unchanged."""
     servers = json.loads(double.config.read_text())["mcpServers"]
     double.write({**servers, "missing": {"command": "surely-not-there"}, "far": {"url": "https://example.com"}})
     (double.cwd / "notes.txt").write_text("mine\n")
@@ -264,8 +265,8 @@ def test_what_cannot_be_recorded_is_said_on_stderr(double: Gaia, words: tuple[st
     assert (double.cwd / "notes.txt").read_text() == "mine\n"
 
 
-def test_two_cannot_record_to_one_file_at_once(double: Gaia) -> None:
-    """Ours: their conversations would be mixed. A double of itself ends in the same way."""
+def test_a_file_has_one_recorder_at_a_time(double: Gaia) -> None:
+    """Ours: conversations would be mixed. A recorder of itself ends in the same way."""
     first = double.popen("record", "good-handshake", "--to", "r.jsonl")
     assert first.stdin is not None
     assert first.stdout is not None
@@ -277,16 +278,16 @@ def test_two_cannot_record_to_one_file_at_once(double: Gaia) -> None:
 
     assert ran.code == 3
     assert "is being recorded to" in ran.errors[0]
-    first.communicate(timeout=5)
+    first.communicate(timeout=20)
     assert first.returncode == 0
 
 
 def test_a_full_disk_ends_the_recording_and_not_the_conversation(double: Gaia) -> None:
-    """Ours: it is told, and the exit code says it too. Whole lines are kept."""
-    process = double.popen("record", "good-handshake", "--to", "r.jsonl", preexec_fn=_limit_files)
+    """Ours: it is reported, also by the exit code. The file has whole lines only."""
+    process = double.popen("record", "good-handshake", "--to", "r.jsonl", limits={resource.RLIMIT_FSIZE: (200, 200)})
 
     assert process.stdin is not None
-    out, err = process.communicate(INITIALIZE + b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n', timeout=10)
+    out, err = process.communicate(INITIALIZE + b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n', timeout=20)
 
     assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2]
     assert b"nothing more is recorded" in err
@@ -294,16 +295,9 @@ def test_a_full_disk_ends_the_recording_and_not_the_conversation(double: Gaia) -
     assert [row.get("from") for row in recorded(double)] == [None]
 
 
-def _limit_files() -> None:
-    import resource
-
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-
-
 @pytest.mark.parametrize("text", [None, "", "mine\n"])
-def test_what_cannot_be_replayed_is_said(gaia: Gaia, text: str | None) -> None:
-    """Ours."""
+def test_a_file_that_cannot_be_replayed_is_reported(gaia: Gaia, text: str | None) -> None:
+    """Ours: one that is missing, empty, or not a recording."""
     if text is not None:
         (gaia.cwd / "r.jsonl").write_text(text)
 
@@ -312,8 +306,8 @@ def test_what_cannot_be_replayed_is_said(gaia: Gaia, text: str | None) -> None:
     assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
 
 
-def test_a_replay_ends_with_its_client_and_says_what_was_cut_off(double: Gaia) -> None:
-    """Ours."""
+def test_a_replay_ends_with_its_client_and_reports_an_incomplete_line(double: Gaia) -> None:
+    """Ours: a recorder that was killed may have left one."""
     double("call", "rec-good-handshake", "echo", "text=1")
     with (double.cwd / "r.jsonl").open("ab") as file:
         file.write(b'{"from": "cli')
@@ -324,8 +318,8 @@ def test_a_replay_ends_with_its_client_and_says_what_was_cut_off(double: Gaia) -
     assert ran.stderr == "note: the last line of r.jsonl is incomplete, and is left out\n"
 
 
-def test_a_replay_whose_client_has_gone_ends_quietly(double: Gaia) -> None:
-    """Ours."""
+def test_a_replay_ends_silently_when_its_stdout_is_closed(double: Gaia) -> None:
+    """Ours: a client that has ended reads no errors."""
     double("call", "rec-good-handshake", "echo", "text=1")
     process = double.popen("replay", "r.jsonl")
     assert process.stdin is not None
@@ -335,13 +329,13 @@ def test_a_replay_whose_client_has_gone_ends_quietly(double: Gaia) -> None:
     process.stdin.write(INITIALIZE)
     process.stdin.flush()
 
-    assert process.wait(5) == 0
+    assert process.wait(20) == 0
     assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("words", [("record", "good-handshake", "--to", "r.jsonl"), ("replay", "old.jsonl")])
-def test_on_a_terminal_it_says_what_it_waits_for(double: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: as `serve` does."""
+def test_a_note_on_a_terminal_names_ctrl_c(double: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: as by `serve`: a person sees that nothing is to be typed."""
     assert double("call", "rec-good-handshake", "echo", "text=1").code == 0
     Path(double.cwd / "r.jsonl").rename(double.cwd / "old.jsonl")
 

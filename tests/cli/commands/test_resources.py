@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_resources_are_shown_with_what_they_are(demo: Gaia) -> None:
-    """Ours."""
+def test_resources_are_listed_with_type_name_and_description(demo: Gaia) -> None:
+    """Ours: a person can choose one without reading it."""
     ran = demo("resources")
 
     assert (ran.code, ran.stderr) == (0, "")
@@ -32,8 +32,8 @@ def test_resources_are_shown_with_what_they_are(demo: Gaia) -> None:
     ]
 
 
-def test_templates_are_among_them(gaia: Gaia) -> None:
-    """Spec, server/resources: a list of their own."""
+def test_templates_are_listed_among_the_resources(gaia: Gaia) -> None:
+    """Spec, server/resources: they have a list of their own."""
     gaia.write({"x": entry_of("offers", "2025-11-25")})
 
     ran = gaia("resources", "x", "--json")
@@ -42,8 +42,8 @@ def test_templates_are_among_them(gaia: Gaia) -> None:
     assert [item.get("uri") or item["uriTemplate"] for item in server["resources"]] == ["file:///a", "file:///{path}"]
 
 
-def test_a_server_need_not_know_of_templates(gaia: Gaia) -> None:
-    """Ours: many have resources only. `test-client` says so, and does not fail for it."""
+def test_a_server_without_template_support_is_accepted(gaia: Gaia) -> None:
+    """Ours: many have resources only. `test-client` reports it, and does not fail."""
     gaia.use("no-templates")
 
     ran = gaia("resources", "no-templates")
@@ -54,7 +54,7 @@ def test_a_server_need_not_know_of_templates(gaia: Gaia) -> None:
 
 
 def test_servers_without_resources_are_left_out_unless_they_are_named(demo: Gaia) -> None:
-    """Ours: that is no failure; of ten servers those that have some are looked for."""
+    """Ours: it is not a failure; among ten servers, only those with resources are of interest."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({"bare": entry_of("good-handshake"), **servers})
     assert [line for line in demo("resources").stdout.splitlines() if not line.startswith(" ")] == ["demo (demo 0.1.0)"]
@@ -66,17 +66,17 @@ def test_servers_without_resources_are_left_out_unless_they_are_named(demo: Gaia
     assert (ran.code, ran.stdout, ran.stderr) == (0, "", "note: no resources: 1 server asked\n")
 
 
-def test_a_text_is_printed_as_it_is(demo: Gaia) -> None:
-    """Ours: it ends with a line end, so none is added."""
+def test_a_text_resource_is_printed_unchanged(demo: Gaia) -> None:
+    """Ours: it ends with a newline, so none is added."""
     ran = demo("read", "demo", "demo://about")
 
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout == "This agent comes with gaia-mcp. It needs no network and keeps nothing.\n"
 
 
-def test_a_resource_is_saved_where_it_was_said(demo: Gaia) -> None:
-    """Ours: in a folder under the name that it has, never over a file that is there; a file that was named is
-    overwritten, as by curl. A text is saved byte for byte too.
+def test_a_resource_is_saved_at_the_given_path(demo: Gaia) -> None:
+    """Ours: in a folder under its own name, never over an existing file; a named file is overwritten, as by curl. A
+    text is saved byte for byte too.
     """
     (demo.cwd / "mine.png").write_text("mine")
 
@@ -91,8 +91,8 @@ def test_a_resource_is_saved_where_it_was_said(demo: Gaia) -> None:
     assert (demo.cwd / "out/about.txt").read_text() == demo("read", "demo", "demo://about").stdout
 
 
-def test_a_picture_goes_nowhere_unless_it_is_said_where(demo: Gaia) -> None:
-    """Ours: a pipe gets bytes with `-o -` alone; else the command that saves them is named."""
+def test_a_binary_resource_is_printed_only_on_request(demo: Gaia) -> None:
+    """Ours: a pipe gets bytes with `-o -` alone; otherwise the command that saves them is printed."""
     ran = demo("read", "demo", "demo://logo")
     assert (ran.code, ran.stdout) == (0, "")
     assert re.fullmatch(
@@ -105,8 +105,8 @@ def test_a_picture_goes_nowhere_unless_it_is_said_where(demo: Gaia) -> None:
     assert (piped.returncode, stdout[:4], stderr) == (0, b"\x89PNG", b"")
 
 
-def test_a_resource_as_json_is_the_whole_answer(demo: Gaia) -> None:
-    """Ours."""
+def test_json_has_the_whole_result_of_a_read(demo: Gaia) -> None:
+    """Ours: a program needs the MIME types."""
     (content,) = demo("read", "demo", "demo://about", "--json").json["contents"]
 
     assert content["mimeType"] == "text/plain"
@@ -122,7 +122,7 @@ def test_a_resource_as_json_is_the_whole_answer(demo: Gaia) -> None:
         (("file:///plain",), "file:///plain"),
     ],
 )
-def test_a_template_is_filled_in(gaia: Gaia, era: str, words: tuple[str, ...], uri: str) -> None:
+def test_a_uri_template_is_expanded(gaia: Gaia, era: str, words: tuple[str, ...], uri: str) -> None:
     """RFC 6570, in servers of both eras."""
     gaia.write({"x": entry_of("offers", era)})
 
@@ -130,7 +130,7 @@ def test_a_template_is_filled_in(gaia: Gaia, era: str, words: tuple[str, ...], u
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "hint"),
+    ("words", "expected", "hint"),
     [
         (("demo://{x}",), "'x' is missing", "its variables are: x"),
         (("demo://{x}", "y=1"), "'x' is missing; there is no 'y'", "its variables are: x"),
@@ -139,20 +139,20 @@ def test_a_template_is_filled_in(gaia: Gaia, era: str, words: tuple[str, ...], u
         (("demo://{x}", "x"), "'x' is not key=value", ""),
     ],
 )
-def test_a_template_that_cannot_be_filled_in_is_told_so(
-    demo: Gaia, words: tuple[str, ...], said: str, hint: str
+def test_a_template_that_cannot_be_expanded_is_reported(
+    demo: Gaia, words: tuple[str, ...], expected: str, hint: str
 ) -> None:
     """Ours: before the server is started."""
     ran = demo("read", "demo", *words)
 
     error, next_step = ran.errors
     assert (ran.code, ran.stdout) == (2, "")
-    assert said in error
+    assert expected in error
     assert hint in next_step
 
 
-def test_an_unknown_resource_ends_in_seven(demo: Gaia) -> None:
-    """Ours: as an unknown tool and prompt do. Not every resource is listed, so its server is asked."""
+def test_an_unknown_resource_exits_with_7(demo: Gaia) -> None:
+    """Ours: like an unknown tool or prompt. Not every resource is listed, so its server is asked."""
     assert demo("read", "demo", "demo://nowhere").code == 7
     assert demo("read", "demo", "demo://nowhere").errors == [
         "error: server 'demo' has no resource 'demo://nowhere'",
@@ -173,7 +173,7 @@ def test_an_unknown_resource_ends_in_seven(demo: Gaia) -> None:
         (-32603, "disk on fire", 6, "server 'x' answered resources/read with error -32603: disk on fire"),
     ],
 )
-def test_servers_refuse_an_unknown_resource_in_several_ways(
+def test_each_error_for_an_unknown_resource_is_recognized(
     gaia: Gaia, code: int, text: str, status: int, error: str
 ) -> None:
     """Spec, server/resources: -32002 or -32602, with the revision. The SDKs send 0 too; other failures stay apart."""
@@ -184,8 +184,8 @@ def test_servers_refuse_an_unknown_resource_in_several_ways(
     assert (ran.code, ran.errors[0]) == (status, f"error: {error}")
 
 
-def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
-    """Ours: nothing is asked."""
+def test_a_server_without_resources_is_reported_as_such(gaia: Gaia) -> None:
+    """Ours: it does not declare the capability, so no request is sent."""
     gaia.use("good-handshake")
 
     ran = gaia("read", "good-handshake", "x://y")
@@ -194,8 +194,8 @@ def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
     assert "it has no resources" in ran.errors[1]
 
 
-def test_values_of_a_template_are_typed_as_arguments_of_a_tool(demo: Gaia) -> None:
-    """Ours: like options too."""
+def test_template_values_are_typed_like_tool_arguments(demo: Gaia) -> None:
+    """Ours: one syntax for both, also as options or a JSON object."""
     whole = demo("read", "demo", "demo://about").stdout
     for words in (("what=about",), ("--what", "about"), ("--what=about",), ('{"what": "about"}',)):
         assert demo("read", "demo", "demo://{what}", *words).stdout == whole, words

@@ -32,8 +32,8 @@ def names(gaia: Gaia, *words: str) -> list[str]:
     return [f"{tool['server']}.{tool['name']}" for tool in ran.json["tools"]] if ran.code == 0 else []
 
 
-def test_known_tools_are_found_without_connecting(gaia: Gaia) -> None:
-    """Ours: a server is asked once, when its tools are not known yet."""
+def test_cached_tools_are_found_without_connecting(gaia: Gaia) -> None:
+    """Ours: a server is asked once, while its tools are not cached."""
     program = Path(__file__).parents[2] / "servers" / "good_handshake.py"
     gaia.write(
         {"s": {"command": "/bin/sh", "args": ["-c", f'echo started >>starts; exec "{sys.executable}" {program}']}}
@@ -45,8 +45,8 @@ def test_known_tools_are_found_without_connecting(gaia: Gaia) -> None:
     assert (gaia.cwd / "starts").read_text() == "started\n"
 
 
-def test_a_server_that_cannot_be_asked_does_not_hide_the_others(known: Gaia) -> None:
-    """Ours: that it was not searched is a remark; and one that is disabled is not asked."""
+def test_a_server_that_cannot_be_started_does_not_hide_the_others(known: Gaia) -> None:
+    """Ours: a note reports that it was not searched; a disabled server is not started."""
     servers = json.loads(known.config.read_text())["mcpServers"]
     known.write({**servers, "gone": {"command": "no-such-program"}, "off": {"command": "x", "disabled": True}})
 
@@ -58,7 +58,7 @@ def test_a_server_that_cannot_be_asked_does_not_hide_the_others(known: Gaia) -> 
     assert ran.code == 0
 
 
-def test_a_server_that_hangs_is_not_waited_for_long(known: Gaia) -> None:
+def test_a_hanging_server_is_waited_for_ten_seconds(known: Gaia) -> None:
     """Ours: it was not named, and each search would take as long."""
     servers = json.loads(known.config.read_text())["mcpServers"]
     known.write({**servers, "stuck": entry_of("hangs-in-list")})
@@ -69,15 +69,15 @@ def test_a_server_that_hangs_is_not_waited_for_long(known: Gaia) -> None:
     assert "'stuck' did not answer tools/list within 10 s" in ran.stderr
 
 
-def test_a_tool_is_one_line(known: Gaia) -> None:
-    """Ours: for people who look, for grep, and for models, which pay for each word."""
+def test_a_tool_is_printed_on_one_line(known: Gaia) -> None:
+    """Ours: for people who skim, for grep, and for models, which pay for each word."""
     assert known("search", "numbers").stdout.splitlines() == [
         "demo add(a: number, b: number)  Add two numbers. The result is structured."
     ]
 
 
-def test_a_glob_matches_the_name(known: Gaia) -> None:
-    """Ours: the whole of it, in either case."""
+def test_a_glob_matches_the_whole_name(known: Gaia) -> None:
+    """Ours: in upper or lower case."""
     assert names(known, "*ount*") == ["demo.countdown"]
     assert names(known, "GREE?") == ["demo.greet"]
     assert names(known, "ount*") == []
@@ -85,8 +85,8 @@ def test_a_glob_matches_the_name(known: Gaia) -> None:
 
 
 @pytest.mark.parametrize("look", [("tools",), ("test-client",), ("list", "--check")])
-def test_what_was_seen_stays_known_whatever_a_server_says_at_its_end(gaia: Gaia, look: tuple[str, ...]) -> None:
-    """Ours: the official SDK's ends a subscription with an error then, which says nothing about its tools."""
+def test_tools_stay_cached_when_a_server_ends_with_an_error(gaia: Gaia, look: tuple[str, ...]) -> None:
+    """Ours: the official SDK's ends a subscription with an error then, which does not concern its tools."""
     program = Path(__file__).parents[2] / "peers" / "programs" / "sdk_server.py"
     gaia.write({"sdk": {"command": sys.executable, "args": [str(program)]}})
 
@@ -94,7 +94,7 @@ def test_what_was_seen_stays_known_whatever_a_server_says_at_its_end(gaia: Gaia,
     assert names(gaia, "weather")
 
 
-def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:
+def test_all_words_must_match_and_the_best_match_comes_first(known: Gaia) -> None:
     """Ours: in the name, the description, or the names of parameters, in this order."""
     assert names(known, "two", "numbers") == ["demo.add"]
     assert names(known, "TWO numbers") == ["demo.add"]
@@ -104,8 +104,8 @@ def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:
     assert names(known, "style") == ["demo.greet"]
 
 
-def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
-    """Ours: wherever it stands, but where it stands says more."""
+def test_a_whole_word_ranks_before_a_part_of_one(gaia: Gaia) -> None:
+    """Ours: within each of name, description and parameters, which rank in this order."""
     gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
     entry = {"command": "surely-not-installed"}
     gaia.write({"s": entry})
@@ -122,16 +122,16 @@ def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
     assert names(gaia, "Person") == ["s.f_person", "s.e_persons", "s.d", "s.c", "s.b", "s.a"]
 
 
-def test_the_tools_are_given_whole_as_json(known: Gaia) -> None:
-    """Ours."""
+def test_json_has_the_whole_definitions_of_the_tools(known: Gaia) -> None:
+    """Ours: a program needs the schema to call a tool."""
     tool = known("search", "echo", "--json").json["tools"][0]
 
     assert tool["server"] == "hand"
     assert tool["inputSchema"]["type"] == "object"
 
 
-def test_nothing_found_is_a_failure_that_scripts_see(known: Gaia) -> None:
-    """Ours: as grep does."""
+def test_a_search_without_a_match_exits_with_7(known: Gaia) -> None:
+    """Ours: a script can test for it, as with grep."""
     ran = known("search", "surely-nothing")
 
     assert (ran.code, ran.stdout) == (7, "")
@@ -139,8 +139,8 @@ def test_nothing_found_is_a_failure_that_scripts_see(known: Gaia) -> None:
 
 
 @pytest.mark.parametrize("command", [("add", "x", "--"), ("list", "--check"), ("test-client", "demo")])
-def test_every_command_that_looks_at_tools_remembers_them(gaia: Gaia, command: tuple[str, ...]) -> None:
-    """Ours."""
+def test_every_command_that_lists_tools_caches_them(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: the first search need not connect."""
     words = [str(BIN / "gaia"), "mcp", "serve", "demo"]
     if command[0] == "add":
         assert gaia(*command, *words).code == 0
@@ -151,24 +151,24 @@ def test_every_command_that_looks_at_tools_remembers_them(gaia: Gaia, command: t
     assert "greet(" in gaia("search", "greet").stdout
 
 
-def test_a_server_of_another_entry_is_asked_again(known: Gaia) -> None:
-    """Ours: what was seen says nothing about it."""
+def test_a_changed_entry_invalidates_the_cached_tools(known: Gaia) -> None:
+    """Ours: they belong to another server."""
     known.write({"demo": entry_of("good-handshake")})
 
     assert known("search", "greet").code == 7
     assert names(known, "echo") == ["demo.echo"]
 
 
-def test_a_corrupt_cache_is_only_not_known(known: Gaia) -> None:
-    """Ours: never an error of its own."""
+def test_a_corrupt_cache_is_ignored(known: Gaia) -> None:
+    """Ours: the tools are listed again."""
     (cache,) = known.home.rglob("tools/demo.json")
     cache.write_bytes(b"{")
 
     assert names(known, "greet") == ["demo.greet"]
 
 
-def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> None:
-    """Ours: also out of the cache."""
+def test_control_characters_in_cached_tools_are_escaped(gaia: Gaia) -> None:
+    """Ours: a server must not control the terminal, out of the cache either."""
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
     assert gaia("tools").code == 0
     (cache,) = gaia.home.rglob("tools/demo.json")

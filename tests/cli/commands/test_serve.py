@@ -54,8 +54,8 @@ def initialize(process: subprocess.Popen[bytes]) -> Any:
     return ask(process, "initialize", 1, protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
 
 
-def test_whatever_it_prints_the_protocol_stays_clean(gaia: Gaia) -> None:
-    """Ours."""
+def test_output_of_an_agent_goes_to_stderr(gaia: Gaia) -> None:
+    """Ours: stdout carries nothing but MCP messages, whatever an agent prints."""
     (gaia.cwd / "agent.py").write_text("print('hello from import')\n" + AGENT.format(word="hi", tool="t"))
     process = gaia.popen("serve", "agent.py:Agent")
 
@@ -63,23 +63,23 @@ def test_whatever_it_prints_the_protocol_stays_clean(gaia: Gaia) -> None:
     answer = ask(process, "tools/call", 2, name="t", arguments={})
 
     assert answer["result"]["content"] == [{"type": "text", "text": "hi"}]
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=20)
     assert (out, process.returncode) == (b"", 0)
     assert err.decode().splitlines() == ["hello from import", "noise"]
 
 
 def test_keyword_arguments_reach_the_class(gaia: Gaia) -> None:
-    """Ours: JSON, or text where it is none."""
+    """Ours: as JSON, or as text if it is not JSON."""
     (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t"))
     for given, word in (("word=plain", "plain"), ('word="quoted"', "quoted")):
         process = gaia.popen("serve", "agent.py:Agent", "--kwarg", given)
         initialize(process)
         assert ask(process, "tools/call", 2, name="t")["result"]["content"][0]["text"] == word
-        process.communicate(timeout=10)
+        process.communicate(timeout=20)
 
 
-def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
-    """Ours, `--reload`: clients stay connected, and a version that does not load is passed over."""
+def test_a_changed_agent_is_reloaded(gaia: Gaia) -> None:
+    """Ours, `--reload`: clients stay connected, and a version that does not load is skipped."""
     path = gaia.cwd / "agent.py"
     path.write_text(AGENT.format(word="one", tool="first"))
     process = gaia.popen("serve", "agent.py:Agent", "--reload")
@@ -96,11 +96,11 @@ def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
     path.write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
     path.write_text(AGENT.format(word="two", tool="second") + "\n# longer")
     wait_until(lambda: tools() == ["second"])
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
 
 
-def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_agent_that_cannot_be_loaded_exits_with_3(gaia: Gaia) -> None:
+    """Ours: two lines name the reason; the traceback is for `--debug`."""
     (gaia.cwd / "broken.py").write_text("import nothing_of_that_name\n")
     (gaia.cwd / "empty.py").write_text("class Nothing: pass\n")
     (gaia.cwd / "mute.py").write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
@@ -121,8 +121,8 @@ def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
     assert "Traceback" in gaia("serve", "broken.py:Agent", "--debug").stderr
 
 
-def test_a_traceback_of_a_tool_is_for_debug_only(gaia: Gaia) -> None:
-    """Ours: a log of a server that works is not full of them; one line names the tool and what it raised."""
+def test_the_traceback_of_a_tool_is_printed_only_with_debug(gaia: Gaia) -> None:
+    """Ours: it would fill the log of a working server; one line names the tool and the exception."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fail", "_meta": META}}
     line = "error: tool 'fail' raised RuntimeError: this tool always fails\n"
 
@@ -136,8 +136,8 @@ def test_a_traceback_of_a_tool_is_for_debug_only(gaia: Gaia) -> None:
     assert loud.stderr.startswith("Traceback")
 
 
-def test_an_agent_that_exits_instead_of_saying_what_it_offers_is_told_in_its_words(gaia: Gaia) -> None:
-    """Ours."""
+def test_an_agent_that_exits_while_listing_its_tools_is_reported(gaia: Gaia) -> None:
+    """Ours: the message of its SystemExit is the reason that its author has written."""
     (gaia.cwd / "leaving.py").write_text(
         AGENT.format(word="x", tool="t").replace("return [", "raise SystemExit('no model') or [")
     )
@@ -149,8 +149,8 @@ def test_an_agent_that_exits_instead_of_saying_what_it_offers_is_told_in_its_wor
 
 
 @pytest.mark.parametrize("way_out", ["SystemExit('away')", "KeyboardInterrupt"])
-def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> None:
-    """Ours, `--reload`: whatever a version does, it is told, and the next one is looked for."""
+def test_reloading_continues_after_a_version_that_exits(gaia: Gaia, way_out: str) -> None:
+    """Ours, `--reload`: it is reported, and the next version is loaded."""
     path = gaia.cwd / "agent.py"
     path.write_text(AGENT.format(word="one", tool="first"))
     with (gaia.cwd / "log").open("wb") as log:
@@ -163,12 +163,12 @@ def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> N
     wait_until(lambda: b"was reloaded" in (gaia.cwd / "log").read_bytes())
 
     assert ask(process, "tools/list", 2)["result"]["tools"][0]["name"] == "second"
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
     assert way_out.partition("(")[0] in (gaia.cwd / "log").read_text()
 
 
-def test_a_schema_that_cannot_be_used_is_told_once_to_who_serves_it(gaia: Gaia) -> None:
-    """Ours: when it is used first."""
+def test_an_unusable_schema_is_reported_once_on_stderr(gaia: Gaia) -> None:
+    """Ours: the call succeeds, so that only the person who serves the agent can notice it."""
     schema = '{"properties": {"n": {"type": "nope"}}}'
     (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t").replace("{}}]", schema + "}]"))
     process = gaia.popen("serve", "agent.py:Agent")
@@ -178,13 +178,13 @@ def test_a_schema_that_cannot_be_used_is_told_once_to_who_serves_it(gaia: Gaia) 
         ask(process, "tools/list", number * 10)
         assert ask(process, "tools/call", number, name="t", arguments={"n": 1})["result"]["isError"] is False
 
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=20)
     (note,) = [line for line in err.decode().splitlines() if line.startswith("note: ")]
     assert note.startswith("note: agent.py:Agent: the input schema of 't' cannot be used: ")
 
 
-def test_what_an_agent_leaves_for_its_exit_is_done(gaia: Gaia) -> None:
-    """Ours: the program ends at once, but not before an agent could save its things."""
+def test_the_atexit_functions_of_an_agent_are_called(gaia: Gaia) -> None:
+    """Ours: the program ends at once, but not before an agent could save its data."""
     (gaia.cwd / "agent.py").write_text(
         "import atexit, pathlib\natexit.register(pathlib.Path('done').touch)\n" + AGENT.format(word="hi", tool="t")
     )
@@ -194,20 +194,20 @@ def test_what_an_agent_leaves_for_its_exit_is_done(gaia: Gaia) -> None:
     process = gaia.popen("serve", "agent.py:Agent")
     initialize(process)
     process.terminate()
-    assert process.wait(10) == 143
+    assert process.wait(20) == 143
     (gaia.cwd / "done").unlink()
 
 
-def test_a_keyword_is_given_once(gaia: Gaia) -> None:
-    """Ours: neither of the two is passed over in silence."""
+def test_a_repeated_keyword_is_refused(gaia: Gaia) -> None:
+    """Ours: neither of its two values is ignored silently."""
     ran = gaia("serve", "demo", "--kwarg", "n=1", "--kwarg", "n=2")
 
     assert (ran.code, len(ran.errors)) == (2, 2)
     assert "'n'" in ran.errors[0]
 
 
-def test_an_object_as_keyword_has_no_key_twice(gaia: Gaia) -> None:
-    """Ours: of two values one would be lost without a word."""
+def test_a_repeated_key_in_a_keyword_object_is_refused(gaia: Gaia) -> None:
+    """Ours: one of its two values would be lost silently."""
     ran = gaia("serve", "demo", "--kwarg", 'n={"a": 1, "a": 2}')
 
     assert (ran.code, ran.errors[0]) == (2, "error: --kwarg 'n' has the key 'a' twice in one object")
@@ -231,8 +231,8 @@ class Limited(MCPAgent):
 
 
 @pytest.mark.parametrize(("limit", "options"), [(2, ()), (None, ("--max-calls", "2")), (1, ("--max-calls", "2"))])
-def test_calls_beyond_the_limit_wait_and_that_is_said(gaia: Gaia, limit: int | None, options: tuple[str, ...]) -> None:
-    """Ours: the agent sets the limit, and who serves it another one."""
+def test_calls_beyond_the_limit_wait_and_are_reported(gaia: Gaia, limit: int | None, options: tuple[str, ...]) -> None:
+    """Ours: the agent sets the limit, and `--max-calls` overrides it."""
     (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=limit))
     process = gaia.popen("serve", "agent.py", *options)
     assert process.stderr is not None
@@ -249,12 +249,12 @@ def test_calls_beyond_the_limit_wait_and_that_is_said(gaia: Gaia, limit: int | N
     assert not (gaia.cwd / "c").exists()
     (gaia.cwd / "unblock").touch()
     assert {next_answer(process)["id"] for _ in "abc"} == set(map(ord, "abc"))
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
     assert process.returncode == 0
 
 
-def test_a_limit_that_is_not_one_is_refused(gaia: Gaia) -> None:
-    """Ours: of the agent's as of the option's."""
+def test_an_invalid_limit_is_refused(gaia: Gaia) -> None:
+    """Ours: in the agent as in the option."""
     (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=0))
 
     ran = gaia("serve", "agent.py")
@@ -263,8 +263,8 @@ def test_a_limit_that_is_not_one_is_refused(gaia: Gaia) -> None:
     assert gaia("serve", "agent.py", "--max-calls", "0").code == 2
 
 
-def test_requests_may_be_piped_in(gaia: Gaia) -> None:
-    """Ours: a script pipes requests and reads the answers, also those that take a moment."""
+def test_piped_requests_are_answered_before_the_end(gaia: Gaia) -> None:
+    """Ours: a script pipes requests and reads the responses, also those that take a moment."""
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
         {
@@ -293,8 +293,8 @@ class Notes(MCPAgent):
 """
 
 
-def test_a_changed_agent_with_marked_methods_is_loaded_anew(gaia: Gaia) -> None:
-    """Ours, `--reload`: also what its hints mean; its coroutines run on a loop of its own."""
+def test_a_changed_agent_with_decorated_methods_is_reloaded(gaia: Gaia) -> None:
+    """Ours, `--reload`: with its new type hints; its coroutines run on an event loop of its own."""
     path = gaia.cwd / "agent.py"
     path.write_text(MARKED.format(tool="one", kind="int"))
     with (gaia.cwd / "log").open("wb") as log:
@@ -313,7 +313,7 @@ def test_a_changed_agent_with_marked_methods_is_loaded_anew(gaia: Gaia) -> None:
     }
     called = ask(process, "tools/call", 4, name="two", arguments={"number": "x"})
     assert called["result"]["structuredContent"] == {"result": "x"}
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
 
 
 CHECKED = """
@@ -339,8 +339,8 @@ class Notes(MCPAgent):
 """
 
 
-def test_check_lists_what_would_be_served_and_leaves(gaia: Gaia) -> None:
-    """Ours: without a client; what the agent prints is not part of the answer."""
+def test_check_lists_the_features_of_an_agent_and_exits(gaia: Gaia) -> None:
+    """Ours: without a client; what the agent prints is not part of the listing."""
     (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="number: int"))
 
     ran = gaia("serve", "agent.py", "--check")
@@ -357,7 +357,7 @@ def test_check_lists_what_would_be_served_and_leaves(gaia: Gaia) -> None:
 
 
 def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
-    """Ours: what a client would find."""
+    """Ours: what a client would get."""
     lines = ["from gaia_mcp import MCPAgent, resource", "class Books(MCPAgent):"]
     for number in range(1001):
         lines += [f"    @resource('books://{number}')", f"    def book{number}(self) -> str: return 'b'"]
@@ -370,7 +370,7 @@ def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
     assert ran.stdout.splitlines()[-1] == "  resource template shelves://{name}"
 
 
-def test_check_names_every_problem_and_ends_in_three(gaia: Gaia) -> None:
+def test_check_names_every_problem_and_exits_with_3(gaia: Gaia) -> None:
     """Ours: for a build, and for an author whose tool is missing."""
     (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, *rest, when: 'Nope'"))
 
@@ -389,8 +389,8 @@ def test_check_names_every_problem_and_ends_in_three(gaia: Gaia) -> None:
     assert "hint: correct it, and check again: gaia mcp serve agent.py --check" in ran.stderr
 
 
-def test_check_finds_definitions_and_schemas_that_cannot_be_used(gaia: Gaia) -> None:
-    """Ours: of a written agent; serving would meet the schema only at a call."""
+def test_check_reports_invalid_definitions_and_schemas(gaia: Gaia) -> None:
+    """Ours: of an agent that writes them itself; serving would use the schema only at a call."""
     tools = [
         {"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"type": "nope"}}}},
         {"name": "b", "outputSchema": {"$ref": "#/nowhere"}},
@@ -410,7 +410,7 @@ def test_check_finds_definitions_and_schemas_that_cannot_be_used(gaia: Gaia) -> 
     assert gaia("serve", "nowhere.py", "--check").code == 3
 
 
-def test_hints_that_cannot_be_schemas_are_reported_when_serving_begins(gaia: Gaia) -> None:
+def test_type_hints_without_a_schema_are_reported_when_serving_begins(gaia: Gaia) -> None:
     """Ours: with class, method and parameter, also where the agent is used by its file."""
     (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, when: 'Nope'"))
     problem = "has a problem: Notes.get(when): name 'Nope' is not defined (and 1 more)"
@@ -455,8 +455,8 @@ class Slow(MCPAgent):
 """
 
 
-def test_a_blocked_event_loop_keeps_nothing_else_waiting(gaia: Gaia) -> None:
-    """Ours: other tools, pings and cancellations go on; a cancellation reaches the task."""
+def test_a_blocked_event_loop_delays_no_other_request(gaia: Gaia) -> None:
+    """Ours: other tools, pings and cancellations are handled; a cancellation reaches the task."""
     (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
     process = gaia.popen("serve", "agent.py")
     initialize(process)
@@ -473,12 +473,12 @@ def test_a_blocked_event_loop_keeps_nothing_else_waiting(gaia: Gaia) -> None:
     answer = next_answer(process)
 
     assert (answer["id"], answer["result"]["structuredContent"]) == (3, {"result": "unblocked"})
-    assert process.communicate(timeout=10)[0] == b""
+    assert process.communicate(timeout=20)[0] == b""
     assert process.returncode == 0
 
 
 def test_sigterm_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
-    """Ours: clients that lose patience send it."""
+    """Ours: clients send it to a server that does not end by itself; the task may clean up."""
     (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
     process = gaia.popen("serve", "agent.py")
     initialize(process)
@@ -486,7 +486,7 @@ def test_sigterm_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
     wait_until((gaia.cwd / "waiting").exists)
 
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
 
     assert process.returncode == 143
     assert (gaia.cwd / "cancelled").exists()
@@ -499,7 +499,7 @@ def test_ctrl_c_in_a_call_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
     wait_until((gaia.cwd / "waiting").exists)
 
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
 
     assert process.returncode == 130
     assert (gaia.cwd / "cancelled").exists()
@@ -523,7 +523,7 @@ class Lasting(MCPAgent):
 
 @pytest.mark.parametrize("end", ["end of input", "a signal"])
 def test_an_agent_is_opened_before_its_first_call_and_closed_at_the_end(gaia: Gaia, end: str) -> None:
-    """Ours: for what lives as long as the server; also where a signal ends it."""
+    """Ours: for resources that live as long as the server; also if a signal ends it."""
     (gaia.cwd / "agent.py").write_text(LASTING.format(opened="print('opened', file=sys.stderr)"))
     process = gaia.popen("serve", "agent.py:Lasting")
     initialize(process)
@@ -531,7 +531,7 @@ def test_an_agent_is_opened_before_its_first_call_and_closed_at_the_end(gaia: Ga
 
     if end == "a signal":
         process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=20)
 
     assert err.decode().splitlines()[:3] == ["opened", "worked", "closed"]
 

@@ -47,7 +47,7 @@ def outcome(url: str, server: str, tool: str, **arguments: Any) -> Wire:
 
 
 def test_agents_call_the_tools_of_configured_servers(gaia: Gaia) -> None:
-    """Seed systems, C6: at `/a2a`, which is printed, with the card beside it."""
+    """Seed systems, C6: at `/a2a`, whose URL is printed, with the card beside it."""
     gaia.write({"good": entry_of("good-handshake"), "demo": {"agent": "demo"}})
     process, started = start(gaia, "--all")
 
@@ -59,8 +59,8 @@ def test_agents_call_the_tools_of_configured_servers(gaia: Gaia) -> None:
     assert f"agents of A2A can use it at {started['a2a']}" in process.communicate(timeout=20)[1].decode()
 
 
-def test_the_map_of_agentvaults_proxy_is_enough(gaia: Gaia) -> None:
-    """Seed systems, C10: where no server is configured; a name of the map goes before a configured one."""
+def test_the_server_map_of_agentvault_needs_no_configured_server(gaia: Gaia) -> None:
+    """Seed systems, C10: a name in the map takes precedence over a configured one."""
     files = gaia.popen("serve", "filesystem", "--kwarg", "root=.", "--http", "127.0.0.1:0", "--json")
     assert files.stdout is not None
     base = json.loads(files.stdout.readline())["url"].removesuffix("/mcp")
@@ -75,8 +75,8 @@ def test_the_map_of_agentvaults_proxy_is_enough(gaia: Gaia) -> None:
     assert outcome(started["a2a"], "good", "filesystem.readFile", path="a.txt")["success"]
 
 
-def test_a_call_that_takes_too_long_is_given_up(gaia: Gaia) -> None:
-    """Seed systems, C10: after MCP_CALL_TIMEOUT; the time in an entry goes before it."""
+def test_a_call_ends_after_the_timeout_of_the_environment(gaia: Gaia) -> None:
+    """Seed systems, C10: MCP_CALL_TIMEOUT, which the timeout of an entry overrides."""
     gaia.write({"slow": entry_of("hangs-in-call"), "own": {**entry_of("good-handshake"), "timeout": 60}})
     _, started = start(gaia, "--all", MCP_CALL_TIMEOUT="0.01")
 
@@ -85,8 +85,8 @@ def test_a_call_that_takes_too_long_is_given_up(gaia: Gaia) -> None:
     assert outcome(started["a2a"], "own", "echo", a="1")["success"]
 
 
-def test_what_is_restricted_is_restricted_for_agents_too(gaia: Gaia) -> None:
-    """Ours: `--search` restricts nothing, for their messages name tools."""
+def test_denied_tools_are_denied_to_agents_too(gaia: Gaia) -> None:
+    """Ours: `--search` restricts nothing here, since A2A messages name their tools."""
     gaia.write({"demo": {"agent": "demo"}})
     _, started = start(gaia, "--all", "--deny", "greet", "--search", "--audit", "audit.jsonl")
 
@@ -106,10 +106,10 @@ def test_what_is_restricted_is_restricted_for_agents_too(gaia: Gaia) -> None:
         (["--all", "--http", ":0"], {"MCP_CALL_TIMEOUT": "soon"}, 3, "MCP_CALL_TIMEOUT is not a number of seconds"),
     ],
 )
-def test_what_cannot_be_served_is_an_error_at_the_start(
+def test_an_invalid_proxy_configuration_is_an_error_at_the_start(
     gaia: Gaia, words: list[str], variables: dict[str, str], code: int, problem: str
 ) -> None:
-    """Seed systems, C10."""
+    """Seed systems, C10: a proxy that starts must be able to call."""
     if code == 2:
         gaia.write({"good": entry_of("good-handshake")})
     ran = gaia("serve", *words, "--a2a", **variables)

@@ -61,7 +61,7 @@ def configure(hub: Gaia, **document: Any) -> None:
     hub.config.write_text(json.dumps(document))
 
 
-def test_agents_are_listed_and_asked(hub: Gaia) -> None:
+def test_agents_are_listed_and_prompted(hub: Gaia) -> None:
     """B2, B4: without any configuration."""
     write_agent(hub, '#!/bin/sh\nprintf \'{"type": "result", "result": "%s"}\' "$(cat)"\n')
 
@@ -73,7 +73,7 @@ def test_agents_are_listed_and_asked(hub: Gaia) -> None:
     assert (asked.json["status"], asked.json["content"], asked.code) == ("success", "--version", 0)
 
 
-def test_the_file_that_the_line_names_is_the_one_with_the_agents(hub: Gaia) -> None:
+def test_the_config_option_names_the_file_of_the_agents(hub: Gaia) -> None:
     """Ours: `--config` means the same for the hub."""
     (hub.cwd / "other.json").write_text(
         '{"mcpServers": {}, "agents": {"local": {"endpoint": "http://127.0.0.1:1/v1"}}}'
@@ -88,7 +88,7 @@ def test_the_file_that_the_line_names_is_the_one_with_the_agents(hub: Gaia) -> N
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_a_saved_hub_serves_the_agents_of_its_own_file(hub: Gaia, debug: tuple[str, ...]) -> None:
-    """Ours: the same file as for a hub that is typed, unless the entry names another."""
+    """Ours: like a hub that is typed, unless its entry names another file."""
     other = {"mcpServers": {}, "agents": {"other": {"endpoint": "http://127.0.0.1:1/v1"}}}
     (hub.cwd / "more.json").write_text(json.dumps(other))
     more = {"agent": "agents", "settings": {"config": str(hub.cwd / "more.json")}}
@@ -109,7 +109,7 @@ def test_a_saved_hub_serves_the_agents_of_its_own_file(hub: Gaia, debug: tuple[s
 
 
 def test_an_exported_hub_serves_the_agents_of_its_own_file(hub: Gaia) -> None:
-    """Ours: what another host runs is given the file."""
+    """Ours: another host starts it without `--config`."""
     (hub.cwd / "other.json").write_text('{"mcpServers": {"hub": {"agent": "agents"}}}')
 
     printed = hub("export", "--config", "other.json", "hub", "--as", "claude-code")
@@ -118,7 +118,7 @@ def test_an_exported_hub_serves_the_agents_of_its_own_file(hub: Gaia) -> None:
     assert json.loads(env["GAIA_MCP_SERVE"])["settings"] == {"config": str(hub.cwd / "other.json")}
 
 
-def test_an_agent_that_fails_ends_in_nine(hub: Gaia) -> None:
+def test_a_failing_agent_exits_with_9(hub: Gaia) -> None:
     """B1, B5: the tool reports an error, and so does the command."""
     write_agent(hub, "#!/bin/sh\necho 'your key sk-private-1 is bad' >&2\nexit 1\n")
 
@@ -129,7 +129,7 @@ def test_an_agent_that_fails_ends_in_nine(hub: Gaia) -> None:
     assert "sk-private-1" not in ran.stdout + ran.stderr
 
 
-def test_the_tools_are_described(hub: Gaia) -> None:
+def test_the_hub_has_three_tools_with_output_schemas(hub: Gaia) -> None:
     """B: exactly three, each with an output schema (B1)."""
     tools = hub("tools", "agents", "--json").json
 
@@ -137,8 +137,8 @@ def test_the_tools_are_described(hub: Gaia) -> None:
     assert names == {"execute_agent_request": True, "list_available_agents": True, "register_tool_with_agent": True}
 
 
-def test_arguments_that_do_not_fit_are_refused(hub: Gaia) -> None:
-    """B6."""
+def test_invalid_arguments_exit_with_7(hub: Gaia) -> None:
+    """B6: they are checked against the input schema first."""
     assert hub(*EXECUTE, "prompt=hi", "timeout=soon").code == 7
 
 
@@ -167,7 +167,7 @@ def test_a_registered_tool_is_called_back_by_the_next_request(hub: Gaia) -> None
     assert '"sum": 3' in found["structuredContent"]["content"]
 
 
-def test_an_invalid_entry_is_told_with_its_member(hub: Gaia) -> None:
+def test_an_invalid_agent_entry_is_reported_with_its_member(hub: Gaia) -> None:
     """Ours: the file, the agent and the member are named; the hint is one thing to type."""
     configure(hub, mcpServers={}, agents={"local": {"endpoint": "http://127.0.0.1:1/v1", "timeout": "long"}})
 
@@ -182,8 +182,10 @@ def test_an_invalid_entry_is_told_with_its_member(hub: Gaia) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_however_a_call_ends_no_agent_is_left(hub: Gaia, how: signal.Signals) -> None:
-    """Ours: the fixture proves that nothing is left running, also of what ignores SIGTERM and left the group."""
+def test_a_signal_to_a_call_leaves_no_agent(hub: Gaia, how: signal.Signals) -> None:
+    """Ours: the fixture proves that nothing is left running, not even what ignores SIGTERM and left the process
+    group.
+    """
     begun = hub.cwd / "begun"
     write_agent(hub, f"#!/bin/sh\ntrap '' TERM HUP\nsetsid sleep 600 &\nsleep 600 &\ntouch {begun}\nsleep 600\n")
     process = hub.popen(*EXECUTE, "prompt=hi", "timeout=600")
@@ -196,7 +198,7 @@ def test_however_a_call_ends_no_agent_is_left(hub: Gaia, how: signal.Signals) ->
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, None])
-def test_however_the_hub_ends_no_agent_is_left(hub: Gaia, how: signal.Signals | None) -> None:
+def test_a_hub_that_ends_leaves_no_agent(hub: Gaia, how: signal.Signals | None) -> None:
     """Ours: also when it is killed, and when its client closes its input."""
     begun = hub.cwd / "begun"
     write_agent(hub, f"#!/bin/sh\ntrap '' TERM HUP\nsleep 600 &\ntouch {begun}\nsleep 600\n")
@@ -217,8 +219,8 @@ def test_however_the_hub_ends_no_agent_is_left(hub: Gaia, how: signal.Signals | 
     process.communicate(timeout=20)
 
 
-def test_nothing_of_the_working_folder_is_run(hub: Gaia) -> None:
-    """Ours: neither a module that lies there, nor the file of a project that was not approved."""
+def test_nothing_in_the_working_folder_is_run(hub: Gaia) -> None:
+    """Ours: neither a module in it, nor the file of a project that was not approved."""
     ran = hub.cwd / "ran"
     for name in ("typer.py", "json.py", "jsonschema_rs.py", "httpx2.py", "gaia_mcp.py", "claude.py"):
         (hub.cwd / name).write_text(f"open({str(ran)!r}, 'a').write(__name__)\n")

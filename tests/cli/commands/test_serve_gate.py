@@ -1,4 +1,4 @@
-"""What `gaia mcp serve` lets through: `--allow`, `--deny`, `--read-only`, `--locked`, `--search` and `--audit`."""
+"""Restrictions of `gaia mcp serve`: `--allow`, `--deny`, `--read-only`, `--locked`, `--search` and `--audit`."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def listed(gaia: Gaia, *options: str) -> list[str]:
     return [tool["name"] for tool in ran.json["servers"][0]["tools"]]
 
 
-def test_a_client_has_the_tools_that_the_options_let_through(gaia: Gaia) -> None:
-    """Ours: a tool that is not offered is unknown, whoever asks for it."""
+def test_a_client_gets_only_the_allowed_tools(gaia: Gaia) -> None:
+    """Ours: a tool that is not listed is unknown in a call too."""
     write(gaia.cwd)
 
     assert listed(gaia) == ["find", "add"]
@@ -72,7 +72,7 @@ def test_a_client_has_the_tools_that_the_options_let_through(gaia: Gaia) -> None
     assert answers.json["error"]["message"] == "Unknown tool: add"
 
 
-def test_check_lists_what_is_let_through_and_reports_what_is_not(gaia: Gaia) -> None:
+def test_check_lists_the_allowed_tools_and_reports_doubtful_options(gaia: Gaia) -> None:
     """Ours: to see it before anything is served."""
     write(gaia.cwd)
 
@@ -88,7 +88,7 @@ def test_check_lists_what_is_let_through_and_reports_what_is_not(gaia: Gaia) -> 
 
 
 def test_the_entry_for_a_host_has_the_options(gaia: Gaia) -> None:
-    """Ours: a host starts it in another folder."""
+    """Ours: with absolute paths, since a host starts it in another folder."""
     options = ("--allow", "a*", "--deny", "b", "--read-only", "--search", "--locked", "--audit", "audit.jsonl")
 
     ran = gaia("serve", "demo", "--print-config", "cursor", "--json", *options)
@@ -101,8 +101,8 @@ def test_the_entry_for_a_host_has_the_options(gaia: Gaia) -> None:
     assert not (gaia.cwd / "audit.jsonl").exists()
 
 
-def test_a_tool_that_changes_is_not_offered_any_more(gaia: Gaia) -> None:
-    """Ours: neither at the start nor while the server runs, which reports what has changed."""
+def test_a_changed_tool_is_no_longer_listed(gaia: Gaia) -> None:
+    """Ours, `--locked`: neither at the start nor while the server runs, which reports the change."""
     write(gaia.cwd)
     assert gaia("lock", "notes.py").code == 0
     process = gaia.popen("serve", "notes.py", "--locked", "--reload")
@@ -134,7 +134,7 @@ def test_a_tool_that_changes_is_not_offered_any_more(gaia: Gaia) -> None:
 
 
 def test_a_target_that_was_never_locked_is_not_served(gaia: Gaia) -> None:
-    """Ours: nothing of it would be offered."""
+    """Ours: none of its tools would be listed."""
     write(gaia.cwd)
     assert gaia("lock", "demo").code == 0
 
@@ -149,8 +149,8 @@ def test_a_target_that_was_never_locked_is_not_served(gaia: Gaia) -> None:
         )
 
 
-def test_calls_over_http_are_recorded(gaia: Gaia) -> None:
-    """Ours: with all other options, of the tool that was called by `call`."""
+def test_calls_over_http_are_audited(gaia: Gaia) -> None:
+    """Ours: with all other options, under the name of the tool that `call` has called."""
     write(gaia.cwd)
     options = ("--read-only", "--search", "--audit", "audit.jsonl", "--json")
     process = gaia.popen("serve", "notes.py", "--http", "127.0.0.1:0", *options)
@@ -171,8 +171,8 @@ def test_calls_over_http_are_recorded(gaia: Gaia) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_scopes_hold_for_a_tool_that_is_called_by_search_and_are_recorded(tmp_path: Path) -> None:
-    """Ours: `--scope 'a*=admin'` with `--search`; a call that lacks a scope is refused, which the file has."""
+def test_scopes_apply_to_a_tool_called_through_search_and_are_audited(tmp_path: Path) -> None:
+    """Ours: `--scope 'a*=admin'` with `--search`; a call that lacks a scope is refused, and recorded."""
     options = ToolOptions(search=True, audit=tmp_path / "audit.jsonl")
     provider = Gate(options, scope_rules(["all", "a*=admin"])).of_one("demo", AgentProvider(DemoAgent()))
     call = Call()
@@ -190,8 +190,8 @@ def test_scopes_hold_for_a_tool_that_is_called_by_search_and_are_recorded(tmp_pa
 
 
 @pytest.mark.peer
-def test_the_servers_of_others_are_let_through_in_the_same_way(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
-    """Ours: all options together, with two servers from npm behind one, and one that does not run."""
+def test_a_gateway_has_the_same_restrictions(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
+    """Ours: all options together, for two servers from npm and one that does not start."""
     commands = {"every": npm_servers["everything"], "files": [*npm_servers["filesystem"], str(gaia.cwd)]}
     servers = {name: {"command": command[0], "args": command[1:]} for name, command in commands.items()}
     gaia.write({**servers, "dead": {"command": "/bin/false"}})
@@ -225,10 +225,10 @@ def test_the_servers_of_others_are_let_through_in_the_same_way(gaia: Gaia, npm_s
         (("--deny", "a", "--deny", " "), 2, "error: --deny needs a pattern, not an empty word"),
     ],
 )
-def test_what_cannot_be_done_is_an_error_before_anything_is_served(
+def test_an_invalid_restriction_is_an_error_before_anything_is_served(
     gaia: Gaia, options: tuple[str, ...], code: int, error: str
 ) -> None:
-    """Ours: nothing is let through because an option was wrong."""
+    """Ours: a typing error must not leave a server unrestricted."""
     (gaia.cwd / "folder").mkdir()
     os.mkfifo(gaia.cwd / "pipe")
 

@@ -80,8 +80,8 @@ def test_an_agent_is_served_at_a_url_that_is_printed(gaia: Gaia) -> None:
     assert err.decode().splitlines() == [f"note: serving agent.py at {url}; Ctrl-C ends it", "noise"]
 
 
-def test_the_end_lets_a_running_call_finish(gaia: Gaia) -> None:
-    """Ours: Ctrl-C takes no answer from anybody."""
+def test_ctrl_c_lets_a_running_call_finish(gaia: Gaia) -> None:
+    """Ours: the client of that call still gets its response."""
     write(gaia.cwd, seconds=0.5)
     process = gaia.popen("serve", "agent.py", "--http", ":0", "--json")
     parts = urlsplit(url_of(process))
@@ -97,8 +97,8 @@ def test_the_end_lets_a_running_call_finish(gaia: Gaia) -> None:
     assert process.returncode == 130
 
 
-def test_a_token_is_demanded_and_never_printed(gaia: Gaia) -> None:
-    """Ours: by the option or the variable."""
+def test_a_token_is_required_and_never_printed(gaia: Gaia) -> None:
+    """Ours: given by the option or the variable."""
     variable = {**gaia.environ, "GAIA_MCP_TOKEN": "s3cret"}
     for process in (
         gaia.popen("serve", "demo", "--http", ":0", "--json", "--token", "s3cret"),
@@ -113,7 +113,7 @@ def test_a_token_is_demanded_and_never_printed(gaia: Gaia) -> None:
         assert b"s3cret" not in out + err
 
 
-def test_other_machines_need_a_token(gaia: Gaia) -> None:
+def test_serving_to_other_machines_needs_a_token(gaia: Gaia) -> None:
     """Ours: unless the person insists."""
     refused = gaia("serve", "demo", "--http", "0.0.0.0:0")
     assert (refused.code, len(refused.errors)) == (2, 2)
@@ -130,8 +130,8 @@ def test_other_machines_need_a_token(gaia: Gaia) -> None:
         assert b"not encrypted" in err
 
 
-def test_more_hosts_and_sites_can_be_allowed(gaia: Gaia) -> None:
-    """Ours: for a proxy, and for a page."""
+def test_more_hosts_and_origins_can_be_allowed(gaia: Gaia) -> None:
+    """Ours: for a proxy, and for a web page."""
     process = gaia.popen(
         "serve", "demo", "--http", ":0", "--json", "--allow-host", "a.example", "--allow-origin", "https://b.example"
     )
@@ -167,8 +167,8 @@ def test_more_hosts_and_sites_can_be_allowed(gaia: Gaia) -> None:
         ),
     ],
 )
-def test_what_cannot_be_served_is_told_in_two_lines(gaia: Gaia, words: list[str], code: int) -> None:
-    """Ours."""
+def test_options_that_cannot_be_served_are_reported_in_two_lines(gaia: Gaia, words: list[str], code: int) -> None:
+    """Ours: what is wrong, and what to type instead."""
     ran = gaia("serve", *words)
 
     assert (ran.code, len(ran.errors)) == (code, 2), ran
@@ -183,24 +183,24 @@ def test_what_cannot_be_served_is_told_in_two_lines(gaia: Gaia, words: list[str]
         (["--store", "redis://:s3cret@127.0.0.1:1"], 2),
     ],
 )
-def test_a_store_that_cannot_be_used(gaia: Gaia, words: list[str], code: int) -> None:
-    """Ours: in two lines, without its password."""
+def test_an_unusable_store_is_reported_without_its_password(gaia: Gaia, words: list[str], code: int) -> None:
+    """Ours: in two lines, with an exit code for each kind."""
     ran = gaia("serve", "demo", *words)
 
     assert (ran.code, len(ran.errors)) == (code, 2), ran
     assert "s3cret" not in ran.stderr
 
 
-def test_a_store_of_the_environment(gaia: Gaia) -> None:
-    """Ours: its password is in no argument list."""
+def test_the_store_may_be_named_by_the_environment(gaia: Gaia) -> None:
+    """Ours: other users can read the arguments of a process, where a password must not be."""
     ran = gaia("serve", "demo", "--http", ":0", GAIA_MCP_STORE="redis://:s3cret@127.0.0.1:1/0")
 
     assert ran.code == 4
     assert ran.errors[0].startswith("error: the store redis://127.0.0.1:1/0 does not answer")
 
 
-def test_a_port_that_is_taken(gaia: Gaia) -> None:
-    """Ours: before the agent is loaded, which may take long."""
+def test_a_port_in_use_is_reported_before_the_agent_is_loaded(gaia: Gaia) -> None:
+    """Ours: to load it may take long."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = gaia("serve", "nobody", "--http", f":{taken.getsockname()[1]}")
 
@@ -208,7 +208,7 @@ def test_a_port_that_is_taken(gaia: Gaia) -> None:
     assert "in use" in ran.errors[0]
 
 
-def test_keys_that_are_too_short(gaia: Gaia) -> None:
+def test_state_keys_that_are_too_short_are_refused(gaia: Gaia) -> None:
     """Ours: they could be guessed."""
     ran = gaia("serve", "demo", "--http", ":0", GAIA_MCP_STATE_KEYS="a" * 32 + ",short")
 
@@ -216,7 +216,7 @@ def test_keys_that_are_too_short(gaia: Gaia) -> None:
     assert "short" not in ran.stderr.replace("fewer", "")
 
 
-def test_an_agent_is_loaded_anew_and_has_its_own_limit(gaia: Gaia) -> None:
+def test_an_agent_is_reloaded_over_http(gaia: Gaia) -> None:
     """Ours, `--reload`: as over stdio."""
     write(gaia.cwd, "first")
     process = gaia.popen("serve", "agent.py", "--http", ":0", "--json", "--reload")
@@ -238,10 +238,10 @@ def test_an_agent_is_loaded_anew_and_has_its_own_limit(gaia: Gaia) -> None:
         ("prometheus_client", "--metrics", "--metrics needs prometheus-client", "metrics"),
     ],
 )
-def test_without_the_extra_the_line_to_type_is_told(
+def test_a_missing_extra_is_reported_with_its_install_command(
     gaia: Gaia, hidden: str, option: str | None, error: str, extra: str
 ) -> None:
-    """Ours."""
+    """Ours: the person copies one line."""
     hide = gaia.cwd / "hide"
     hide.mkdir()
     (hide / "sitecustomize.py").write_text(
@@ -258,7 +258,7 @@ def test_without_the_extra_the_line_to_type_is_told(
     ]
 
 
-def test_several_targets_have_names_of_their_own(gaia: Gaia) -> None:
+def test_several_targets_are_served_under_their_own_names(gaia: Gaia) -> None:
     """Ours: those of files and classes, unless a person gives others; the URLs can be added as they are printed."""
     write(gaia.cwd)
     process = gaia.popen("serve", "demo", "agent.py", "second=agent.py:Agent", "--http", ":0", "--json")
@@ -278,8 +278,8 @@ def test_several_targets_have_names_of_their_own(gaia: Gaia) -> None:
     assert f"note: serving agent.py at {root}/agent/mcp; Ctrl-C ends it" in err.decode().splitlines()
 
 
-def test_a_person_reads_what_clients_type(gaia: Gaia) -> None:
-    """Ours: with the reference to a token, which is not printed."""
+def test_the_command_that_adds_the_server_is_printed(gaia: Gaia) -> None:
+    """Ours: with a reference to the token, which is not printed."""
     process = gaia.popen("serve", "demo", "--http", ":0", "--token", "s3cret")
     assert process.stderr is not None
     lines = [process.stderr.readline().decode().strip() for _ in range(2)]
@@ -304,7 +304,7 @@ def test_a_person_reads_what_clients_type(gaia: Gaia) -> None:
         [],
     ],
 )
-def test_several_targets_that_cannot_be_served(gaia: Gaia, words: list[str]) -> None:
+def test_several_targets_that_cannot_be_served_are_reported(gaia: Gaia, words: list[str]) -> None:
     """Ours: two lines, before anything runs."""
     ran = gaia("serve", *words)
 
@@ -328,7 +328,7 @@ def test_metrics_are_published(gaia: Gaia) -> None:
 
 @pytest.mark.parametrize(("words", "tool"), [(["demo", "--rpc"], "greet"), (["code-runner"], "code.runPython")])
 def test_the_dialect_of_agentvault_is_served(gaia: Gaia, words: list[str], tool: str) -> None:
-    """Spec, C1 and C4: on demand, and for the agents that AgentVault knows; our own client finds it out."""
+    """Spec, C1 and C4: on demand, and for the agents that AgentVault knows; our own client detects it."""
     process = gaia.popen("serve", *words, "--http", ":0", "--json")
     url = url_of(process).replace("/mcp", "/rpc")
     arguments = {"greet": ["name=Ada"], "code.runPython": ["code=print('Hello, Ada!')"]}[tool]
@@ -343,8 +343,8 @@ def test_the_dialect_of_agentvault_is_served(gaia: Gaia, words: list[str], tool:
     process.communicate(timeout=20)
 
 
-def test_handlers_are_served_too(gaia: Gaia) -> None:
-    """Ours: with the same loading as over stdio."""
+def test_a_handler_is_served_over_http(gaia: Gaia) -> None:
+    """Ours: loaded as over stdio."""
     process = gaia.popen("serve", f"{HANDLER}:EchoHandler", "--http", ":0", "--json")
     status, answer = ask(url_of(process), "no_such_tool")
 
@@ -355,8 +355,8 @@ def test_handlers_are_served_too(gaia: Gaia) -> None:
     assert (refused.code, len(refused.errors)) == (2, 2)
 
 
-def test_access_tokens_are_demanded(gaia: Gaia) -> None:
-    """RFC 9728: and where to get one is told; other machines may then connect."""
+def test_access_tokens_are_required(gaia: Gaia) -> None:
+    """RFC 9728: the metadata names the resource; other machines may then connect."""
     process = gaia.popen("serve", "demo", "--http", "0.0.0.0:0", "--json", *ACCESS)
     url = url_of(process).replace("0.0.0.0", "127.0.0.1")
 

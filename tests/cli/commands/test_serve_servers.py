@@ -32,8 +32,8 @@ def gateway_entry(*words: str) -> dict[str, object]:
     return {"command": sys.executable, "args": ["-P", "-m", "gaia_mcp", "serve", *words]}
 
 
-def test_a_gateway_is_a_server_as_any_other(gaia: Gaia) -> None:
-    """Ours: listed, called, and its servers' questions answered, with one entry for all of them."""
+def test_a_gateway_is_used_like_any_server(gaia: Gaia) -> None:
+    """Ours: listed and called, and the requests of its servers answered, with one entry for all of them."""
     save(
         gaia,
         good=entry_of("good-handshake"),
@@ -53,7 +53,7 @@ def test_a_gateway_is_a_server_as_any_other(gaia: Gaia) -> None:
     assert answered.stdout == "2 large, with sugar\n"
 
 
-def test_all_servers_are_served_but_for_the_gateway_itself(gaia: Gaia) -> None:
+def test_all_servers_are_served_except_the_gateway_itself(gaia: Gaia) -> None:
     """Ours: a file may hold the gateway to all of its servers."""
     save(
         gaia,
@@ -69,8 +69,8 @@ def test_all_servers_are_served_but_for_the_gateway_itself(gaia: Gaia) -> None:
     assert listed.stderr == ""
 
 
-def test_a_gateway_behind_itself_ends(gaia: Gaia) -> None:
-    """Ours: also where its command hides what it is."""
+def test_a_gateway_that_serves_itself_ends(gaia: Gaia) -> None:
+    """Ours: also where its command hides that it is one."""
     hidden = {"command": "/bin/sh", "args": ["-c", f"exec {sys.executable} -m gaia_mcp serve --a''ll"]}
     save(gaia, good=entry_of("good-handshake"), gw=hidden)
 
@@ -82,8 +82,8 @@ def test_a_gateway_behind_itself_ends(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("end", ["eof", signal.SIGTERM, signal.SIGINT])
-def test_nothing_is_left_when_a_gateway_ends(gaia: Gaia, end: str | signal.Signals) -> None:
-    """Ours: however it is ended, its servers end too, also those that ignore it."""
+def test_a_gateway_that_ends_leaves_no_server(gaia: Gaia, end: str | signal.Signals) -> None:
+    """Ours: however it is ended, its servers end too, also those that ignore the end of their input."""
     mark = os.fspath(gaia.cwd)
     save(
         gaia,
@@ -103,8 +103,8 @@ def test_nothing_is_left_when_a_gateway_ends(gaia: Gaia, end: str | signal.Signa
     wait_until(lambda: not living_with(mark))
 
 
-def test_a_gateway_ends_while_a_server_waits_for_an_answer(gaia: Gaia) -> None:
-    """Ours: the client may never come back with one, and the request of the server stays open meanwhile."""
+def test_a_gateway_ends_while_a_server_waits_for_a_response(gaia: Gaia) -> None:
+    """Ours: the client may never send one, and the request of the server stays open meanwhile."""
     mark = os.fspath(gaia.cwd)
     save(gaia, asks={"agent": "demo", "protocolVersion": "2025-11-25", "env": {"MARK_OF_TEST": mark}})
     process = gaia.popen("serve", "--all")
@@ -179,8 +179,8 @@ def test_the_entry_for_a_host_is_printed(gaia: Gaia) -> None:
         ([], "no target given"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(gaia: Gaia, words: list[str], problem: str) -> None:
-    """Ours."""
+def test_conflicting_options_are_refused(gaia: Gaia, words: list[str], problem: str) -> None:
+    """Ours: an option without effect would mislead."""
     save(gaia, good=entry_of("good-handshake"))
 
     refused = gaia("serve", *words)
@@ -190,7 +190,7 @@ def test_options_that_do_not_fit_are_refused(gaia: Gaia, words: list[str], probl
 
 
 def test_a_file_without_servers_is_refused(gaia: Gaia) -> None:
-    """Ours: a gateway to nothing is a mistake."""
+    """Ours: a gateway to no server is a mistake."""
     save(gaia, off={**entry_of("good-handshake"), "disabled": True})
 
     refused = gaia("serve", "--all")

@@ -32,8 +32,8 @@ def test_an_entry_is_shown_whole_without_connecting_and_without_secrets(gaia: Ga
     ]
 
 
-def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
-    """Ours: version, offers and instructions, in words and as JSON."""
+def test_check_shows_the_server_info_and_its_capabilities(demo: Gaia) -> None:
+    """Ours: version, capabilities and instructions, as text and as JSON."""
     ran = demo("show", "demo", "--check")
 
     assert (ran.code, ran.stderr) == (0, "")
@@ -47,8 +47,8 @@ def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
     assert (server["protocolVersion"], server["tools"], server["serverInfo"]["name"]) == ("2026-07-28", 10, "demo")
 
 
-def test_what_was_seen_before_is_known(demo: Gaia) -> None:
-    """Ours: without connecting again."""
+def test_cached_tools_are_counted_without_connecting(demo: Gaia) -> None:
+    """Ours: the count of the last connection."""
     assert demo("show", "demo", "--json").json["known_tools"] is None
     demo("tools")
 
@@ -56,8 +56,8 @@ def test_what_was_seen_before_is_known(demo: Gaia) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("nobody", 3), ("odd", 3)])
-def test_what_cannot_be_shown_is_said(gaia: Gaia, name: str, code: int) -> None:
-    """Ours."""
+def test_an_unknown_or_invalid_entry_is_an_error(gaia: Gaia, name: str, code: int) -> None:
+    """Ours: the error names the server that was typed."""
     gaia.write({"odd": {"command": 7}})
 
     ran = gaia("show", name)
@@ -66,8 +66,8 @@ def test_what_cannot_be_shown_is_said(gaia: Gaia, name: str, code: int) -> None:
     assert f"'{name}'" in ran.errors[0]
 
 
-def test_a_server_that_does_not_start_is_said_as_everywhere(gaia: Gaia) -> None:
-    """Ours: exit code, two lines."""
+def test_a_server_that_does_not_start_is_reported(gaia: Gaia) -> None:
+    """Ours: with the exit code and the two lines of every other command."""
     gaia.use("exits-at-once")
 
     ran = gaia("show", "exits-at-once", "--check")
@@ -75,8 +75,8 @@ def test_a_server_that_does_not_start_is_said_as_everywhere(gaia: Gaia) -> None:
     assert (ran.code, len(ran.errors)) == (4, 2)
 
 
-def test_an_address_is_shown_without_its_secrets(gaia: Gaia) -> None:
-    """Ours: servers that cannot be reached yet are kept, too."""
+def test_a_url_and_its_headers_are_shown_without_secrets(gaia: Gaia) -> None:
+    """Ours: other people may see the screen."""
     headers = {"Authorization": "Bearer x y z", "X-Mark": "sk-proj-0123456789abcdef", "X-Tenant": "blue"}
     gaia.write({"far": {"url": "https://ada:pw@example.com/mcp?key=1", "headers": headers}})
 
@@ -89,8 +89,8 @@ def test_an_address_is_shown_without_its_secrets(gaia: Gaia) -> None:
     assert "blue" in shown
 
 
-def test_a_server_of_a_project_says_which_file_it_is_from(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_file_of_a_project_server_is_shown(gaia: Gaia) -> None:
+    """Ours: the person has to know which file to edit."""
     gaia.write({})
     (gaia.cwd / ".mcp.json").write_text('{"mcpServers": {"p": {"command": "x"}}}')
     assert gaia("trust").code == 0

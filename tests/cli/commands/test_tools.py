@@ -1,4 +1,4 @@
-"""`gaia mcp tools`: many tools in a line each, and one that is looked at."""
+"""`gaia mcp tools`: a line for each of many tools, or a single one in full."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def two(demo: Gaia) -> Gaia:
 
 
 @pytest.mark.parametrize("words", [("demo.greet",), ("demo", "greet")])
-def test_one_tool_is_looked_at(demo: Gaia, words: tuple[str, ...]) -> None:
+def test_a_named_tool_is_shown_in_full(demo: Gaia, words: tuple[str, ...]) -> None:
     """Ours: with its whole description and those of its arguments."""
     ran = demo("tools", *words)
 
@@ -42,8 +42,8 @@ def test_one_tool_is_looked_at(demo: Gaia, words: tuple[str, ...]) -> None:
     assert [tool["name"] for tool in server["tools"]] == ["greet"]
 
 
-def test_the_name_of_a_server_is_always_that_server(two: Gaia) -> None:
-    """Ours: any other word is a tool of the server before it."""
+def test_the_name_of_a_server_takes_precedence_over_a_tool(two: Gaia) -> None:
+    """Ours: any other argument is a tool of the server before it."""
     both = two("tools", "demo", "add", "--json").json["servers"]
     assert [(server["name"], len(server["tools"])) for server in both] == [("demo", 10), ("add", 10)]
 
@@ -51,16 +51,16 @@ def test_the_name_of_a_server_is_always_that_server(two: Gaia) -> None:
     assert dotted.stdout.splitlines() == ["demo.add", "demo.greet", "add.echo"]
 
 
-def test_a_name_that_is_neither_is_an_error(two: Gaia) -> None:
-    """Ours: told apart by what stands before it."""
+def test_an_unknown_server_or_tool_is_an_error(two: Gaia) -> None:
+    """Ours: after a known server it is a tool, otherwise a server."""
     ran = two("tools", "demo", "gret")
     assert (ran.code, ran.errors) == (7, ["error: server 'demo' has no tool 'gret'", "hint: did you mean 'greet'?"])
     ran = two("tools", "dmeo", "greet")
     assert (ran.code, ran.errors[1]) == (3, "hint: did you mean 'demo'?")
 
 
-def test_names_alone_can_be_piped_into_call(two: Gaia) -> None:
-    """Ours: of one server that was named its tools, of several what `call` takes."""
+def test_the_names_option_prints_arguments_of_call(two: Gaia) -> None:
+    """Ours: of a named server its tools alone, of several servers both names."""
     assert two("tools", "add", "--names").stdout.splitlines()[:2] == ["echo", "slow"]
     names = two("tools", "--names").stdout.splitlines()
     assert len(names) == 20
@@ -92,8 +92,8 @@ def long(gaia: Gaia) -> Gaia:
     return gaia
 
 
-def test_a_description_is_its_first_line(long: Gaia) -> None:
-    """Ours: whole in a pipe, cut to the width of a terminal; of a tool that was named all of it."""
+def test_only_the_first_line_of_a_description_is_listed(long: Gaia) -> None:
+    """Ours: whole in a pipe, cut to the width of a terminal; of a named tool all of it."""
     piped = long("tools", "long").stdout
     assert "end.\n" in piped
     assert "Second." not in piped
@@ -106,15 +106,15 @@ def test_a_description_is_its_first_line(long: Gaia) -> None:
     assert max(map(len, seen.splitlines())) <= 60
 
 
-def test_hints_are_shown_as_words(long: Gaia) -> None:
-    """Spec, ToolAnnotations: only those that are literally true; a tool that reads does not destroy."""
+def test_annotations_are_shown_as_words(long: Gaia) -> None:
+    """Spec, ToolAnnotations: only if they are literally true; destructiveHint means nothing for a read-only tool."""
     signatures = [line.strip() for line in long("tools", "long").stdout.splitlines() if "(" in line][1:]
 
     assert signatures == ["wipe() (destructive)", "both() (read-only)", "odd()"]
 
 
 @pytest.mark.peer
-def test_tools_of_a_real_server_tell_what_they_change(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
+def test_annotations_of_a_real_server_are_shown(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
     """Ours: the file server from npm has both hints."""
     command, *args = npm_servers["filesystem"]
     gaia.write({"fs": {"command": command, "args": [*args, str(gaia.cwd)]}})
@@ -128,8 +128,8 @@ def test_tools_of_a_real_server_tell_what_they_change(gaia: Gaia, npm_servers: d
     assert len(one) >= 3
 
 
-def test_what_definitions_cost_is_shown_for_each_server(demo: Gaia) -> None:
-    """Ours: four bytes of the name, the description and the input schema are a token."""
+def test_the_token_cost_of_the_definitions_is_shown_for_each_server(demo: Gaia) -> None:
+    """Ours: four bytes of the name, the description and the input schema count as a token."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "hand": entry_of("good-handshake")})
     definitions = [tool for server in demo("tools", "--json").json["servers"] for tool in server["tools"]]

@@ -1,4 +1,4 @@
-"""`gaia mcp trust` and `untrust`: what is shown to the person who approves, and which file that is."""
+"""`gaia mcp trust` and `untrust`: what a person approves, and in which file."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def project(folder: Path, name: str, **servers: Any) -> Path:
     return path
 
 
-def test_everything_that_is_approved_is_shown_as_it_is(gaia: Gaia) -> None:
-    """Ours: nothing masked, nothing cut. Elsewhere a secret is hidden; here a person judges what would be run."""
+def test_approved_entries_are_shown_in_full(gaia: Gaia) -> None:
+    """Ours: not masked, and not cut off. Elsewhere a secret is hidden; here a person judges what would be run."""
     project(gaia.cwd, ".mcp.json", sly=SLY)
 
     ran = gaia("trust")
@@ -41,15 +41,15 @@ def test_everything_that_is_approved_is_shown_as_it_is(gaia: Gaia) -> None:
     assert gaia("trust", "--json").json == {"trusted": str(gaia.cwd / ".mcp.json"), "servers": {"sly": SLY}}
 
 
-def test_an_entry_cannot_look_like_another_line(gaia: Gaia) -> None:
-    """Ours: a line end inside an entry or its name stays inside its line."""
+def test_an_entry_is_shown_on_one_line(gaia: Gaia) -> None:
+    """Ours: a newline inside an entry or its name must not look like another entry."""
     project(gaia.cwd, ".mcp.json", **{"a\n  b": {"command": "x", "args": ['\n  harmless: {"command": "true"}']}})
 
     assert len(gaia("trust").stdout.splitlines()) == 2
 
 
-def test_an_entry_that_makes_no_sense_is_not_approved(gaia: Gaia) -> None:
-    """Ours."""
+def test_a_file_with_an_invalid_entry_is_not_approved(gaia: Gaia) -> None:
+    """Ours: a person cannot judge what it would run."""
     project(gaia.cwd, ".mcp.json", a={"command": "x"}, b={"command": 7})
 
     assert gaia("trust").code == 3
@@ -57,8 +57,8 @@ def test_an_entry_that_makes_no_sense_is_not_approved(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("target", [".", ".mcp.json", "sub/../.mcp.json"])
-def test_the_file_that_is_used_may_be_named_or_its_folder(gaia: Gaia, target: str) -> None:
-    """Ours."""
+def test_the_project_file_or_its_folder_may_be_named(gaia: Gaia, target: str) -> None:
+    """Ours: with either, the same file is approved."""
     (gaia.cwd / "sub").mkdir()
     project(gaia.cwd, ".mcp.json", theirs={"command": "x"})
 
@@ -69,8 +69,8 @@ def test_the_file_that_is_used_may_be_named_or_its_folder(gaia: Gaia, target: st
 
 
 @pytest.mark.parametrize("target", [".mcp.json", "other.json"])
-def test_another_file_than_the_one_that_is_used_is_not_approved_in_its_place(gaia: Gaia, target: str) -> None:
-    """Ours: who read one file must not approve another."""
+def test_a_file_that_is_not_in_use_is_not_approved(gaia: Gaia, target: str) -> None:
+    """Ours: a person who has read one file must not approve another."""
     project(gaia.cwd, "mcp_servers.json", used={"command": "x"})
     project(gaia.cwd, ".mcp.json", hidden={"command": "x"})
     project(gaia.cwd, "other.json", other={"command": "x"})
@@ -84,8 +84,8 @@ def test_another_file_than_the_one_that_is_used_is_not_approved_in_its_place(gai
 
 
 @pytest.mark.parametrize("target", ["nowhere", "empty", "other.json"])
-def test_where_there_is_no_projects_file_nothing_is_approved(gaia: Gaia, target: str) -> None:
-    """Ours."""
+def test_a_target_without_a_project_file_is_an_error(gaia: Gaia, target: str) -> None:
+    """Ours: an approval is for a file that a person has read."""
     (gaia.cwd / "empty").mkdir()
     project(gaia.cwd, "other.json", other={"command": "x"})
 
@@ -95,8 +95,8 @@ def test_where_there_is_no_projects_file_nothing_is_approved(gaia: Gaia, target:
     assert "contains no mcp_servers.json" in ran.errors[0]
 
 
-def test_what_never_was_trusted_leaves_no_trace(gaia: Gaia) -> None:
-    """Ours: `untrust` makes no folder."""
+def test_untrust_creates_no_folder(gaia: Gaia) -> None:
+    """Ours: there is nothing to revoke."""
     assert gaia("untrust").code == 0
     assert not gaia.config.parent.exists()
 
@@ -115,8 +115,8 @@ class Words(MCPAgent):
 
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_code_of_a_project_runs_only_after_it_was_trusted(gaia: Gaia, kind: str) -> None:
-    """Ours: as a command does; and no longer once its file has changed, which the remark names."""
+def test_code_of_a_project_runs_only_after_approval(gaia: Gaia, kind: str) -> None:
+    """Ours: like a command; and no longer once its file has changed, which the note names."""
     ran = gaia.cwd.parent / "ran"
     code = gaia.cwd / "code.py"
     code.write_text(MARK)
@@ -145,8 +145,8 @@ def test_code_of_a_project_runs_only_after_it_was_trusted(gaia: Gaia, kind: str)
     assert ran.exists()
 
 
-def test_what_a_projects_code_imports_is_trusted_with_it(gaia: Gaia) -> None:
-    """Ours: a module beside it runs only as it was approved, also where it was compiled from something else."""
+def test_modules_that_project_code_imports_are_approved_with_it(gaia: Gaia) -> None:
+    """Ours: a module beside it runs only as it was approved, even if it was compiled from something else."""
     ran = gaia.cwd.parent / "ran"
     (gaia.cwd / "code").mkdir()
     (gaia.cwd / "code" / "agent.py").write_text(AGENT)
@@ -167,8 +167,8 @@ def test_what_a_projects_code_imports_is_trusted_with_it(gaia: Gaia) -> None:
     assert gaia("call", "mine", "word", RAN=str(ran)).stdout == "two\n"
 
 
-def test_too_much_code_is_not_trusted(gaia: Gaia) -> None:
-    """Ours: it would be read at every command; the hint names what to do."""
+def test_too_many_files_of_code_are_not_approved(gaia: Gaia) -> None:
+    """Ours: they would be read at every command; the hint names what to do."""
     (gaia.cwd / "agent.py").write_text(AGENT)
     (gaia.cwd / "mcp_servers.json").write_text('{"mcpServers": {"mine": {"agent": "agent.py"}}}')
     for number in range(MAX_FILES):
@@ -181,8 +181,8 @@ def test_too_much_code_is_not_trusted(gaia: Gaia) -> None:
     assert "is not used, since it runs code that could import more" in gaia("list").stderr
 
 
-def test_code_that_does_not_exist_can_be_trusted_and_is_not_run_when_it_does(gaia: Gaia) -> None:
-    """Ours: an approval is for what is there."""
+def test_code_that_is_created_after_the_approval_is_not_run(gaia: Gaia) -> None:
+    """Ours: an approval is for the files that exist."""
     (gaia.cwd / "mcp_servers.json").write_text('{"mcpServers": {"mine": {"agent": "code.py"}}}')
     assert f"  {gaia.cwd / 'code.py'}: cannot be read" in gaia("trust").stdout
     (gaia.cwd / "code.py").write_text(MARK)

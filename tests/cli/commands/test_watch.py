@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import BIN, entry_of
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -20,7 +21,7 @@ ERAS = ("2026-07-28", "2025-11-25")
 
 
 class Watched:
-    """A `gaia mcp watch` that runs, and the server that it holds open and that does what it is ordered to."""
+    """A running `gaia mcp watch`, and its server, which obeys orders."""
 
     def __init__(self, gaia: Gaia, era: str, *arguments: str, server: dict[str, Any] | None = None) -> None:
         self.orders = gaia.cwd / "orders"
@@ -38,30 +39,30 @@ class Watched:
             file.write(f"{text}\n")
 
     def line(self) -> str:
-        """The next line of the answer."""
+        """The next line of stdout."""
         return self._line(self._stdout)
 
     def event(self) -> dict[str, Any]:
-        """The next line of the answer, as JSON, without its time."""
+        """The next line of stdout, as JSON, without its time."""
         event: dict[str, Any] = json.loads(self.line())
         assert event.pop("time").endswith("+00:00")
         return event
 
     def end(self) -> tuple[int, str]:
-        """Ctrl-C: exit code, and what else was said on stderr."""
+        """Ctrl-C: the exit code, and the rest of stderr."""
         self.process.send_signal(signal.SIGINT)
         return self.wait()
 
     def wait(self) -> tuple[int, str]:
         """Wait for the end."""
-        _, err = self.process.communicate(timeout=10)
+        _, err = self.process.communicate(timeout=20)
         return self.process.returncode, err.decode()
 
     def _line(self, source: int) -> str:
         while b"\n" not in (read := self._read.get(source, b"")):
-            assert select.select([source], [], [], 10)[0], read
+            assert select.select([source], [], [], PATIENCE_SECONDS)[0], read
             data = os.read(source, 65536)
-            assert data, (read, self.process.wait(5))
+            assert data, (read, self.process.wait(20))
             self._read[source] = read + data
         line, _, self._read[source] = read.partition(b"\n")
         return line.decode()
@@ -73,8 +74,8 @@ def era(request: pytest.FixtureRequest) -> str:
     return revision
 
 
-def test_changed_lists_are_told_with_what_came_and_went(gaia: Gaia, era: str) -> None:
-    """Spec, list changes: in both eras; the names are ours."""
+def test_changed_lists_are_printed_with_added_and_removed_names(gaia: Gaia, era: str) -> None:
+    """Spec, list changes: in both eras; we find the names."""
     watched = Watched(gaia, era)
     assert watched.began == "note: watching tools, prompts, resources, log messages of 'x'"
 
@@ -86,7 +87,7 @@ def test_changed_lists_are_told_with_what_came_and_went(gaia: Gaia, era: str) ->
     assert watched.end() == (130, "")
 
 
-def test_each_line_is_an_object_with_json(gaia: Gaia, era: str) -> None:
+def test_watch_with_json_prints_one_object_on_a_line(gaia: Gaia, era: str) -> None:
     """Ours: JSON Lines, for programs."""
     watched = Watched(gaia, era, "--json", "x://a")
 
@@ -102,8 +103,8 @@ def test_each_line_is_an_object_with_json(gaia: Gaia, era: str) -> None:
     assert watched.end()[0] == 130
 
 
-def test_a_changed_resource_is_read_again_when_that_is_wanted(gaia: Gaia, era: str) -> None:
-    """Ours."""
+def test_the_read_option_prints_a_changed_resource(gaia: Gaia, era: str) -> None:
+    """Ours: the notification has only its URI."""
     watched = Watched(gaia, era, "x://a", "--read")
 
     watched.order("touch x://a")
@@ -113,8 +114,8 @@ def test_a_changed_resource_is_read_again_when_that_is_wanted(gaia: Gaia, era: s
     assert watched.end()[0] == 130
 
 
-def test_a_resource_that_has_gone_again_ends_nothing(gaia: Gaia, era: str) -> None:
-    """Ours: the next change is waited for all the same."""
+def test_a_resource_that_no_longer_exists_does_not_end_the_watch(gaia: Gaia, era: str) -> None:
+    """Ours: the next notification is waited for all the same."""
     watched = Watched(gaia, era, "x://gone", "--read", "--json")
 
     watched.order("touch x://gone")
@@ -123,7 +124,7 @@ def test_a_resource_that_has_gone_again_ends_nothing(gaia: Gaia, era: str) -> No
     assert "has no resource 'x://gone'" in watched.end()[1]
 
 
-def test_the_end_of_a_subscription_is_told(gaia: Gaia) -> None:
+def test_the_end_of_a_subscription_is_printed(gaia: Gaia) -> None:
     """Spec 2026-07-28, subscriptions: a server may end one."""
     watched = Watched(gaia, "2026-07-28", "x://a", "--json")
 
@@ -133,8 +134,8 @@ def test_the_end_of_a_subscription_is_told(gaia: Gaia) -> None:
     assert watched.end()[0] == 130
 
 
-def test_a_log_message_stands_on_one_line_without_control_characters(gaia: Gaia, era: str) -> None:
-    """Ours: whatever the server writes."""
+def test_a_log_message_is_printed_on_one_line_with_escapes(gaia: Gaia, era: str) -> None:
+    """Ours: whatever the server sends."""
     watched = Watched(gaia, era)
 
     watched.order("log error \x1b[31mred")
@@ -143,8 +144,8 @@ def test_a_log_message_stands_on_one_line_without_control_characters(gaia: Gaia,
     assert watched.end()[0] == 130
 
 
-def test_when_the_server_ends_so_does_the_watch(gaia: Gaia, era: str) -> None:
-    """Ours: exit code 4, and how it ended."""
+def test_a_watch_ends_with_its_server(gaia: Gaia, era: str) -> None:
+    """Ours: exit code 4, and how the server ended."""
     watched = Watched(gaia, era)
 
     watched.order("mutter out of memory")
@@ -156,8 +157,8 @@ def test_when_the_server_ends_so_does_the_watch(gaia: Gaia, era: str) -> None:
     assert "out of memory" in err
 
 
-def test_a_server_that_ends_is_started_again_when_that_is_wanted(gaia: Gaia, era: str) -> None:
-    """Ours: what is different then is told too, and the subscriptions are renewed."""
+def test_the_restart_option_starts_an_exited_server_again(gaia: Gaia, era: str) -> None:
+    """Ours: differences are printed as well, and the subscriptions are renewed."""
     watched = Watched(gaia, era, "--restart", "--json", "x://a")
     watched.order("add new")
     assert watched.event()["added"] == ["new"]
@@ -172,32 +173,32 @@ def test_a_server_that_ends_is_started_again_when_that_is_wanted(gaia: Gaia, era
     assert watched.end()[0] == 130
 
 
-def test_it_ends_when_its_time_is_over(gaia: Gaia, era: str) -> None:
-    """Ours: with success, for that is what was asked for."""
+def test_a_watch_ends_after_its_timeout(gaia: Gaia, era: str) -> None:
+    """Ours: with success, since that was requested."""
     watched = Watched(gaia, era, "--timeout", "4")
 
     assert watched.wait() == (0, "")
 
 
-def test_a_server_that_does_not_start_in_that_time_is_a_failure(gaia: Gaia) -> None:
+def test_a_server_that_does_not_start_within_the_timeout_is_a_failure(gaia: Gaia) -> None:
     """Ours: nothing was watched."""
     gaia.use("hangs-at-start")
 
     assert gaia("watch", "hangs-at-start", "--timeout", "0.5").code == 5
 
 
-def test_it_ends_when_nobody_reads_it_any_more(gaia: Gaia, era: str) -> None:
-    """Ours: `| head` is no error, and no server stays open for nobody."""
+def test_a_watch_ends_when_its_stdout_is_closed(gaia: Gaia, era: str) -> None:
+    """Ours: `| head` is not an error, and no server is left running for it."""
     watched = Watched(gaia, era)
     assert watched.process.stdout is not None
 
     watched.process.stdout.close()
 
-    assert watched.process.wait(10) == 0
+    assert watched.process.wait(20) == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (("declares-nothing",), 6, "does not support notifications"),
         (("good-handshake", "x://a"), 6, "does not support resources"),
@@ -208,18 +209,20 @@ def test_it_ends_when_nobody_reads_it_any_more(gaia: Gaia, era: str) -> None:
         ((), 2, "missing argument"),
     ],
 )
-def test_what_cannot_be_watched_is_said(gaia: Gaia, words: tuple[str, ...], code: int, said: str) -> None:
+def test_a_server_that_cannot_be_watched_is_reported(
+    gaia: Gaia, words: tuple[str, ...], code: int, expected: str
+) -> None:
     """Ours: two lines, and an exit code for each kind."""
     gaia.use("good-handshake", "declares-nothing", "exits-at-once")
 
     ran = gaia("watch", *words)
 
     assert (ran.code, ran.stdout, len(ran.errors)) == (code, "", 2)
-    assert said in ran.errors[0]
+    assert expected in ran.errors[0]
 
 
-def test_a_server_of_ours_that_is_reloaded_is_heard(gaia: Gaia) -> None:
-    """Ours: what `serve --reload` announces."""
+def test_a_reload_of_a_served_agent_is_printed(gaia: Gaia) -> None:
+    """Ours: `serve --reload` sends the notification."""
     agent = gaia.cwd / "agent.py"
     source = "class A:\n    def get_mcp_tool_definitions(self):\n        return [{'name': 'NAME', 'description': ''}]\n"
     source += "    def execute_mcp_tool(self, name, arguments):\n        return {}\n"
@@ -235,7 +238,7 @@ def test_a_server_of_ours_that_is_reloaded_is_heard(gaia: Gaia) -> None:
     event = json.loads(process.stdout.readline())
     assert (event["added"], event["removed"]) == (["another"], ["one"])
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=20)
     assert process.returncode == 130
 
 
@@ -278,8 +281,8 @@ class Board(MCPAgent):
 """
 
 
-def test_an_agent_of_ours_that_changes_is_heard(gaia: Gaia, era: str) -> None:
-    """Ours: what it announces from a thread of its own; `--read` prints what a resource has become."""
+def test_notifications_of_an_agent_are_printed(gaia: Gaia, era: str) -> None:
+    """Ours: it sends them from a thread of its own; `--read` prints the new text of a resource."""
     (gaia.cwd / "board.py").write_text(BOARD)
     server = {"agent": f"{gaia.cwd / 'board.py'}:Board", "cwd": str(gaia.cwd), "protocolVersion": era}
     watched = Watched(gaia, era, "board://today", "--read", "--json", server=server)
@@ -296,8 +299,8 @@ def test_an_agent_of_ours_that_changes_is_heard(gaia: Gaia, era: str) -> None:
     assert watched.end() == (130, "")
 
 
-def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:
-    """MC-9: changes of it would be waited for in vain."""
+def test_a_kind_that_a_subscription_does_not_grant_is_reported(gaia: Gaia) -> None:
+    """MC-9: its notifications would be waited for in vain."""
     withheld = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "promptsListChanged"}
     gaia.write({"x": entry_of("announces", ERAS[0], env=withheld)})
 
@@ -307,8 +310,8 @@ def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:
     assert "changes of its tools" not in ran.stderr
 
 
-def test_that_a_subscription_is_refused_is_told(gaia: Gaia) -> None:
-    """MC-9: and it is no change of the lists."""
+def test_a_refused_subscription_is_reported(gaia: Gaia) -> None:
+    """MC-9: it is not mistaken for a change of the lists."""
     refusing = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "everything"}
     gaia.write({"x": entry_of("announces", ERAS[0], env=refusing)})
 

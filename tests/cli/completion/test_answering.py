@@ -1,4 +1,4 @@
-"""What the shells' scripts are told."""
+"""What the completion scripts of the shells get."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def bash(line: str, tail: str, **environ: str) -> list[str]:
     return answered("bash", [line, tail], "gaia", environ)
 
 
-def test_bash_is_told_only_what_replaces_the_tail() -> None:
-    """Readline: it keeps what stands before the last `=`, `:`, `@` or opening quote."""
+def test_bash_gets_only_the_replacement_of_the_tail() -> None:
+    """Readline keeps the text before the last `=`, `:`, `@` or opening quote."""
     assert bash("gaia mcp ca", "ca") == [WHOLE, "call"]
     assert bash("gaia mcp show a:", "") == [WHOLE, "b"]
     assert bash("gaia mcp list --config=", "")[0] == WHOLE
@@ -45,15 +45,15 @@ def test_bash_is_told_only_what_replaces_the_tail() -> None:
     assert bash("gaia mcp show 'a:", "a:") == [WHOLE, "a:b"]
 
 
-def test_bash_is_told_when_more_belongs_to_the_word(gaia: Gaia) -> None:
-    """Ours: a folder is followed by what is in it."""
+def test_bash_adds_no_space_after_a_folder(gaia: Gaia) -> None:
+    """Ours: the next TAB completes what is in the folder."""
     (gaia.cwd / "folder").mkdir()
 
     assert bash("gaia mcp list --config=fo", "fo") == [OPEN, "folder/"]
 
 
-def test_bash_lists_several_with_descriptions(gaia: Gaia) -> None:
-    """Ours: not where it goes through them in the line, and not on a terminal too narrow for them."""
+def test_bash_lists_several_candidates_with_descriptions(gaia: Gaia) -> None:
+    """Ours: but not when bash inserts them in turn, nor on a terminal that is too narrow."""
     assert bash("gaia mcp show ", "") == [WHOLE, "my\\ server  (x)", "a:b         (y z)", "my\\ \U0001f600      (w)"]
     assert bash("gaia mcp show ", "", COMP_TYPE="37") == [WHOLE, "my\\ server", "a:b", "my\\ \U0001f600"]
     assert bash("gaia mcp show ", "", COLUMNS="20") == bash("gaia mcp show ", "", COMP_TYPE="42")
@@ -66,39 +66,39 @@ def test_bash_lists_several_with_descriptions(gaia: Gaia) -> None:
 
 
 def test_bash_completes_the_file_of_a_redirection(gaia: Gaia) -> None:
-    """Ours: as it would itself."""
+    """Ours: as bash does for other programs."""
     (gaia.cwd / "out.txt").touch()
 
     assert bash("gaia mcp list > o", "o") == [WHOLE, "out.txt"]
     assert bash("gaia mcp list >x sh", "sh") == [WHOLE]
 
 
-def test_zsh_is_told_how_words_end_with_colons_escaped() -> None:
+def test_zsh_gets_words_with_escaped_colons() -> None:
     """zsh: `_describe` takes the first colon for the end of the word."""
     assert answered("zsh", ["mcp", "show", ""], "gaia", {}) == [" my server:x", " a\\:b:y z", " my \U0001f600:w"]
     assert answered("zsh", ["mcp", "serve", "x.py"], "gaia", {}) == []
 
 
-def test_zsh_is_told_what_stays_open(gaia: Gaia) -> None:
-    """Ours."""
+def test_zsh_adds_no_space_after_a_folder(gaia: Gaia) -> None:
+    """Ours: the next TAB completes what is in the folder; `+` marks such a word for the script."""
     (gaia.cwd / "fol\\der").mkdir()
 
     assert answered("zsh", ["list", "--config", ""], "gaia", {}) == ["+fol\\\\der/"]
 
 
-def test_fish_is_told_words_and_descriptions() -> None:
-    """fish: it quotes by itself, and gives the word as it is typed."""
+def test_fish_gets_words_and_descriptions() -> None:
+    """fish quotes the candidates itself, and passes the word as it is typed."""
     assert answered("fish", ["mcp", "show", "'my s"], "gaia", {}) == ["my server\tx"]
 
 
-def test_powershell_is_told_words_and_descriptions() -> None:
-    """PowerShell: an empty word would not arrive, so each has a dot before it; and no description may be empty."""
+def test_powershell_gets_words_and_descriptions() -> None:
+    """PowerShell drops an empty argument, so each has a dot before it; a description must not be empty."""
     assert answered("powershell", ["mcp", "show", ".my s"], "gaia", {}) == ["my server\tx"]
     assert answered("powershell", ["mcp", "completion", ".z"], "gaia", {}) == ["zsh\tzsh"]
 
 
-def test_another_shell_is_none() -> None:
-    """Ours."""
+def test_an_unknown_shell_is_an_error() -> None:
+    """Ours: the caller turns it into silence, so a script of ours with a wrong name is noticed only here."""
     with pytest.raises(ValueError, match="ksh"):
         answered("ksh", [""], "gaia", {})
 
@@ -106,27 +106,27 @@ def test_another_shell_is_none() -> None:
 @pytest.mark.parametrize(
     "words", [(), ("bash",), ("ksh", "--", ""), ("bash", "--", "gaia"), ("fish", "--"), ("powershell", "--")]
 )
-def test_the_hidden_entry_never_fails(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: nothing said, nothing wrong."""
-    ran = subprocess.run([BIN / "gaia", "complete", *words], capture_output=True, env=gaia.environ, check=True)
+def test_the_complete_command_never_fails(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: an error message would garble the line that is being typed."""
+    ran = gaia.command(BIN / "gaia", "complete", *words)
 
-    assert (ran.stdout, ran.stderr) == (b"", b"")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-def test_the_hidden_entry_knows_both_names_and_is_in_no_help(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_complete_command_works_for_each_program_name_and_is_not_in_the_help(gaia: Gaia) -> None:
+    """Ours: only `gmcp` leaves out `mcp`; only scripts run this command."""
 
-    def told(*program: str) -> str:
+    def printed(*program: str) -> str:
         command = [*program, "complete", "fish", "--", "te"]
         return subprocess.run(command, capture_output=True, env=gaia.environ, text=True, check=True).stdout
 
-    assert told(str(BIN / "gmcp")) == "test-client\tTest servers, step by step.\n"
-    assert told(str(BIN / "gaia")) == told(sys.executable, "-m", "gaia_mcp") == ""
+    assert printed(str(BIN / "gmcp")) == "test-client\tTest servers, step by step.\n"
+    assert printed(str(BIN / "gaia")) == printed(sys.executable, "-m", "gaia_mcp") == ""
     assert "\n  complete " not in gaia("--help").stdout
 
 
-def test_a_bug_in_a_completion_is_silent(gaia: Gaia) -> None:
-    """Ours: whatever it is."""
+def test_an_exception_in_a_completion_is_silent(gaia: Gaia) -> None:
+    """Ours: a traceback would garble the line that is being typed."""
     (gaia.cwd / "sitecustomize.py").write_text(
         "import gaia_mcp.config.store as store\n"
         "def broken(self): raise ZeroDivisionError('oops')\n"
@@ -160,7 +160,7 @@ def modules_of_a_tab(gaia: Gaia, line: str) -> set[str]:
     return set(ran.stderr.decode().split())
 
 
-def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
+def test_completion_loads_only_the_modules_it_needs(gaia: Gaia) -> None:
     """Speed is a feature: no Typer, no command, no client, no schema library."""
     loaded = modules_of_a_tab(gaia, "gaia mcp call my")
 
@@ -178,7 +178,7 @@ def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
     assert loaded.isdisjoint({"gaia_mcp.client", "gaia_mcp.protocol", "jsonschema_rs", "httpx2"})
 
 
-def test_a_tab_compiles_no_annotation(gaia: Gaia) -> None:
+def test_completion_compiles_no_annotation(gaia: Gaia) -> None:
     """Speed is a feature: a string that annotates a named tuple costs a quarter of `python -c pass`."""
     program = (
         "import typing\n"
@@ -196,17 +196,20 @@ def test_a_tab_compiles_no_annotation(gaia: Gaia) -> None:
     assert ran.stdout.decode() == ""
 
 
-@pytest.mark.parametrize("name", PROGRAM.commands["mcp"].commands)
-def test_no_parameter_needs_typer_to_be_completed(gaia: Gaia, name: str) -> None:
-    """Ours: whatever a completer asks, it is not the commands."""
-    command = PROGRAM.commands["mcp"].commands[name]
-    lines = [["mcp", name, *["my server"] * place, ""] for place, _ in enumerate(command.arguments)]
-    lines += [["mcp", name, "my server", each.names[0], ""] for each in command.options if each.metavar]
+def test_no_parameter_needs_typer_to_be_completed(gaia: Gaia) -> None:
+    """Speed is a feature: loading Typer and the commands takes longer than all the rest."""
+    lines = []
+    for name, command in PROGRAM.commands["mcp"].commands.items():
+        lines += [["mcp", name, *["my server"] * place, ""] for place, _ in enumerate(command.arguments)]
+        lines += [["mcp", name, "my server", each.names[0], ""] for each in command.options if each.metavar]
+    # Each line has what the ones before it have loaded; the first that has too much is printed.
     program = (
         "import json, sys\n"
         "from gaia_mcp.cli.completion.answering import answered\n"
-        "for line in json.loads(sys.argv[1]): answered('powershell', [*line[:-1], '.'], 'gaia', {})\n"
-        "print(*{each.partition('.')[0] for each in sys.modules})"
+        "for line in json.loads(sys.argv[1]):\n"
+        "    answered('powershell', [*line[:-1], '.'], 'gaia', {})\n"
+        "    if {'typer', 'click', 'rich'} & {each.partition('.')[0] for each in sys.modules}:\n"
+        "        sys.exit(print(*line))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program, json.dumps(lines)],
@@ -215,11 +218,11 @@ def test_no_parameter_needs_typer_to_be_completed(gaia: Gaia, name: str) -> None
         cwd=gaia.cwd,
         check=True,
     )
-    assert {"typer", "click", "rich"}.isdisjoint(ran.stdout.decode().split())
+    assert (ran.stdout.decode(), len(lines) > 100) == ("", True)
 
 
-def test_a_tab_reads_the_configuration_once(gaia: Gaia) -> None:
-    """Ours: a server, a tool of it and the tool's arguments are all looked up in what was read."""
+def test_completion_reads_the_configuration_once(gaia: Gaia) -> None:
+    """Ours: a server, its tools and their arguments come from one reading of the file."""
     gaia.config.rename(gaia.cwd / "other.json")
     context = CompletionContext({"config": "other.json", "target": "a:b", "words": ["greet"]})
 
@@ -231,8 +234,8 @@ def test_a_tab_reads_the_configuration_once(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1"])
-def test_every_locale_gets_the_same_bytes(gaia: Gaia, locale: str) -> None:
-    """Ours: a file's names are what they are."""
+def test_completion_prints_the_same_bytes_in_every_locale(gaia: Gaia, locale: str) -> None:
+    """Ours: the names of servers and files are UTF-8, whatever the locale is."""
     ran = subprocess.run(
         [BIN / "gaia", "complete", "fish", "--", "mcp", "show", "my"],
         capture_output=True,
@@ -243,13 +246,12 @@ def test_every_locale_gets_the_same_bytes(gaia: Gaia, locale: str) -> None:
     assert ran.stdout.decode() == "my server\tx\nmy \U0001f600\tw\n"
 
 
-def test_a_tab_does_not_wait_for_what_never_answers(gaia: Gaia) -> None:
-    """Ours: a remote disk, perhaps. Here even the usual answer takes too long."""
+def test_completion_gives_up_after_its_time_limit(gaia: Gaia) -> None:
+    """Ours: a file on a remote disk may block for ever. Here even an ordinary line takes too long."""
     gaia.write({"x": {"command": "true"}})
     program = (
         "from gaia_mcp.cli.completion import answering\n"
-        "answering.PATIENCE_SECONDS = 1e-6\n"
-        "answering.answer(['fish', '--', 'mcp', 'call', ''])\n"
+        "answering.answer(['fish', '--', 'mcp', 'call', ''], patience_seconds=1e-6)\n"
         "print('it went on')"
     )
     ran = subprocess.run(
@@ -259,8 +261,8 @@ def test_a_tab_does_not_wait_for_what_never_answers(gaia: Gaia) -> None:
     assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
-def test_a_reader_that_has_gone_is_no_error(gaia: Gaia) -> None:
-    """Ours."""
+def test_completion_into_a_closed_pipe_exits_with_0(gaia: Gaia) -> None:
+    """Ours: a shell that no longer reads must not print an error into the line."""
     ran = subprocess.run(
         ["bash", "-c", f"{BIN / 'gaia'} complete fish -- mcp '' | head -1; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,

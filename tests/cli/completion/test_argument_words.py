@@ -1,10 +1,8 @@
-"""The words of an argument, from a schema."""
+"""Candidates for the arguments of a tool, from its schema."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
 
@@ -36,13 +34,13 @@ def values(described: Any, *, json: bool = False) -> list[str]:
     return [word.removeprefix(mark) for word in words(mark, schema={"properties": {"k": described}})]
 
 
-def test_names_come_with_the_required_ones_first() -> None:
-    """Ours: what takes only objects and lists of them is written as JSON; a name without a description is left out."""
+def test_required_arguments_are_offered_first() -> None:
+    """Ours: `:=` follows the name of an object or a list of objects; a required name without a schema is omitted."""
     assert words("") == ["path=", "verbose=", "mode=", "point:=", "points:=", "tags=", "limit="]
 
 
-def test_a_name_says_its_type_whether_it_is_required_its_default_and_what_it_is() -> None:
-    """Ours."""
+def test_an_argument_is_described_with_type_requirement_and_default() -> None:
+    """Ours: a person chooses an argument by what it is for."""
     said = dict(argument_words(SCHEMA, [], ""))
 
     assert said["path="] == "string, required: Where"
@@ -50,12 +48,12 @@ def test_a_name_says_its_type_whether_it_is_required_its_default_and_what_it_is(
     assert said["tags="] == 'array of ("a" | "b c")'
 
 
-def test_what_is_given_already_is_not_offered_again() -> None:
-    """Ours: however it was given."""
+def test_a_given_argument_is_not_offered_again() -> None:
+    """Ours: whether it was given with `=` or `:=`."""
     assert words("", "path=/tmp", "mode:=3", "point:={}", "odd") == ["verbose=", "points:=", "tags=", "limit="]
 
 
-def test_behind_two_dashes_the_names_are_those_of_options() -> None:
+def test_arguments_are_offered_as_options_after_two_dashes() -> None:
     """Ours: with the same descriptions; a space follows a name, and then its value."""
     assert words("--") == ["--path", "--verbose", "--mode", "--point", "--points", "--tags", "--limit"]
     assert words("--", "--path", "x", "mode=fast", "--verbose") == ["--point", "--points", "--tags", "--limit"]
@@ -67,15 +65,15 @@ def test_behind_two_dashes_the_names_are_those_of_options() -> None:
     assert words("", "--nonsense") == []
 
 
-def test_after_the_colon_values_are_json() -> None:
-    """Ours."""
+def test_values_after_a_colon_are_json() -> None:
+    """Ours: `key:=` takes JSON on the command line, so that a number and a text differ."""
     assert "mode:=" in words("mode:")
     assert words("mode:=") == ['mode:="fast"', 'mode:="slow"', "mode:=3", "mode:=null", "mode:=true"]
 
 
-@pytest.mark.parametrize(
-    ("described", "expected"),
-    [
+def test_values_of_the_schema_are_offered() -> None:
+    """Ours: `true` is not offered where a string is allowed too, since it would be sent as a string."""
+    schemas: list[tuple[Any, list[str]]] = [
         ({"type": "boolean"}, ["true", "false"]),
         ({"enum": ["fast", 3, None]}, ["fast", "3", "null"]),
         ({"const": "only"}, ["only"]),
@@ -89,44 +87,49 @@ def test_after_the_colon_values_are_json() -> None:
         ({"enum": "none"}, []),
         (True, []),
         ("nonsense", []),
-    ],
-)
-def test_values_are_those_that_become_what_is_meant(described: Any, expected: list[str]) -> None:
-    """Ours: a text such as "true" where text is wanted stays text, so it is not offered for the boolean."""
-    assert values(described) == expected
+    ]
+
+    assert [(described, values(described)) for described, _ in schemas] == schemas
 
 
-def test_the_default_is_marked() -> None:
-    """Ours."""
+def test_the_default_value_is_marked() -> None:
+    """Ours: a person need not type it."""
     schema = {"properties": {"k": {"enum": ["a", "b"], "default": "b"}}}
 
     assert argument_words(schema, [], "k=")[:2] == [("k=a", ""), ("k=b", "default")]
 
 
-def test_a_long_value_is_no_candidate_as_json_either() -> None:
-    """Ours."""
+def test_a_long_json_value_is_not_offered() -> None:
+    """Ours: it would fill the screen; the limit is that of a text."""
     assert values({"enum": ["x" * 300, 7]}, json=True) == ["7"]
 
 
-def test_files_follow_the_at_sign(tmp_path: Path) -> None:
-    """Ours: for every key, known or not."""
+def test_files_are_offered_after_an_at_sign(tmp_path: Path) -> None:
+    """Ours: `key=@FILE` takes the value from a file, for every key."""
     (tmp_path / "note.txt").touch()
 
     assert words(f"path=@{tmp_path}/") == [f"path=@{tmp_path}/note.txt"]
     assert words(f"other=@{tmp_path}/n") == [f"other=@{tmp_path}/note.txt"]
 
 
-@pytest.mark.parametrize(
-    "schema", [None, [], "x", 7, {"properties": 7}, {"properties": {"a": 7, "": {}}}, {"$ref": "#"}]
-)
-def test_an_invalid_schema_does_no_harm(schema: Any) -> None:
-    """Ours: whatever a server has sent."""
-    assert words("", schema=schema) == (["a="] if "'a'" in str(schema) else [])
-    assert words("a=", schema=schema) == []
+def test_an_invalid_schema_offers_no_values() -> None:
+    """Ours: a server may send anything as a schema."""
+    names: list[tuple[Any, list[str]]] = [
+        (None, []),
+        ([], []),
+        ("x", []),
+        (7, []),
+        ({"properties": 7}, []),
+        ({"properties": {"a": 7, "": {}}}, ["a="]),
+        ({"$ref": "#"}, []),
+    ]
+
+    assert [(schema, words("", schema=schema)) for schema, _ in names] == names
+    assert not [schema for schema, _ in names if words("a=", schema=schema)]
 
 
-def test_a_name_may_hold_anything() -> None:
-    """Ours: also what looks like the mark of JSON."""
+def test_an_argument_name_may_contain_any_character() -> None:
+    """Ours: JSON Schema allows every name, also one that ends with a colon as `key:=` does."""
     schema = {"properties": {"a:": {"enum": ["x"]}, "ä b": {"type": "boolean"}}}
 
     assert words("", schema=schema) == ["a:=", "ä b="]
@@ -134,9 +137,9 @@ def test_a_name_may_hold_anything() -> None:
     assert words("ä b=", schema=schema) == ["ä b=true", "ä b=false"]
 
 
-@pytest.mark.parametrize(
-    ("described", "needs"),
-    [
+def test_objects_and_arrays_of_objects_need_json() -> None:
+    """Ours: `key=` has no form for an object."""
+    schemas: list[tuple[dict[str, Any], bool]] = [
         ({"type": "object"}, True),
         ({"type": ["object", "null"]}, True),
         ({"type": "array", "items": {"type": "object"}}, True),
@@ -144,8 +147,6 @@ def test_a_name_may_hold_anything() -> None:
         ({"type": "array"}, False),
         ({"type": ["object", "string"]}, False),
         ({}, False),
-    ],
-)
-def test_json_is_needed_for_what_has_no_other_form(described: Any, needs: bool) -> None:
-    """Ours."""
-    assert needs_json(described, {}) is needs
+    ]
+
+    assert [(described, needs_json(described, {})) for described, _ in schemas] == schemas

@@ -1,4 +1,4 @@
-"""What the last word of a command line may become."""
+"""Candidates for the last word of a command line."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def described(*words: str) -> dict[str, str]:
     return dict(candidates(words))
 
 
-def test_the_program_leads_to_its_commands(known: None) -> None:
+def test_commands_are_offered_after_the_program(known: None) -> None:
     """Ours: under both of its names."""
     assert after("") == ["mcp"]
     assert after("--v") == ["--version"]
@@ -102,22 +102,22 @@ def test_the_program_leads_to_its_commands(known: None) -> None:
     assert candidates([]) == candidates([""])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_is_described_as_in_the_help(known: None, name: str) -> None:
-    """Ours: though it is not loaded for that."""
+def test_a_command_is_described_as_in_the_help(known: None) -> None:
+    """Ours: the description comes from the generated table, since loading a command takes too long."""
     program: Any = typer.main.get_command(app)
-    command = program.get_command(None, "mcp").get_command(None, name)
+    group = program.get_command(None, "mcp")
+    helps = {name: group.get_command(None, name).get_short_help_str(200) for name in COMMANDS}
 
-    assert described("mcp", name)[name] == command.get_short_help_str(200)
+    assert {name: described("mcp", name)[name] for name in COMMANDS} == helps
 
 
-def test_the_word_mcp_may_be_left_out(known: None) -> None:
+def test_mcp_may_be_omitted(known: None) -> None:
     """Ours: as on the command line itself."""
     assert after("call", "de") == ["demo", "deaf"] == after("mcp", "call", "de")
 
 
-def test_options_are_those_of_the_command_each_once(known: None) -> None:
-    """Ours: with their help, the given ones left out unless they may be repeated."""
+def test_options_of_the_command_are_offered_once(known: None) -> None:
+    """Ours: with their help; a given option is omitted unless it may be repeated."""
     assert described("mcp", "list", "--ch") == {"--check": "Connect to every enabled server."}
     assert after("mcp", "list", "--check", "--ch") == []
     assert "--help" in after("mcp", "list", "")
@@ -125,10 +125,8 @@ def test_options_are_those_of_the_command_each_once(known: None) -> None:
     assert after("mcp", "list", "--nonsense", "--ch") == ["--check"]
 
 
-def test_a_tool_that_the_entry_excludes_is_offered_only_for_another_choice(
-    configure: Callable[[dict[str, Any]], None], known: None
-) -> None:
-    """Ours: elsewhere it does not exist. The cache holds all tools, whatever the choice is."""
+def test_an_excluded_tool_is_offered_only_to_edit(configure: Callable[[dict[str, Any]], None], known: None) -> None:
+    """Ours: elsewhere it does not exist. The cache holds all tools, so that a new filter can be completed."""
     configure({"demo": {**SERVERS["demo"], "excludeTools": ["a*"]}, "wrong": {"command": 7}})
 
     assert after("mcp", "call", "demo", "") == ["greet", "odd"]
@@ -140,8 +138,8 @@ def test_a_tool_that_the_entry_excludes_is_offered_only_for_another_choice(
     assert after("mcp", "edit", "nowhere", "--only", "") == []
 
 
-def test_an_option_that_has_a_value_is_waited_for(known: None) -> None:
-    """Ours: it is no argument, whether it follows or is attached."""
+def test_the_value_of_an_option_is_not_an_argument(known: None) -> None:
+    """Ours: whether it follows the option or is attached to it."""
     Path("servers.json").touch()
     assert after("mcp", "call", "--timeout", "3", "de") == ["demo", "deaf"]
     assert after("mcp", "call", "--timeout=3", "de") == ["demo", "deaf"]
@@ -150,8 +148,8 @@ def test_an_option_that_has_a_value_is_waited_for(known: None) -> None:
     assert after("mcp", "list", "--timeout", "") == []
 
 
-def test_files_are_offered_where_one_may_be_meant(known: None) -> None:
-    """Ours: beside everything else that a parameter may be."""
+def test_files_are_offered_where_a_file_fits(known: None) -> None:
+    """Ours: beside the other values of a parameter."""
     Path("run.sh").touch()
 
     assert after("mcp", "add", "new", "--", "r") == after("mcp", "add", "new", "--", "sh", "r") == ["run.sh"]
@@ -162,8 +160,8 @@ def test_files_are_offered_where_one_may_be_meant(known: None) -> None:
     assert after("mcp", "watch", "demo", "demo://a") == ["demo://about"]
 
 
-def test_folders_and_files_are_told_apart(known: None) -> None:
-    """Ours: where only a folder fits, only those; hidden ones when one asks for them."""
+def test_only_folders_are_offered_where_a_folder_is_expected(known: None) -> None:
+    """Ours: hidden files are offered only after a dot, as shells do."""
     Path("folder").mkdir()
     Path("file").touch()
     Path("folder/.hidden").touch()
@@ -182,8 +180,8 @@ def test_folders_and_files_are_told_apart(known: None) -> None:
     assert after("mcp", "list", "--config", "\0/") == []
 
 
-def test_a_home_folder_is_written_as_it_was(known: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ours: the shell, or we, expand it later."""
+def test_a_tilde_in_a_path_is_not_expanded(known: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours: the shell or the command expands it later."""
     (tmp_path / "in home").touch()
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -191,7 +189,7 @@ def test_a_home_folder_is_written_as_it_was(known: None, monkeypatch: pytest.Mon
 
 
 def test_servers_are_described_without_their_secrets(known: None) -> None:
-    """Ours: also disabled ones, and those that make no sense."""
+    """Ours: also disabled servers, and those whose entry is invalid."""
     found = described("mcp", "call", "")
 
     assert found["demo"] == "uvx demo-server --token ****"
@@ -202,21 +200,21 @@ def test_servers_are_described_without_their_secrets(known: None) -> None:
     assert list(found) == list(SERVERS)
 
 
-def test_a_server_is_named_once(known: None) -> None:
-    """Ours: for commands that take several."""
+def test_a_given_server_is_not_offered_again(known: None) -> None:
+    """Ours: for commands that take several servers."""
     assert after("mcp", "tools", "demo", "de") == ["deaf"]
     assert after("mcp", "test-client", "demo", "de") == ["deaf"]
 
 
-def test_tools_may_be_named_beside_their_servers(known: None) -> None:
-    """Ours: `tools` looks at one, and a name that follows may be another server."""
+def test_tools_takes_a_tool_after_its_server(known: None) -> None:
+    """Ours: the word after a server may be one of its tools or another server."""
     assert after("mcp", "tools", "demo", "gr") == ["greet"]
     assert after("mcp", "tools", "demo.gr") == ["demo.greet"]
     assert after("mcp", "tools", "gr") == []
 
 
-def test_tools_follow_their_server(known: None) -> None:
-    """Ours: in the server's order, with the first line of what they say."""
+def test_tools_are_offered_after_their_server(known: None) -> None:
+    """Ours: in the server's order, with the first line of their descriptions."""
     assert described("mcp", "call", "demo", "") == {"greet": "Say hello.", "add": "Add numbers", "odd": ""}
     assert after("mcp", "call", "demo.") == ["demo.greet", "demo.add", "demo.odd"]
     assert after("mcp", "call", "a:b.c.g") == ["a:b.c.greet"]
@@ -224,8 +222,8 @@ def test_tools_follow_their_server(known: None) -> None:
     assert after("mcp", "call", "nobody", "") == after("mcp", "call", "nobody.") == []
 
 
-def test_arguments_follow_their_tool(known: None) -> None:
-    """Ours: named in either way; values after the equals sign."""
+def test_arguments_are_offered_after_their_tool(known: None) -> None:
+    """Ours: for `SERVER TOOL` and `SERVER.TOOL`; their values after the equals sign."""
     assert after("mcp", "call", "demo", "greet", "") == ["name=", "loud=", "style="]
     assert after("mcp", "call", "demo.greet", "") == ["name=", "loud=", "style="]
     assert after("mcp", "call", "demo", "greet", "name=Ada", "") == ["loud=", "style="]
@@ -234,8 +232,8 @@ def test_arguments_follow_their_tool(known: None) -> None:
     assert after("mcp", "call", "demo", "odd", "x") == after("mcp", "call", "demo", "unheard", "x") == []
 
 
-def test_a_tools_arguments_are_offered_as_options_after_ours(known: None) -> None:
-    """Ours: as they may be typed, for a tool that is on the line."""
+def test_arguments_of_a_tool_are_offered_after_the_options_of_the_command(known: None) -> None:
+    """Ours: a tool's argument may be typed as an option."""
     assert after("mcp", "call", "demo", "greet", "--")[-3:] == ["--name", "--loud", "--style"]
     assert after("mcp", "call", "demo.greet", "--sty") == ["--style"]
     assert after("mcp", "call", "demo", "greet", "--style", "w") == ["warm"]
@@ -245,7 +243,7 @@ def test_a_tools_arguments_are_offered_as_options_after_ours(known: None) -> Non
     assert "--name" not in after("mcp", "prompt", "demo", "review", "--")
 
 
-def test_the_configuration_that_the_line_names_counts(known: None) -> None:
+def test_the_config_option_on_the_line_is_used(known: None) -> None:
     """Ours: wherever the option stands."""
     Path("other.json").write_text('{"mcpServers": {"elsewhere": {"command": "x"}}}')
 
@@ -253,14 +251,14 @@ def test_the_configuration_that_the_line_names_counts(known: None) -> None:
     assert after("mcp", "call", "--config", "missing.json", "d") == []
 
 
-def test_a_test_calls_a_tool_with_arguments(known: None) -> None:
-    """Ours."""
+def test_tools_and_arguments_are_offered_to_test_client(known: None) -> None:
+    """Ours: `--call` takes what `call` takes."""
     assert after("mcp", "test-client", "demo", "--call", "g") == ["greet"]
     assert after("mcp", "test-client", "demo", "--call", "greet", "lo") == ["loud="]
 
 
 def test_prompts_and_their_arguments_are_offered(known: None) -> None:
-    """Ours: as far as they have been seen."""
+    """Ours: from the cache, since completion never connects."""
     assert after("mcp", "prompt", "demo", "") == ["review", "bare", "odd"]
     assert after("mcp", "prompt", "demo", "review", "") == ["code=", "language="]
     assert after("mcp", "prompt", "demo", "review", "code=x", "") == ["language="]
@@ -273,8 +271,8 @@ def test_resources_and_the_variables_of_templates_are_offered(known: None) -> No
     assert after("mcp", "read", "demo", "demo://{folder}{?from,to*}", "from=1", "") == ["folder=", "to="]
 
 
-def test_agents_are_built_in_or_classes_of_files(known: None) -> None:
-    """Ours."""
+def test_built_in_agents_and_classes_in_files_are_offered(known: None) -> None:
+    """Ours: `serve` takes both; the classes are read without importing the file."""
     Path("agent.py").write_text("class One:\n    class Inner: ...\nclass Two(One): ...\n")
     Path("data.txt").touch()
     Path("folder").mkdir()
@@ -284,13 +282,13 @@ def test_agents_are_built_in_or_classes_of_files(known: None) -> None:
     assert after("mcp", "serve", "missing.py:") == []
 
 
-def test_shells_are_offered_to_the_command_for_them(known: None) -> None:
-    """Ours."""
+def test_shells_are_offered_to_completion(known: None) -> None:
+    """Ours: these four have a script."""
     assert after("mcp", "completion", "") == ["bash", "zsh", "fish", "powershell"]
 
 
 def test_values_of_options_are_offered_where_they_can_be_listed(known: None) -> None:
-    """Ours: what an entry holds, levels, folders."""
+    """Ours: members of an entry, log levels, folders."""
     Path("folder").mkdir()
     Path("file").touch()
 
@@ -301,7 +299,7 @@ def test_values_of_options_are_offered_where_they_can_be_listed(known: None) -> 
 
 
 def test_patterns_are_offered_for_the_tools_of_servers_that_are_served(known: None) -> None:
-    """Ours: what the tools are called is known, and that a pattern may be for all of them."""
+    """Ours: `--allow` and `--deny` take SERVER/TOOL, or a pattern for all tools of a server."""
     assert described("mcp", "serve", "--all", "--deny", "de") == {
         "demo/": "uvx demo-server --token ****", "deaf/": "disabled: npx run",
     }  # fmt: skip
@@ -311,20 +309,20 @@ def test_patterns_are_offered_for_the_tools_of_servers_that_are_served(known: No
     assert after("mcp", "serve", "--all", "--allow", "nobody/") == ["nobody/*"]
 
 
-def test_nothing_is_offered_where_nothing_is_known(known: None) -> None:
-    """Ours."""
+def test_an_unknown_command_or_argument_has_no_candidates(known: None) -> None:
+    """Ours: a candidate that the command refuses would be wrong advice."""
     assert after("nonsense", "") == after("mcp", "nonsense", "") == after("mcp", "remove", "--", "--j") == []
     assert after("mcp", "show", "demo", "more", "x") == []
     assert after("mcp", "add", "new", "--", "") == []
 
 
-def test_what_follows_two_dashes_is_an_argument(known: None) -> None:
-    """Ours."""
+def test_a_word_after_two_dashes_is_an_argument(known: None) -> None:
+    """POSIX, utility syntax guideline 10: `--` ends the options, not the arguments."""
     assert after("mcp", "call", "--", "de") == ["demo", "deaf"]
 
 
-def test_what_begins_like_a_path_may_be_an_agent_or_a_program(known: None) -> None:
-    """Ours: at every place of a server, and only what can be used as one."""
+def test_a_path_is_completed_to_agents_and_programs(known: None) -> None:
+    """Ours: wherever a server is expected; other files are not offered."""
     Path("tools").mkdir()
     Path("run").touch(mode=0o755)
     for name in ("notes.py", "notes.txt"):
@@ -340,8 +338,8 @@ def test_what_begins_like_a_path_may_be_an_agent_or_a_program(known: None) -> No
     assert after("mcp", "remove", "./") == after("mcp", "edit", "./") == []
 
 
-def test_after_two_dashes_are_also_the_files_of_a_command(known: None) -> None:
-    """Ours: `-- node server.js`. A configured server has its tools there as elsewhere."""
+def test_files_are_offered_in_a_command_after_two_dashes(known: None) -> None:
+    """Ours: as in `-- node server.js`. After a configured server, its tools are offered instead."""
     Path("server.js").touch()
 
     for words in (["tools", "--", "node"], ["call", "now", "--", "node"], ["show", "--", "node"], ["watch", "--"]):
@@ -351,29 +349,31 @@ def test_after_two_dashes_are_also_the_files_of_a_command(known: None) -> None:
 
 
 def test_a_command_that_takes_one_server_offers_no_second(known: None) -> None:
-    """Ours."""
+    """Ours: the command would refuse it."""
     for command in ("show", "logs", "record", "guide"):
         assert after("mcp", command, "de") == ["demo", "deaf"]
         assert after("mcp", command, "demo", "de") == []
 
 
-def test_an_unfinished_word_is_open() -> None:
-    """Ours: no space after it."""
+def test_an_incomplete_word_gets_no_space() -> None:
+    """Ours: the person goes on typing the same word."""
     assert [Candidate(word).is_open for word in ("key=", "key=@", "folder/", "file.py:", "word")] == [True] * 4 + [
         False
     ]
 
 
-def test_a_name_that_would_be_an_option_follows_two_dashes(configure: Callable[[dict[str, Any]], None]) -> None:
-    """Ours: elsewhere it would not be what it is taken for."""
+def test_a_name_with_a_leading_dash_is_offered_only_after_two_dashes(
+    configure: Callable[[dict[str, Any]], None],
+) -> None:
+    """Ours: before them it would be read as an option."""
     configure({"--json": {"command": "x"}, "-a": {"command": "x"}})
 
     assert after("mcp", "show", "") == []
     assert after("mcp", "show", "--", "") == ["--json", "-a"]
 
 
-def test_what_cannot_be_shown_is_left_out(configure: Callable[[dict[str, Any]], None]) -> None:
-    """Ours: a name that holds a control character cannot be typed; a description is cleaned."""
+def test_names_with_control_characters_are_not_offered(configure: Callable[[dict[str, Any]], None]) -> None:
+    """Ours: such a name cannot be typed; control characters in descriptions are escaped."""
     entry = {"command": "x\x1b[2J", "args": ["\u202eabc", "a\nb"]}
     bad = ("bad\x1b[2J", "tab\tbed", "tab\t\u00e4", "two\n\u00e4", "turned\u202e", "half\ud800", "")
     good = ("good", "sch\u00f6n \U0001f600", "\U0001f469\u200d\U0001f4bb", "\u05e9\u05dc\u05d5\u05dd", "a b", "\\'\"$")
@@ -385,27 +385,24 @@ def test_what_cannot_be_shown_is_left_out(configure: Callable[[dict[str, Any]], 
     assert found["good"] == "x\\x1b[2J '\\u202eabc' 'a b'"
 
 
-def test_long_lists_do_without_descriptions(configure: Callable[[dict[str, Any]], None]) -> None:
-    """Ours: nobody reads them."""
+def test_long_lists_have_no_descriptions(configure: Callable[[dict[str, Any]], None]) -> None:
+    """Ours: a long list is scanned for a name, and descriptions would take several screens."""
     configure({f"s{number}": {"command": "x"} for number in range(MAX_DESCRIBED + 1)})
 
     assert candidates(["mcp", "call", ""])[0] == Candidate("s0", "")
     assert candidates(["mcp", "call", "s1"])[0] == Candidate("s1", "x")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"mcpServers": []}', '{"mcpServers": {"a": 7}}', "\xff"])
-def test_a_corrupt_configuration_offers_no_servers(
-    configure: Callable[[dict[str, Any]], None], tmp_path: Path, content: str
-) -> None:
-    """Ours: and is no error."""
-    (tmp_path / "home" / "mcp_servers.json").write_bytes(content.encode("latin-1"))
-
-    assert after("mcp", "call", "") == (["a"] if "7" in content else [])
-    assert after("mcp", "call", "a", "x") == []
+def test_a_corrupt_configuration_offers_no_servers(configure: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
+    """Ours: an error message would garble the line that is being typed."""
+    for content in ("", "{", "[]", '{"mcpServers": []}', '{"mcpServers": {"a": 7}}', "\xff"):
+        (tmp_path / "home" / "mcp_servers.json").write_bytes(content.encode("latin-1"))
+        assert after("mcp", "call", "") == (["a"] if "7" in content else []), content
+        assert after("mcp", "call", "a", "x") == [], content
 
 
-def test_only_the_cache_of_the_server_in_question_is_read(known: None) -> None:
-    """Ours: the others may be what they want, here too large to be read in time."""
+def test_only_the_cache_of_the_named_server_is_read(known: None) -> None:
+    """Ours: other caches may be large or unreadable, which must not delay a TAB."""
     for path in (cache_folder() / "tools").iterdir():
         if path.name != "demo.json":
             path.unlink()

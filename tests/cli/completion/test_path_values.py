@@ -1,4 +1,4 @@
-"""`cli.completion.path_values`: which arguments are paths, and what they may become."""
+"""`cli.completion.path_values`: which arguments are paths, and their candidates."""
 
 from __future__ import annotations
 
@@ -28,56 +28,30 @@ def found(name: str, described: Any = TEXT, begun: str = "", folder: str = "") -
     return list(path_values(name, described, {}, begun, folder))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "path",
-        "PATH",
-        "file",
-        "files",
-        "filename",
-        "file_name",
-        "filePath",
-        "repo_path",
-        "outputFile",
-        "input-file",
-        "paths",
-    ],
-)
-def test_a_name_that_says_path_or_file_takes_both(name: str) -> None:
-    """Ours: it is the last word of the name that tells."""
-    assert found(name) == ["docs/", "note.txt"]
+def test_names_ending_in_path_or_file_take_files_and_folders() -> None:
+    """Ours: the last word of the name decides."""
+    names = "path PATH file files filename file_name filePath repo_path outputFile input-file paths"
+
+    assert {name: values for name in names.split() if (values := found(name)) != ["docs/", "note.txt"]} == {}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "directory",
-        "directories",
-        "dir",
-        "dirs",
-        "folder",
-        "output_dir",
-        "cwd",
-        "dirPath",
-        "folder_name",
-        "working-directory",
-    ],
-)
-def test_a_name_that_says_folder_takes_folders_alone(name: str) -> None:
-    """Ours."""
-    assert found(name) == ["docs/"]
+def test_names_ending_in_folder_take_only_folders() -> None:
+    """Ours: a file would be an invalid value."""
+    names = "directory directories dir dirs folder output_dir cwd dirPath folder_name working-directory"
+
+    assert {name: values for name in names.split() if (values := found(name)) != ["docs/"]} == {}
 
 
-@pytest.mark.parametrize("name", ["profile", "path_type", "fileCount", "name", "username", "direct", "", "42"])
-def test_other_names_take_none(name: str) -> None:
+def test_other_names_take_no_paths() -> None:
     """Ours: an argument about a file is not the file."""
-    assert found(name) == []
+    names = ["profile", "path_type", "fileCount", "name", "username", "direct", "", "42"]
+
+    assert {name: values for name in names if (values := found(name))} == {}
 
 
-@pytest.mark.parametrize(
-    ("described", "expected"),
-    [
+def test_a_path_format_takes_paths() -> None:
+    """JSON Schema leaves formats open; these are what pydantic writes for FilePath, DirectoryPath and Path."""
+    schemas: list[tuple[dict[str, Any], list[str]]] = [
         ({"type": "string", "format": "path"}, ["docs/", "note.txt"]),
         ({"type": "string", "format": "file-path"}, ["docs/", "note.txt"]),
         ({"type": "string", "format": "directory-path"}, ["docs/"]),
@@ -85,16 +59,14 @@ def test_other_names_take_none(name: str) -> None:
         ({"anyOf": [{"type": "string", "format": "path"}, {"type": "null"}]}, ["docs/", "note.txt"]),
         ({"type": "string", "format": "date"}, []),
         ({"type": "string", "format": ["path"]}, []),
-    ],
-)
-def test_a_format_says_it_too(described: dict[str, Any], expected: list[str]) -> None:
-    """JSON Schema leaves formats open; these are what pydantic writes for FilePath, DirectoryPath and Path."""
-    assert found("x", described) == expected
+    ]
+
+    assert [(described, found("x", described)) for described, _ in schemas] == schemas
 
 
-@pytest.mark.parametrize(
-    ("described", "expected"),
-    [
+def test_only_a_string_may_be_a_path() -> None:
+    """Ours: a closed list offers only its own values, and another format decides what the value is."""
+    schemas: list[tuple[dict[str, Any], list[str]]] = [
         ({}, ["docs/", "note.txt"]),
         ({"type": "array", "items": {"type": "string"}}, ["docs/", "note.txt"]),
         ({"type": ["string", "null"]}, ["docs/", "note.txt"]),
@@ -103,15 +75,13 @@ def test_a_format_says_it_too(described: dict[str, Any], expected: list[str]) ->
         ({"type": "object"}, []),
         ({"enum": ["left", "right"]}, []),
         ({"type": "string", "format": "date"}, []),
-    ],
-)
-def test_only_what_may_be_a_text_is_a_path(described: dict[str, Any], expected: list[str]) -> None:
-    """Ours: of a closed list of values only these are offered, and another format says what it is."""
-    assert found("path", described) == expected
+    ]
+
+    assert [(described, found("path", described)) for described, _ in schemas] == schemas
 
 
-def test_a_uri_of_a_file_is_completed(tmp_path: Path) -> None:
-    """RFC 8089: with what cannot stand in a URI escaped; any other URI is not ours to complete."""
+def test_a_file_uri_is_completed(tmp_path: Path) -> None:
+    """RFC 8089: special characters are percent-encoded; no other URI names a local file."""
     uri = {"type": "string", "format": "uri"}
 
     assert found("source", uri, f"file://{tmp_path}/docs/in") == [f"file://{tmp_path}/docs/in%20side/"]
@@ -120,14 +90,14 @@ def test_a_uri_of_a_file_is_completed(tmp_path: Path) -> None:
     assert found("source", uri) == []
 
 
-def test_relative_paths_are_those_of_the_folder_of_the_server(tmp_path: Path) -> None:
-    """Ours: it is the server that opens them."""
+def test_relative_paths_are_resolved_in_the_folder_of_the_server(tmp_path: Path) -> None:
+    """Ours: the server opens the file."""
     assert found("path", folder=str(tmp_path / "docs")) == ["a.txt", "in side/"]
     assert found("path", begun=f"{tmp_path}/no", folder=str(tmp_path / "docs")) == [f"{tmp_path}/note.txt"]
 
 
-def test_they_come_after_the_values_that_the_schema_lists() -> None:
-    """Ours: after `=`, behind an option, and in place of it; never as the names of arguments."""
+def test_paths_come_after_the_values_of_the_schema() -> None:
+    """Ours: after `key=`, after `--key=` and after `--key`, but not as names of arguments."""
     schema = {"properties": {"path": {"type": "string", "default": "notes"}, "dir": TEXT}}
 
     def words(incomplete: str, *given: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a TAB would insert in a real PowerShell, the one for Windows, which runs under Wine."""
+"""Completion in a real PowerShell, the one for Windows, which runs under Wine."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.storage.atomic import locked
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.cli.conftest import BIN, Gaia
+from tests.forking.client import ForkServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,14 +119,14 @@ def found(
         if not found.exists():
             with wine(environ_in, found.parent / "windows") as environ:
                 ask_powershell(found, command, environ)
-    told: dict[str, Any] = json.loads(found.read_text())
-    return {**told, "new": (found.parent / "new").read_bytes()}
+    answers: dict[str, Any] = json.loads(found.read_text())
+    return {**answers, "new": (found.parent / "new").read_bytes()}
 
 
 def ask_powershell(found: Path, command: list[str], environ: dict[str, str]) -> None:
     """Have PowerShell write what it finds to the file `found`; what it has read is in `new` beside that."""
     folder = found.parent
-    gaia = Gaia(folder, folder)
+    gaia = Gaia(folder, folder, ForkServer())
     entry = {"command": "surely-not-installed"}
     gaia.write({"demo": entry})
     tools = [{"name": "greet", "inputSchema": SCHEMA, "description": "Say hello"}, {"name": "add"}]
@@ -160,23 +161,23 @@ def ask_powershell(found: Path, command: list[str], environ: dict[str, str]) -> 
 
 
 def test_a_tab_completes(found: dict[str, Any]) -> None:
-    """Ours: the lines that it offers, in their order."""
+    """Ours: the completed lines, in their order."""
     assert {typed: [one["line"] for one in offered] for typed, offered in found["lines"].items()} == TYPED
 
 
-def test_each_is_explained(found: dict[str, Any]) -> None:
-    """Ours: with its type, and what its server says of it."""
+def test_candidates_have_descriptions(found: dict[str, Any]) -> None:
+    """Ours: the type of an argument and the server's description."""
     assert [one["tip"] for one in found["lines"]["gaia mcp call demo "]] == ["Say hello", "add"]
     assert found["lines"]["gaia mcp call demo greet n"][0]["tip"] == "string, required: Who is meant"
 
 
 def test_values_are_listed_without_the_name_of_the_argument(found: dict[str, Any]) -> None:
-    """Ours: which stands in the line already."""
+    """Ours: the line already has the name."""
     assert [one["listed"] for one in found["lines"]["gaia mcp call demo greet loud="]] == ["true", "false"]
     assert [one["listed"] for one in found["lines"]["gaia mcp call demo greet n"]] == ["name="]
 
 
-def test_what_it_reads_is_utf_8_and_the_console_is_as_before(found: dict[str, Any]) -> None:
-    """PowerShell: reads what programs write in the console's encoding, which on Windows is an old one."""
+def test_output_is_read_as_utf_8_and_the_console_encoding_is_restored(found: dict[str, Any]) -> None:
+    """PowerShell decodes the output of programs with the console's encoding, on Windows an old code page."""
     assert set(found["new"].splitlines()) == {"\u00fc".encode()}
     assert found["restored"]

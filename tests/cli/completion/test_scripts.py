@@ -1,4 +1,4 @@
-"""A TAB pressed in real interactive shells, each started with nothing but what `completion --install` has done."""
+"""A TAB pressed in real interactive shells, in which only `completion --install` was run."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_tab_completes(open_shell: Open) -> None:
     assert found == TYPED
 
 
-def test_several_are_listed_with_what_they_mean(open_shell: Open) -> None:
+def test_several_candidates_are_listed_with_descriptions(open_shell: Open) -> None:
     """Ours: required arguments first, types, and never a control character of the server's."""
     terminal = open_shell()
 
@@ -168,7 +168,7 @@ def test_several_are_listed_with_what_they_mean(open_shell: Open) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_values_are_listed_without_the_name_of_the_argument(gaia: Gaia, opened: Open, shell: str) -> None:
-    """Ours: and zsh draws no dashes after a value that has no description. Fish always shows how the word begins."""
+    """Ours: zsh draws no dashes after a value without a description. Fish always shows the whole word."""
     settle(gaia, shell)
     shown = opened(shell).shown_after("gaia mcp call demo greet style=\t\t", "warm")
 
@@ -178,8 +178,8 @@ def test_values_are_listed_without_the_name_of_the_argument(gaia: Gaia, opened: 
     assert not [line for line in listed.splitlines() if line.rstrip().endswith(" --")]
 
 
-def test_whatever_is_corrupt_the_line_stays_as_it_is(open_shell: Open, gaia: Gaia) -> None:
-    """Ours: a cache, and a configuration. Nothing is printed either."""
+def test_a_corrupt_cache_or_configuration_leaves_the_line_unchanged(open_shell: Open, gaia: Gaia) -> None:
+    """Ours: and nothing is printed, which would garble the line."""
     terminal = open_shell()
     (gaia.home / ".gaia" / "cache" / "tools" / "demo.json").write_text("{")
     assert terminal.line_after("gaia mcp call demo gr\t") == "gaia mcp call demo gr"
@@ -191,8 +191,8 @@ def test_whatever_is_corrupt_the_line_stays_as_it_is(open_shell: Open, gaia: Gai
     assert "Traceback" not in terminal.seen
 
 
-def test_a_program_that_is_not_on_path_completes_itself(open_shell: Open, gaia: Gaia, tmp_path: Path) -> None:
-    """Ours: in a virtual environment, by the path that is typed, also from home."""
+def test_a_program_typed_by_its_path_is_completed(open_shell: Open, gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: a program in a virtual environment need not be on PATH."""
     (gaia.home / "venv").symlink_to(BIN.parent)
     terminal = open_shell(PATH="/usr/local/bin:/usr/bin:/bin")
     assert shutil.which("gaia", path="/usr/local/bin:/usr/bin:/bin") is None
@@ -203,8 +203,8 @@ def test_a_program_that_is_not_on_path_completes_itself(open_shell: Open, gaia: 
     assert terminal.line_after("gaia mcp call de\t") == "gaia mcp call de"
 
 
-def test_the_scripts_load_without_a_word(gaia: Gaia, shells: dict[str, str], shell: str, tmp_path: Path) -> None:
-    """Ours: and twice."""
+def test_the_scripts_load_silently(gaia: Gaia, shells: dict[str, str], shell: str, tmp_path: Path) -> None:
+    """Ours: also a second time, since a start file may be read again."""
     name = {"bash": "gaia.bash", "zsh": "_gaia", "fish": "gaia.fish"}[shell]
     init = "autoload -Uz compinit; compinit -i; " if shell == "zsh" else ""
     source = f"source {ROOT / 'completions' / name}; "
@@ -215,7 +215,7 @@ def test_the_scripts_load_without_a_word(gaia: Gaia, shells: dict[str, str], she
     assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
-def test_zsh_finds_the_script_in_its_folders(gaia: Gaia, opened: Open) -> None:
+def test_zsh_finds_the_script_in_fpath(gaia: Gaia, opened: Open) -> None:
     """zsh: a file in `fpath` whose first line names the commands, as the wheel installs it."""
     settle(gaia, "zsh")
     assert gaia("completion", "zsh", "--uninstall").code == 0
@@ -228,8 +228,8 @@ def test_zsh_finds_the_script_in_its_folders(gaia: Gaia, opened: Open) -> None:
         assert terminal.line_after("gaia mcp call demo gr\t") == "gaia mcp call demo greet "
 
 
-def test_bash_leaves_the_words_of_others_alone(gaia: Gaia, opened: Open) -> None:
-    """Ours: where bash splits words is not ours to change."""
+def test_bash_word_breaks_are_unchanged(gaia: Gaia, opened: Open) -> None:
+    """Ours: COMP_WORDBREAKS belongs to all programs."""
     settle(gaia, "bash")
     terminal = opened("bash")
 
@@ -241,7 +241,7 @@ def test_bash_leaves_the_words_of_others_alone(gaia: Gaia, opened: Open) -> None
     assert breaks() == before != []
 
 
-def test_bash_completion_finds_the_script_by_itself(bash_completion: str, gaia: Gaia, opened: Open) -> None:
+def test_bash_completion_loads_the_script_on_demand(bash_completion: str, gaia: Gaia, opened: Open) -> None:
     """bash-completion: where it is installed, the start file stays as it is."""
     start = write_start_file("bash", gaia.home)
     start.write_text(f"{start.read_text()}source {bash_completion}\n")

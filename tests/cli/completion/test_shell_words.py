@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from gaia_mcp.cli.completion.shell_words import Line, quoted, read_line
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "quote"),
-    [
+def test_an_incomplete_line_is_split_into_words() -> None:
+    """Shells: quotes and backslashes; the last word is the one being typed."""
+    lines: list[tuple[str, list[str], str]] = [
         ("", [""], ""),
         ("gaia", ["gaia"], ""),
         ("gaia ", ["gaia", ""], ""),
@@ -27,16 +27,14 @@ from gaia_mcp.cli.completion.shell_words import Line, quoted, read_line
         ("a b=\"c d\"'e f'", ["a", "b=c de f"], ""),
         ("a b\\", ["a", "b"], ""),
         ("ä \U0001f600 ש", ["ä", "\U0001f600", "ש"], ""),
-    ],
-)
-def test_a_line_is_read_as_far_as_it_goes(text: str, words: list[str], quote: str) -> None:
-    """Shells: quotes and backslashes; the last word is whatever has been begun."""
-    assert read_line(text) == Line(words, quote)
+    ]
+
+    assert {text: read_line(text) for text, _, _ in lines} == {text: Line(words, quote) for text, words, quote in lines}
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "is_file"),
-    [
+def test_redirections_are_not_words() -> None:
+    """Shells: nor is the file that a redirection names."""
+    lines: list[tuple[str, list[str], bool]] = [
         ("a >", ["a", ""], True),
         ("a > fi", ["a", "fi"], True),
         ("a >> fi", ["a", "fi"], True),
@@ -46,34 +44,30 @@ def test_a_line_is_read_as_far_as_it_goes(text: str, words: list[str], quote: st
         ("a 2>&1 b", ["a", "b"], False),
         ("a b>file c", ["a", "b", "c"], False),
         ("a '>' b", ["a", ">", "b"], False),
-    ],
-)
-def test_redirections_are_not_words(text: str, words: list[str], is_file: bool) -> None:
-    """Shells: the file that one names is none either."""
-    read = read_line(text)
+    ]
 
-    assert (read.words, read.is_file) == (words, is_file)
+    assert [(text, (read := read_line(text)).words, read.is_file) for text, _, _ in lines] == lines
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 
 
 @given(WORDS)
-def test_what_is_quoted_is_read_again(text: str) -> None:
-    """Ours."""
+def test_a_quoted_word_is_read_back(text: str) -> None:
+    """Ours: a completed word must reach the program unchanged."""
     for quote in ("", "'", '"'):
         read = read_line(f"a {quote}{quoted(text, quote)}{quote}" if quote else f"a {quoted(text)}")
         assert read.words[-1] == text
 
 
-@pytest.mark.parametrize(
-    "text", ["a b", "it's", 'say "x"', "$HOME", "`id`", "a;b|c&d", "*?[x]", "~", "#", "{a,b}", "ä\\", "!x"]
-)
 @pytest.mark.story
-def test_bash_reads_what_is_quoted(text: str) -> None:
-    """Ours: the real shell agrees."""
-    for quote in ("", "'", '"'):
-        ran = subprocess.run(
-            ["bash", "-c", f"printf %s {quote}{quoted(text, quote)}{quote}"], capture_output=True, check=True
-        )
-        assert ran.stdout.decode() == text
+def test_bash_unquotes_quoted_words() -> None:
+    """Bash: its own reading decides whether a word is quoted correctly."""
+    texts = ["a b", "it's", 'say "x"', "$HOME", "`id`", "a;b|c&d", "*?[x]", "~", "#", "{a,b}", "ä\\", "!x"]
+    words = [(text, quote) for text in texts for quote in ("", "'", '"')]
+
+    script = "".join(f"printf '%s\\n' {quote}{quoted(text, quote)}{quote}\n" for text, quote in words)
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
+
+    read = ran.stdout.decode().splitlines()
+    assert [(text, quote, one) for (text, quote), one in zip(words, read, strict=True) if one != text] == []

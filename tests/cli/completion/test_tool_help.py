@@ -1,4 +1,4 @@
-"""`gaia mcp call SERVER TOOL --help`: the page of one tool."""
+"""`gaia mcp call SERVER TOOL --help`: the help page of one tool."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def home(gaia: Gaia) -> None:
         ("--json", "s", "--timeout", "3", "greet", "x=1", "--help"),
     ],
 )
-def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: arguments as options would be, required first, without connecting."""
+def test_a_cached_tool_has_a_help_page(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: its arguments are shown as options are, required ones first, without connecting."""
     know(gaia, TOOL)
 
     ran = gaia("call", *words, COLUMNS="100")
@@ -79,8 +79,8 @@ def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tupl
 @pytest.mark.parametrize(
     "command", [("gaia", "mcp", "serve", "demo"), ("env", f"A={'a' * 100}", "gaia", "mcp", "serve", "demo")]
 )
-def test_a_server_that_is_a_command_has_pages_too(gaia: Gaia, command: tuple[str, ...]) -> None:
-    """Ours: after two dashes, or as one word; the example can be copied, however long the command is."""
+def test_a_tool_of_a_command_line_has_a_help_page(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: after two dashes or as one word; the example can be copied, however long the command is."""
     assert gaia("tools", "--", *command).code == 0
 
     after = gaia("call", "greet", "--help", "--", *command)
@@ -97,16 +97,16 @@ def test_a_server_that_is_a_command_has_pages_too(gaia: Gaia, command: tuple[str
         ({"destructiveHint": True}, "Its server marks it as destr"),
     ],
 )
-def test_what_a_tool_does_to_its_surroundings_is_said(gaia: Gaia, annotations: Any, said: str) -> None:
-    """Spec, ToolAnnotations: hints; nothing is said of a tool without them, or with others."""
+def test_annotations_of_a_tool_are_on_its_help_page(gaia: Gaia, annotations: Any, said: str) -> None:
+    """Spec, ToolAnnotations: hints of the server, so the page names the server as their source."""
     know(gaia, {**TOOL, "annotations": annotations}, {"name": "odd", "annotations": 7})
 
     assert f"\n  {said}" in gaia("call", "s", "greet", "--help").stdout
     assert "Its server" not in gaia("call", "s", "odd", "--help").stdout
 
 
-def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_example_uses_a_valid_value(gaia: Gaia) -> None:
+    """Ours: an example that is copied must be accepted, so a closed list gives its first value."""
     schema = {"properties": {"mode": {"enum": ["very fast", "slow"]}}, "required": ["mode"]}
     know(gaia, {"name": "it's", "inputSchema": schema})
 
@@ -128,16 +128,16 @@ def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
         ({"type": "array", "items": {"type": "integer"}}, "xs:='[]'"),
     ],
 )
-def test_the_example_shows_that_a_repeated_key_makes_a_list(gaia: Gaia, items: Any, example: str) -> None:
-    """Ours."""
+def test_the_example_repeats_the_key_of_an_array(gaia: Gaia, items: Any, example: str) -> None:
+    """Ours: nothing else on the page shows how an array is typed."""
     xs = {"type": "array", "items": items}
     know(gaia, {"name": "sum", "inputSchema": {"properties": {"xs": xs}, "required": ["xs"]}})
 
     assert gaia("call", "s", "sum", "--help").stdout.splitlines()[-1] == f"Example: gaia mcp call s sum {example}"
 
 
-def test_a_description_keeps_its_lines(gaia: Gaia) -> None:
-    """Ours: lists and the parts of a docstring are read by them; each that is too long is wrapped."""
+def test_a_description_keeps_its_line_breaks(gaia: Gaia) -> None:
+    """Ours: lists and docstring sections need them; a long line is wrapped."""
     lines = ["When to use:", "- Breaking", "- Planning " + "far " * 30, "", "Args:", "    x: one"]
     know(gaia, {"name": "think", "description": "\n".join(lines)})
 
@@ -152,8 +152,8 @@ def test_a_description_keeps_its_lines(gaia: Gaia) -> None:
 
 
 @pytest.mark.parametrize("schema", [None, "x", {}, {"properties": {"a": 7}}, {"properties": 7, "required": [7]}])
-def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> None:
-    """Ours: bad input."""
+def test_a_tool_with_an_invalid_schema_has_a_help_page(gaia: Gaia, schema: Any) -> None:
+    """Ours, bad input: a server may send anything as a schema."""
     know(gaia, {"name": "odd", "inputSchema": schema, "description": 7})
 
     ran = gaia("call", "s", "odd", "--help")
@@ -173,8 +173,10 @@ def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> No
         (("S", "greet"), 3, "no server 'S' in ", "did you mean 's'?"),
     ],
 )
-def test_what_does_not_exist_has_no_page(gaia: Gaia, words: tuple[str, ...], code: int, error: str, hint: str) -> None:
-    """Ours: an error with what to do about it, and not a page about something else."""
+def test_help_for_an_unknown_tool_or_server_is_an_error(
+    gaia: Gaia, words: tuple[str, ...], code: int, error: str, hint: str
+) -> None:
+    """Ours: the help of `call` instead would hide the mistake."""
     know(gaia, TOOL)
 
     ran = gaia("call", *words, "--help")
@@ -185,8 +187,8 @@ def test_what_does_not_exist_has_no_page(gaia: Gaia, words: tuple[str, ...], cod
     assert gaia("call", *words, "--json", "-h").json["exit"] == code
 
 
-def test_a_line_without_a_tool_has_the_usual_page(gaia: Gaia) -> None:
-    """Ours: it is about `call`."""
+def test_help_without_a_tool_is_that_of_call(gaia: Gaia) -> None:
+    """Ours: there is no tool whose page could be shown."""
     know(gaia, TOOL)
 
     for words in ((), ("s",)):
@@ -195,8 +197,8 @@ def test_a_line_without_a_tool_has_the_usual_page(gaia: Gaia) -> None:
         assert ran.stdout.splitlines()[-1].endswith("Show this message and exit.")
 
 
-def test_a_server_that_has_not_been_seen_is_to_be_asked(gaia: Gaia) -> None:
-    """Ours: whether it has the tool is not known."""
+def test_help_for_a_tool_that_is_not_cached_is_an_error(gaia: Gaia) -> None:
+    """Ours: help never connects, so the hint names the command that lists the tools."""
     know(gaia, TOOL)
     gaia.write({"s": {"command": "changed"}, "broken": 7})
 
@@ -209,7 +211,7 @@ def test_a_server_that_has_not_been_seen_is_to_be_asked(gaia: Gaia) -> None:
     assert gaia("call", "broken", "other", "--help").code == 3
 
 
-def test_what_to_type_is_about_the_same_file(gaia: Gaia) -> None:
+def test_advised_lines_repeat_the_config_option(gaia: Gaia) -> None:
     """Ours: without `--config` the lines would be about another file."""
     know(gaia, TOOL)
     other = gaia.config.rename(gaia.cwd / "my servers.json")
@@ -222,8 +224,8 @@ def test_what_to_type_is_about_the_same_file(gaia: Gaia) -> None:
     assert unknown.endswith(f"gaia mcp tools --config '{other}' s")
 
 
-def test_a_corrupt_cache_or_configuration_is_no_page(gaia: Gaia) -> None:
-    """Ours: bad input."""
+def test_help_with_a_corrupt_cache_or_configuration_is_an_error(gaia: Gaia) -> None:
+    """Ours, bad input: a corrupt cache counts as empty, a corrupt configuration is reported."""
     know(gaia, TOOL)
     (gaia.home / ".gaia" / "cache" / "tools" / "s.json").write_text("{")
     assert gaia("call", "s", "greet", "--help").code == 7
@@ -233,8 +235,8 @@ def test_a_corrupt_cache_or_configuration_is_no_page(gaia: Gaia) -> None:
     assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
 
 
-def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_help_page_fits_a_narrow_terminal(gaia: Gaia) -> None:
+    """Ours: a line that the terminal breaks is hard to read; only the example stays whole."""
     know(gaia, TOOL)
 
     ran = gaia("call", "s", "greet", "--help", COLUMNS="50")
@@ -242,8 +244,8 @@ def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
     assert max(len(line) for line in ran.stdout.splitlines()[:-2]) <= 50
 
 
-def test_what_stands_in_an_object_is_told_too(gaia: Gaia) -> None:
-    """Ours: as deep as it can be read; a schema that refers to itself does not go on for ever."""
+def test_members_of_an_object_are_listed(gaia: Gaia) -> None:
+    """Ours: in nested objects too; a schema that refers to itself is followed once."""
     span = {"type": "object", "properties": {"start": {"type": "integer", "description": "First line"}, "end": {}}}
     file = {
         "type": "object",

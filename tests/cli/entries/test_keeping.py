@@ -1,8 +1,6 @@
-"""How a server is kept that was tried."""
+"""The command that saves a server which was used without an entry."""
 
 from __future__ import annotations
-
-import pytest
 
 from gaia_mcp.cli.entries.keeping import how_to_keep
 from gaia_mcp.cli.entries.targets import command_entry
@@ -11,28 +9,25 @@ from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.config.typed import TypedEntry
 
-
-@pytest.mark.parametrize(
-    ("entry", "line"),
-    [
-        (command_entry(["uvx", "mcp-server-time", "a b"]), "time -- uvx mcp-server-time 'a b'"),
-        (command_entry(["python", "server.py"]), "server -- python server.py"),
-        (TypedEntry("x", Command("srv", ["--token", "sk-1234567890"])), "srv -- srv --token ****"),
-        (TypedEntry("demo", Served("agent", "demo", is_typed=True)), "demo demo"),
-        (
-            TypedEntry("./it's.py:Notes", Served("agent", "/x/it's.py:Notes", is_typed=True)),
-            """notes './it'"'"'s.py:Notes'""",
-        ),
-        (TypedEntry("https://example.com/mcp", Remote("https://example.com/mcp")), "https://example.com/mcp"),
-    ],
-    ids=lambda one: getattr(one, "name", ""),
+LINES = (
+    (command_entry(["uvx", "mcp-server-time", "a b"]), "time -- uvx mcp-server-time 'a b'"),
+    (command_entry(["python", "server.py"]), "server -- python server.py"),
+    (TypedEntry("x", Command("srv", ["--token", "sk-1234567890"])), "srv -- srv --token ****"),
+    (TypedEntry("demo", Served("agent", "demo", is_typed=True)), "demo demo"),
+    (
+        TypedEntry("./it's.py:Notes", Served("agent", "/x/it's.py:Notes", is_typed=True)),
+        """notes './it'"'"'s.py:Notes'""",
+    ),
+    (TypedEntry("https://example.com/mcp", Remote("https://example.com/mcp")), "https://example.com/mcp"),
 )
-def test_what_keeps_a_server_can_be_typed_as_it_is(entry: TypedEntry, line: str) -> None:
-    """Ours: with a name made of what it starts; an agent as it was typed; of a command what is secret is not shown."""
-    assert how_to_keep(entry) == f"gaia mcp add {line}"
 
 
-def test_the_name_of_another_server_is_not_proposed() -> None:
+def test_the_command_that_saves_a_server_is_quoted_for_a_shell() -> None:
+    """Ours: with a suggested name; an agent as it was typed, and a command with its secrets masked."""
+    assert [how_to_keep(entry) for entry, _ in LINES] == [f"gaia mcp add {line}" for _, line in LINES]
+
+
+def test_the_name_of_another_server_is_not_suggested() -> None:
     """Ours: the line would be refused."""
     entry = command_entry(["uvx", "mcp-server-time"])
 

@@ -63,7 +63,9 @@ def saved(gaia: Gaia) -> Any:
 
 
 def test_a_server_of_a_registry_is_shown_run_and_saved(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: what is run is known before; the entry remembers where it is from, and a secret is a reference."""
+    """Ours: the command is printed before it runs; the entry records its origin, and a secret is saved as a
+    reference.
+    """
     words = ("io.github.acme/time-server", "--setting", "local-timezone=UTC", "--setting", "TIME_KEY")
 
     ran = gaia("add", *words)
@@ -85,8 +87,8 @@ def test_a_server_of_a_registry_is_shown_run_and_saved(gaia: Gaia, registry: Ser
     assert "s3cret-of-time" not in gaia.config.read_text() + ran.stdout + ran.stderr
 
 
-def test_what_is_missing_is_named_with_the_options_that_give_it(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: in a script nobody can be asked."""
+def test_missing_settings_are_named_with_their_options(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: a script cannot be prompted."""
     name, options = "io.github.acme/time-server", "--setting local-timezone=VALUE --setting TIME_KEY"
     ran = gaia("add", "zone", f"{name}@1.0.0", "--no-check")
 
@@ -107,17 +109,17 @@ def test_what_is_missing_is_named_with_the_options_that_give_it(gaia: Gaia, regi
     ]
 
 
-def test_a_setting_is_given_once(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: of two values one would be lost."""
+def test_a_repeated_setting_is_refused(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: one of the two values would be lost."""
     ran = gaia("add", "com.example/remote", "--setting", "tenant=acme", "--setting", "tenant=other")
 
     assert ran.errors == ["error: --setting 'tenant' is given twice", "hint: leave one of them out"]
 
 
-def test_a_person_is_asked_for_what_is_missing(
+def test_missing_settings_are_prompted_for_on_a_terminal(
     gaia: Gaia, registry: ServedRegistry, terminal: tuple[Person, int]
 ) -> None:
-    """Ours: of a secret only the name of its variable."""
+    """Ours: for a secret, only for the name of its variable."""
     person, end = terminal
     process = gaia.popen("add", "com.example/remote", "--no-check", stdin=end, stdout=end, stderr=end)
 
@@ -136,8 +138,8 @@ def test_a_person_is_asked_for_what_is_missing(
     assert saved(gaia)["remote"]["headers"] == {"X-Key": "${X_KEY}"}
 
 
-def test_ctrl_d_at_a_question_saves_nothing(gaia: Gaia, registry: ServedRegistry, terminal: tuple[Person, int]) -> None:
-    """Ours."""
+def test_ctrl_d_at_a_prompt_saves_nothing(gaia: Gaia, registry: ServedRegistry, terminal: tuple[Person, int]) -> None:
+    """Ours: a server without all of its settings would not start."""
     person, end = terminal
     process = gaia.popen("add", "com.example/remote", "--no-check", stdin=end, stdout=end, stderr=end)
 
@@ -148,8 +150,8 @@ def test_ctrl_d_at_a_question_saves_nothing(gaia: Gaia, registry: ServedRegistry
     assert not gaia.config.exists()
 
 
-def test_one_of_several_ways_is_taken(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: what is installed here, else what needs nothing."""
+def test_one_of_several_packages_and_remotes_is_chosen(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: one whose program is installed here, otherwise one that needs no program; `--via` overrides it."""
     gaia.environ["PATH"] = str(BIN)
     chosen = gaia("add", "com.example/both", "--no-check")
     other = gaia("add", "com.example/both", "--no-check", "--via", "oci", "--force")
@@ -163,8 +165,8 @@ def test_one_of_several_ways_is_taken(gaia: Gaia, registry: ServedRegistry) -> N
     ]
 
 
-def test_a_document_that_cannot_be_used_is_an_error(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: with what can be done instead."""
+def test_an_unusable_registry_document_is_an_error(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: the hint names what can be done instead."""
     evil = package("npm", "b", runtimeArguments=[{"type": "named", "name": "--call", "value": "id"}])
     leaking = package("npm", "b", environmentVariables=[{"name": "K", "value": "${HOME}"}])
     registry.documents += [
@@ -210,7 +212,9 @@ def test_a_document_that_cannot_be_used_is_an_error(gaia: Gaia, registry: Served
         (package("cargo", "b"), "add it as its documentation says: gaia mcp add NAME -- COMMAND"),
     ],
 )
-def test_a_package_that_is_not_run_from_here_is_added_by_hand(gaia: Gaia, held: dict[str, Any], hint: str) -> None:
+def test_an_unsupported_package_is_reported_with_the_steps_to_add_it(
+    gaia: Gaia, held: dict[str, Any], hint: str
+) -> None:
     """Ours: nothing is unpacked, built or kept running for a name that was typed."""
     (gaia.cwd / "server.json").write_text(json.dumps(document("a.b/c", packages=[held])))
 
@@ -219,8 +223,8 @@ def test_a_package_that_is_not_run_from_here_is_added_by_hand(gaia: Gaia, held: 
     assert (ran.code, ran.errors[1]) == (3, f"hint: {hint}")
 
 
-def test_of_several_bundles_that_for_this_system_is_named(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_bundle_for_this_system_is_named_in_the_hint(gaia: Gaia) -> None:
+    """Ours: a bundle for another system would not run."""
     names = [f"https://x/y-{system}.mcpb" for system in ("windows", "linux", "darwin")]
     held = document("a.b/c", packages=[package("mcpb", name) for name in names])
     (gaia.cwd / "server.json").write_text(json.dumps(held))
@@ -231,8 +235,10 @@ def test_of_several_bundles_that_for_this_system_is_named(gaia: Gaia) -> None:
     assert ran.errors[1].startswith(f"hint: unpack https://x/y-{platform.system().lower()}.mcpb, ")
 
 
-def test_a_server_that_is_only_called_mcp_is_named_after_its_owner(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours. A whole header has a scheme, which the user has to know of."""
+def test_a_server_called_mcp_is_named_after_its_owner(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: the last part of the name would be the same for many servers. A whole header has a scheme, which the hint
+    shows.
+    """
     header = {"name": "Authorization", "isSecret": True, "isRequired": True}
     remote = {"type": "sse", "url": "https://x.example", "headers": [header]}
     registry.documents.append(document("io.github.Snow-Labs/mcp", remotes=[remote]))
@@ -240,13 +246,13 @@ def test_a_server_that_is_only_called_mcp_is_named_after_its_owner(gaia: Gaia, r
     asked = gaia("add", "io.github.Snow-Labs/mcp", "--no-check")
     ran = gaia("add", "io.github.Snow-Labs/mcp", "--setting", "Authorization", "--no-check")
 
-    told = "needs Authorization; a secret is read from a variable, as in Bearer TOKEN"
-    assert asked.errors[0] == f"error: io.github.Snow-Labs/mcp {told}"
+    problem = "needs Authorization; a secret is read from a variable, as in Bearer TOKEN"
+    assert asked.errors[0] == f"error: io.github.Snow-Labs/mcp {problem}"
     assert ran.stdout.startswith("added 'snow-labs' to ")
 
 
-def test_a_container_gets_every_variable_that_is_given(gaia: Gaia) -> None:
-    """Ours: a document need not name all that an image understands."""
+def test_a_container_gets_every_given_variable(gaia: Gaia) -> None:
+    """Ours: a document need not name all variables that an image reads."""
     held = package("oci", "a/b", environmentVariables=[{"name": "KEY", "isSecret": True, "isRequired": True}])
     (gaia.cwd / "server.json").write_text(json.dumps(document("a.b/c", packages=[held])))
 
@@ -257,8 +263,8 @@ def test_a_container_gets_every_variable_that_is_given(gaia: Gaia) -> None:
     assert saved(gaia)["c"]["env"] == {"KEY": "${KEY}", "MORE": "1"}
 
 
-def test_a_server_json_file_is_read_as_the_registry_s_documents_are(gaia: Gaia) -> None:
-    """Ours: the file that an author publishes."""
+def test_a_server_json_file_is_read_like_a_registry_document(gaia: Gaia) -> None:
+    """Ours: an author can try the file before publishing it."""
     (gaia.cwd / "server.json").write_text(json.dumps(document("com.example/remote", remotes=[REMOTE])))
     options = ("--setting", "tenant=acme", "--setting", "X-Key=${OTHER}", "--no-check")
 
@@ -273,15 +279,15 @@ def test_a_server_json_file_is_read_as_the_registry_s_documents_are(gaia: Gaia) 
     assert gaia("add", "./bad.json").errors[0] == "error: 'a.b/c': packages is not a list"
 
 
-def test_options_of_registries_are_refused_elsewhere(gaia: Gaia) -> None:
-    """Ours."""
+def test_registry_options_are_refused_for_other_servers(gaia: Gaia) -> None:
+    """Ours: an option without effect would mislead."""
     for option in (("--via", "npm"), ("--registry", "https://x")):
         ran = gaia("add", "demo", *option, "--", "gaia", "mcp", "serve", "demo")
         assert (ran.code, ran.errors[0]) == (2, f"error: {option[0]} is for a server of a registry")
 
 
-def test_a_path_that_exists_is_that_program(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: what worked before there were registries."""
+def test_an_existing_path_is_added_as_a_command(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: `tools.d/run` has the form of a registry name, too."""
     (gaia.cwd / "tools.d").mkdir()
     (gaia.cwd / "tools.d" / "run").write_text("#!/bin/sh\nexec gaia mcp serve demo\n")
     (gaia.cwd / "tools.d" / "run").chmod(0o755)
@@ -291,7 +297,7 @@ def test_a_path_that_exists_is_that_program(gaia: Gaia, registry: ServedRegistry
 
 
 def test_the_registry_is_searched(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: with the line that adds what was found first."""
+    """Ours: the note is the command that adds the first match."""
     ran = gaia("search", "--registry", "time")
     as_json = gaia(
         "search", "--registry", registry.url, "remote", "--json", GAIA_MCP_REGISTRY="http://127.0.0.1:9"
@@ -322,7 +328,7 @@ def test_the_registry_is_searched(gaia: Gaia, registry: ServedRegistry) -> None:
 
 
 def test_outdated_servers_are_listed(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: what was added elsewhere is not asked about."""
+    """Ours: servers that were not added from a registry are not looked up."""
     gaia.use("offers")
     assert gaia("list", "--outdated").stderr == "note: no server was added from a registry\n"
     registry.documents.append(document("a.b/old", remotes=[{"type": "sse", "url": "https://x"}]))
@@ -345,8 +351,8 @@ def test_outdated_servers_are_listed(gaia: Gaia, registry: ServedRegistry) -> No
     assert [row["name"] for row in failed.json["servers"] if "error" in row] == ["old"]
 
 
-def test_the_registry_of_the_environment_gets_its_credentials(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: they are neither shown nor saved, and no other registry gets them."""
+def test_credentials_are_sent_only_to_the_registry_of_the_environment(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: they are neither printed nor saved."""
     host = registry.url.removeprefix("http://")
     add = ("add", "com.example/both", "--no-check", "--via", "oci", "--force")
     gaia.environ |= {"GAIA_MCP_REGISTRY": f"http://ada:s3cret@{host}/"}
@@ -374,10 +380,10 @@ def test_the_registry_of_the_environment_gets_its_credentials(gaia: Gaia, regist
         (200, b"<html>", "check the network, and which registry --registry or GAIA_MCP_REGISTRY names"),
     ],
 )
-def test_what_a_registry_answers_instead_leads_on(
+def test_an_unusable_registry_response_is_reported_with_a_hint(
     gaia: Gaia, registry: ServedRegistry, status: int, body: bytes, hint: str
 ) -> None:
-    """Ours: two lines, whatever is at the URL."""
+    """Ours: two lines, whatever server is at the URL."""
     registry.answers["/v0.1/servers"] = (status, body)
 
     ran = gaia("search", "--registry", "time")
@@ -386,8 +392,8 @@ def test_what_a_registry_answers_instead_leads_on(
     assert len(ran.stderr.splitlines()) == 2
 
 
-def test_a_registry_that_has_moved_is_used_by_the_line_of_its_hint(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours."""
+def test_the_command_in_the_hint_about_a_moved_registry_works(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: a hint that fails leaves the person without a next step."""
     registry.answers["/old/v0.1/servers/com.example%2Fboth/versions/latest"] = (
         301,
         f"{registry.url}/v0.1/servers/com.example%2Fboth/versions/latest".encode(),
@@ -399,8 +405,8 @@ def test_a_registry_that_has_moved_is_used_by_the_line_of_its_hint(gaia: Gaia, r
     assert gaia(*ran.errors[1].partition("gaia ")[2].split()[1:]).code == 0
 
 
-def test_a_newer_version_is_given_what_the_one_before_was(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: also the way that was chosen; a secret is noted only as a reference. What is given now comes first."""
+def test_a_newer_version_inherits_the_saved_settings(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: also the chosen package; a secret only as a reference. Options given now override them."""
     name = "io.github.acme/notes"
     options = [
         {"type": "named", "name": "--folder", "isRequired": True},
@@ -436,8 +442,8 @@ def test_a_newer_version_is_given_what_the_one_before_was(gaia: Gaia, registry: 
     assert gaia("add", "./server.json", "--no-check", "--force", "--via", "npm").errors[0].count("needs folder, key")
 
 
-def test_a_url_without_its_scheme_is_not_looked_up(gaia: Gaia, registry: ServedRegistry) -> None:
-    """Ours: a domain that is not reversed is an address."""
+def test_a_url_without_a_scheme_is_not_looked_up(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: a domain that is not reversed is the host of a URL."""
     ran = gaia("add", "docs", "mcp.deepwiki.com/mcp")
 
     assert ran.errors[1] == "hint: if it is a URL: gaia mcp add docs https://mcp.deepwiki.com/mcp"

@@ -1,4 +1,4 @@
-"""What a word means where a server is named."""
+"""How an argument that names a server is read."""
 
 from __future__ import annotations
 
@@ -32,6 +32,50 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORDS = ("notes.py:Notes", "./cost_handler.py", "cost_handler.py:Cost", "pkg.mod:Class", "demo", "./handlers")
+COMMANDS = {
+    "uvx mcp-server-time": Command("uvx", ["mcp-server-time"]),
+    "  node  server.js ": Command("node", ["server.js"]),
+    "x 'a b' --c=\"d e\"": Command("x", ["a b", "--c=d e"]),
+    "python notes.py": Command("python", ["notes.py"]),
+    "run\tx": Command("run", ["x"]),
+    "./run": Command("./run", []),
+    "./run --fast": Command("./run", ["--fast"]),
+    "./with space/run": Command("./with space/run", []),
+    "../run": Command("../run", []),
+    "/opt/server": Command("/opt/server", []),
+    "~/bin/server": Command("~/bin/server", []),
+    "~root/server": Command("~root/server", []),
+    "./gone/": Command("./gone/", []),
+    r"C:\bin\server": Command(r"C:\bin\server", []),
+}
+# The target of the entry, and whether its folder is saved with it.
+AGENTS = {
+    "./notes.py:Notes": ("{work}/notes.py:Notes", False),
+    "notes.py:Notes": ("{work}/notes.py:Notes", False),
+    "notes.py": ("{work}/notes.py", False),
+    "notes.py:": ("{work}/notes.py:", False),
+    "./with space/notes.py:Notes": ("{work}/with space/notes.py:Notes", False),
+    "with space/notes.py": ("{work}/with space/notes.py", False),
+    "notes.py:Outer.Inner": ("{work}/notes.py:Outer.Inner", False),
+    "pkg.mod:Class": ("pkg.mod:Class", True),
+    "mod:Outer.Inner": ("mod:Outer.Inner", True),
+    "demo": ("demo", False),
+}
+NAMES = (
+    "",
+    " ",
+    "\t\n",
+    "time",
+    "time.now",
+    "my-server",
+    "@scope/server",
+    "a/b",
+    "localhost:8000",
+    "a:",
+    ":b",
+    "a:b:c",
+    "x.js",
+)
 TOKEN = "sk-1234567890abcdef"
 
 
@@ -57,84 +101,37 @@ def configure(tmp_path: Path) -> Callable[..., ConfigStore]:
     return write
 
 
-@pytest.mark.parametrize(
-    ("word", "command"),
-    [
-        ("uvx mcp-server-time", Command("uvx", ["mcp-server-time"])),
-        ("  node  server.js ", Command("node", ["server.js"])),
-        ("x 'a b' --c=\"d e\"", Command("x", ["a b", "--c=d e"])),
-        ("python notes.py", Command("python", ["notes.py"])),
-        ("run\tx", Command("run", ["x"])),
-        ("./run", Command("./run", [])),
-        ("./run --fast", Command("./run", ["--fast"])),
-        ("./with space/run", Command("./with space/run", [])),
-        ("../run", Command("../run", [])),
-        ("/opt/server", Command("/opt/server", [])),
-        ("~/bin/server", Command("~/bin/server", [])),
-        ("~root/server", Command("~root/server", [])),
-        ("./gone/", Command("./gone/", [])),
-        (r"C:\bin\server", Command(r"C:\bin\server", [])),
-    ],
-)
-def test_a_word_with_a_space_and_a_path_are_commands(work: Path, word: str, command: Command) -> None:
-    """Ours: as `add` reads them; a path with a space in it that is there is a program."""
-    entry = typed_entry(word)
+def test_an_argument_with_a_space_or_a_path_is_a_command(work: Path) -> None:
+    """Ours: as `add` reads them; an existing path with a space in it is a program."""
+    entries = {word: typed_entry(word) for word in COMMANDS}
 
-    assert entry is not None
-    assert (entry.target, entry.name) == (command, " ".join(word.split()))
+    assert {word: entry and entry.target for word, entry in entries.items()} == COMMANDS
+    assert {word: entry and entry.name for word, entry in entries.items()} == {
+        word: " ".join(word.split()) for word in COMMANDS
+    }
 
 
-@pytest.mark.parametrize(
-    ("word", "agent"),
-    [
-        ("./notes.py:Notes", "{work}/notes.py:Notes"),
-        ("notes.py:Notes", "{work}/notes.py:Notes"),
-        ("notes.py", "{work}/notes.py"),
-        ("notes.py:", "{work}/notes.py:"),
-        ("./with space/notes.py:Notes", "{work}/with space/notes.py:Notes"),
-        ("with space/notes.py", "{work}/with space/notes.py"),
-        ("notes.py:Outer.Inner", "{work}/notes.py:Outer.Inner"),
-        ("pkg.mod:Class", "pkg.mod:Class"),
-        ("mod:Outer.Inner", "mod:Outer.Inner"),
-        ("demo", "demo"),
-    ],
-)
-def test_an_agent_is_a_file_a_module_or_built_in(work: Path, word: str, agent: str) -> None:
+def test_an_agent_is_a_file_a_module_or_built_in(work: Path) -> None:
     """Ours: as `serve` reads them. Nothing of it is imported; the file is found from every folder."""
-    entry = typed_entry(word)
+    found = {word: entry for word in AGENTS if (entry := typed_entry(word)) is not None}
+    targets = {word: entry.target for word, entry in found.items() if isinstance(entry.target, Served)}
 
-    assert entry is not None
-    assert entry.name == word
-    assert isinstance(entry.target, Served)
-    assert entry.target.target == agent.format(work=work)
-    assert entry.target.cwd == (str(work) if agent.startswith(("pkg", "mod")) else None)
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        "",
-        " ",
-        "\t\n",
-        "time",
-        "time.now",
-        "my-server",
-        "@scope/server",
-        "a/b",
-        "localhost:8000",
-        "a:",
-        ":b",
-        "a:b:c",
-        "x.js",
-    ],
-)
-def test_what_looks_like_nothing_is_a_name(work: Path, word: str) -> None:
-    """Ours: it is an unknown server, with its suggestions."""
-    assert typed_entry(word) is None
+    assert {word: (target.target, target.cwd) for word, target in targets.items()} == {
+        word: (target.format(work=work), str(work) if has_folder else None)
+        for word, (target, has_folder) in AGENTS.items()
+    }
+    assert [entry.name for entry in found.values()] == list(AGENTS)
 
 
-def test_a_python_file_that_can_be_run_is_a_program_unless_it_names_a_class(work: Path) -> None:
-    """Ours: many a `server.py` is one, and was saved as one."""
+def test_any_other_argument_is_a_server_name(work: Path) -> None:
+    """Ours: it is reported as an unknown server, with a suggestion."""
+    entries = {word: entry for word in NAMES if (entry := typed_entry(word)) is not None}
+
+    assert not entries
+
+
+def test_the_path_of_an_executable_python_file_is_a_command_unless_it_names_a_class(work: Path) -> None:
+    """Ours: many a `server.py` is a program, and was saved as one."""
     path = work / "server.py"
     path.write_text("#!/usr/bin/env python3\n")
     words = ("./server.py", "server.py", "./server.py:Notes")
@@ -149,7 +146,7 @@ def test_a_python_file_that_can_be_run_is_a_program_unless_it_names_a_class(work
 
 
 def test_a_url_is_shown_without_its_secrets(work: Path) -> None:
-    """Ours."""
+    """Ours: errors, hints and listings repeat the name of a server."""
     entry = typed_entry(f"HTTPS://me:{TOKEN}@example.com/mcp?key={TOKEN}")
 
     assert entry is not None
@@ -165,23 +162,23 @@ def test_a_command_is_shown_without_its_secrets(work: Path) -> None:
         assert entry.name == "run --api-key ****"
 
 
-def test_a_file_that_is_not_there_is_no_agent(work: Path) -> None:
-    """Ours: found out before anything is started."""
+def test_a_missing_agent_file_is_refused(work: Path) -> None:
+    """Ours: before anything is started."""
     for word in ("./gone.py", "gone.py:Agent"):
         with pytest.raises(AgentError) as caught:
             typed_entry(word)
         assert caught.value.target == word
 
 
-@pytest.mark.parametrize("word", ["run | tee x", "run 'x", "run $(x) y"])
-def test_a_command_line_is_not_for_a_shell(work: Path, word: str) -> None:
-    """Ours: as in `add`; after two dashes the shell has read the words, and they are passed on as they are."""
-    with pytest.raises(EntryError):
-        typed_entry(word)
-    assert command_entry(["sh", "-c", word]).target == Command("sh", ["-c", word])
+def test_shell_syntax_in_a_command_line_is_refused(work: Path) -> None:
+    """Ours: as in `add`; after two dashes the shell has read the words, and they are passed on unchanged."""
+    for word in ("run | tee x", "run 'x", "run $(x) y"):
+        with pytest.raises(EntryError):
+            typed_entry(word)
+        assert command_entry(["sh", "-c", word]).target == Command("sh", ["-c", word])
 
 
-def test_after_two_dashes_are_a_program_and_its_arguments_or_one_target(work: Path) -> None:
+def test_the_words_after_two_dashes_are_a_command_or_one_target(work: Path) -> None:
     """Ours: so each target can be written there too."""
     assert command_entry(["node", "server.js"]).target == Command("node", ["server.js"])
     assert command_entry(["my-server"]).target == Command("my-server", [])
@@ -190,7 +187,7 @@ def test_after_two_dashes_are_a_program_and_its_arguments_or_one_target(work: Pa
     assert isinstance(command_entry(["demo"]).target, Served)
 
 
-def test_a_configured_name_always_wins(work: Path, configure: Callable[..., ConfigStore]) -> None:
+def test_a_configured_name_takes_precedence(work: Path, configure: Callable[..., ConfigStore]) -> None:
     """Ours: over a file, a built-in agent, and a name that is a command line."""
     names = ["demo", "notes.py", "uvx x", "pkg.mod:Class"]
     store = configure(*names)
@@ -202,13 +199,15 @@ def test_a_configured_name_always_wins(work: Path, configure: Callable[..., Conf
 
 
 def test_an_unknown_name_is_reported_with_a_suggestion(work: Path, configure: Callable[..., ConfigStore]) -> None:
-    """Ours: a slip of the finger must not look like a command that is not there."""
+    """Ours: a typing error must not be reported as a command that was not found."""
     with pytest.raises(ServerUnknownError) as caught:
         find_entry(configure("time"), "tiem")
     assert caught.value.hint == "did you mean 'time'?"
 
 
-def test_the_server_stands_first_or_after_two_dashes(work: Path, configure: Callable[..., ConfigStore]) -> None:
+def test_the_server_is_the_first_argument_or_follows_two_dashes(
+    work: Path, configure: Callable[..., ConfigStore]
+) -> None:
     """Ours: `call NAME TOOL`, `call TOOL -- COMMAND`."""
     store = configure("time")
 
@@ -222,8 +221,8 @@ def test_the_server_stands_first_or_after_two_dashes(work: Path, configure: Call
     assert "-- uvx x" in caught.value.hint
 
 
-def test_each_server_is_used_once_and_has_a_name_of_its_own(work: Path, configure: Callable[..., ConfigStore]) -> None:
-    """Ours: two commands may differ in nothing that can be shown."""
+def test_each_server_is_used_once_under_a_unique_name(work: Path, configure: Callable[..., ConfigStore]) -> None:
+    """Ours: two commands may differ only in a masked secret."""
     store = configure("time")
     typed = ServerWords(["time", "run --token aaaaaaaa", "time", "run --token bbbbbbbb"], ["time", "x"])
 
@@ -234,7 +233,7 @@ def test_each_server_is_used_once_and_has_a_name_of_its_own(work: Path, configur
 
 
 def test_the_tool_of_a_built_in_agent_can_follow_a_dot() -> None:
-    """Ours: as that of a configured server, which wins."""
+    """Ours: as that of a configured server, whose name takes precedence."""
     assert tool_of("demo.greet", []) == ("demo", "greet")
     assert tool_of("demo.greet.all", ["demo.greet"]) == ("demo.greet", "all")
     for word in ("demo", "time.now", "demo."):
@@ -242,8 +241,8 @@ def test_the_tool_of_a_built_in_agent_can_follow_a_dot() -> None:
     assert tool_of("demo.greet", ["demo.greet"]) is None
 
 
-def test_code_is_saved_as_the_kind_that_it_is(work: Path) -> None:
-    """Ours: what was tried is what is kept, also the folder that a module is in."""
+def test_code_is_saved_as_an_agent_or_a_handler(work: Path) -> None:
+    """Ours: the entry starts what was tried, also by the folder that a module is in."""
     (work / "cost_handler.py").touch()
     (work / "handlers").mkdir()
     saved = {word: raw_entry(code) for word in WORDS if (code := served_code(word)) is not None}

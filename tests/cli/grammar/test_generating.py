@@ -1,4 +1,4 @@
-"""The table of commands, as it is generated."""
+"""The generated table of commands."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gaia_mcp.cli.grammar.model import Argument
 from gaia_mcp.cli.grammar.table import FILE, PROGRAM
 
 
-def test_the_table_is_what_typer_has() -> None:
+def test_the_generated_table_is_up_to_date() -> None:
     """Ours: after a change of a command, run `gaia mcp generate` and commit the table, too."""
     assert FILE.read_text("utf-8") == table_text(), "write the table with: gaia mcp generate"
 
 
-def test_the_table_has_every_command_and_knows_which_are_in_the_help() -> None:
-    """Ours."""
+def test_the_table_has_every_command_and_marks_the_listed_ones() -> None:
+    """Ours: completion knows commands only from this table."""
     commands = PROGRAM.commands["mcp"].commands
 
     assert list(commands) == [*COMMANDS, *UNLISTED]
     assert [name for name, command in commands.items() if command.is_listed] == list(COMMANDS)
 
 
-def test_an_option_says_what_the_parser_and_a_tab_need() -> None:
-    """Ours."""
+def test_an_option_has_its_bounds_flags_and_completers() -> None:
+    """Ours: the parser and completion read the table instead of loading Typer."""
     commands = PROGRAM.commands["mcp"].commands
     options = {each.parameter: each for name in ("call", "serve", "record") for each in commands[name].options}
 
@@ -45,7 +45,7 @@ def outside(ctx: Any) -> list[str]:
     return []
 
 
-def test_a_completer_from_elsewhere_is_refused() -> None:
+def test_a_completer_of_another_module_is_refused() -> None:
     """Ours: a TAB would load whatever that module loads."""
     alone = typer.Typer(add_completion=False)
 

@@ -1,8 +1,6 @@
-"""What two dashes mean in a command that uses a server."""
+"""The meaning of two dashes in a command that uses a server."""
 
 from __future__ import annotations
-
-import pytest
 
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.grammar.server_words import ServerWords
@@ -10,9 +8,9 @@ from gaia_mcp.cli.grammar.server_words import ServerWords
 NAMES = ["fetch", "time"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
+def test_two_dashes_begin_a_command_unless_a_server_is_named_before_them() -> None:
+    """Ours: `call NAME TOOL -- key=value` ends the options, and `call TOOL -- COMMAND` names a server."""
+    lines: list[tuple[list[str], list[str], bool]] = [
         # TOOL [ARG...] -- COMMAND [ARG...]
         (["fetch"], ["uvx", "mcp-server-fetch"], True),
         (["fetch", "url=x"], ["uvx", "mcp-server-fetch"], True),
@@ -33,37 +31,32 @@ NAMES = ["fetch", "time"]
         # A configured name wins.
         (["time"], ["now"], False),
         (["time", "now"], ["Oslo"], False),
-    ],
-)
-def test_two_dashes_begin_a_command_unless_the_line_names_a_server_without_them(
-    before: list[str], after: list[str], expected: bool
-) -> None:
-    """Ours: what worked before there were commands after the dashes works as it did."""
-    assert ServerWords(before, after).has_command(NAMES) is expected
+    ]
+
+    found = [(before, after, ServerWords(before, after).has_command(NAMES)) for before, after, _ in lines]
+    assert found == lines
 
 
-def test_without_a_tool_any_words_after_a_name_belong_to_it() -> None:
+def test_words_after_a_server_belong_to_it_in_commands_without_a_tool() -> None:
     """Ours: `watch NAME [URI...]`, and `watch [URI...] -- COMMAND`."""
     assert not ServerWords(["time"], ["a:1", "b:2"]).has_command(NAMES, has_item=False)
     assert ServerWords(["a:1"], ["uvx", "x"]).has_command(NAMES, has_item=False)
     assert ServerWords([], ["uvx", "x"]).has_command(NAMES, has_item=False)
 
 
-def test_the_words_after_the_dashes_are_the_last() -> None:
-    """Ours: Typer passes all of them on without the dashes."""
+def test_words_are_split_at_the_two_dashes() -> None:
+    """Ours: Typer removes the dashes and passes all words on."""
     assert ServerWords.of(["a", "b", "c"], ["b", "c"]) == ServerWords(["a"], ["b", "c"])
     assert ServerWords.of(["a"], []).words == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("words", "after"),
-    [
-        (["now", "--", "uvx", "--x", "--", "y"], ["uvx", "--x", "--", "y"]),
-        (["now", "--args", "--", "x"], []),
-        (["now", "--args", "--", "--", "x"], ["x"]),
-        (["now", "--json"], []),
-    ],
-)
-def test_dashes_that_are_the_value_of_an_option_begin_nothing(words: list[str], after: list[str]) -> None:
-    """Typer takes them for the value."""
-    assert parse_line(["mcp", "call", *words]).after == after
+def test_two_dashes_as_the_value_of_an_option_begin_no_command() -> None:
+    """Typer: an option takes the next word as its value, also `--`."""
+    after = {
+        "now -- uvx --x -- y": ["uvx", "--x", "--", "y"],
+        "now --args -- x": [],
+        "now --args -- -- x": ["x"],
+        "now --json": [],
+    }
+
+    assert {line: parse_line(["mcp", "call", *line.split()]).after for line in after} == after

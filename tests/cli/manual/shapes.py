@@ -1,6 +1,6 @@
 """The notation in which the manual says how JSON looks, read, and real values held against it.
 
-Every member that is documented but never seen is told too, so that the manual promises nothing that there is not.
+Every member that is documented but never seen is reported too, so that the manual promises nothing that does not exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of the manual: whole, true to the program, and without anything that a reader of pages complains about."""
+"""The pages of the manual: complete, true to the program, and accepted by groff and mandoc."""
 
 from __future__ import annotations
 
@@ -45,28 +45,30 @@ def shown(groff: str) -> Shown:
     return run
 
 
-@pytest.mark.parametrize("device", ["utf8", "ascii", "latin1"])
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_page_is_shown_without_a_warning_and_fits_the_screen(shown: Shown, name: str, device: str) -> None:
-    """Ours: on every kind of terminal."""
-    lines = shown(name, device).splitlines()
+def test_groff_formats_each_page_in_80_columns_without_a_warning(shown: Shown) -> None:
+    """Ours: on every kind of terminal, since `man` on Linux runs groff."""
+    lines = [
+        line for name in WRITTEN for device in ("utf8", "ascii", "latin1") for line in shown(name, device).splitlines()
+    ]
 
+    assert len(lines) > 1000
     assert [line for line in lines if len(line) > 80] == []
     assert [line for line in lines if line.endswith("‐")] == []
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_the_other_reader_of_pages_has_nothing_to_complain_about(mandoc: str, name: str) -> None:
-    """Ours: but for the date, which would make each day another page of the same commands."""
-    command = [mandoc, "-Tlint", "-Wwarning"]
-    ran = subprocess.run(command, input=PAGES[name].encode(), capture_output=True, check=False)
+def test_mandoc_accepts_each_page(mandoc: str) -> None:
+    """Ours: except for the missing date, which would change the pages every day."""
+    complaints = []
+    for name in WRITTEN:
+        command = [mandoc, "-Tlint", "-Wwarning"]
+        ran = subprocess.run(command, input=PAGES[name].encode(), capture_output=True, check=False)
+        complaints += [f"{name}: {line}" for line in (ran.stdout + ran.stderr).decode().splitlines()]
 
-    complaints = (ran.stdout + ran.stderr).decode().splitlines()
     assert [line for line in complaints if "missing date" not in line] == []
 
 
-def test_the_names_of_the_program_lead_to_its_page(groff: str, tmp_path: Path) -> None:
-    """Ours: found as `man` finds them, by the folder of the section."""
+def test_each_name_of_the_program_has_its_manual_page(groff: str, tmp_path: Path) -> None:
+    """man: a page is found by its name in the folder of its section."""
     folder = tmp_path / "man1"
     folder.mkdir()
     for name, text in PAGES.items():
@@ -79,8 +81,8 @@ def test_the_names_of_the_program_lead_to_its_page(groff: str, tmp_path: Path) -
         assert b"GAIA-MCP(1)" in ran.stdout
 
 
-def test_every_command_argument_option_and_example_is_in_it(shown: Shown) -> None:
-    """Ours."""
+def test_every_command_argument_option_and_example_is_in_the_manual(shown: Shown) -> None:
+    """Ours: the page is generated from the commands, and nothing of them may be missing."""
     text = " ".join(shown("gaia-mcp.1").split())
 
     for command in commands():
@@ -93,7 +95,7 @@ def test_every_command_argument_option_and_example_is_in_it(shown: Shown) -> Non
     assert [command.name for command in commands()] == list(COMMANDS)
 
 
-def test_every_exit_code_is_in_it(shown: Shown) -> None:
+def test_every_exit_code_is_in_the_manual(shown: Shown) -> None:
     """Ours: the enum is their one source."""
     _, title, rest = shown("gaia-mcp.1").partition("EXIT STATUS")
     text = " ".join((title + rest).split())
@@ -102,22 +104,22 @@ def test_every_exit_code_is_in_it(shown: Shown) -> None:
         assert f" {int(status)} {meaning} " in text
 
 
-def test_every_host_is_in_it(shown: Shown) -> None:
-    """Ours: by the word that is typed, and by its name."""
+def test_every_host_is_in_the_manual(shown: Shown) -> None:
+    """Ours: by the word that is typed, and by its title."""
     text = " ".join(shown("gaia-mcp.1").split())
     assert [host.key for host in HOSTS.values() if f"{host.key} ({host.title})" not in text] == []
 
 
-def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is(shown: Shown) -> None:
-    """Ours: only what is said once for all is left out."""
+def test_an_option_with_its_own_meaning_is_described_at_its_command(shown: Shown) -> None:
+    """Ours: only an option that is described once for all commands is omitted."""
     page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
 
     assert page.count("Use this configuration file, and no project's.") == 0
     assert page.count("Print the whole input schema of each tool.") == 1
 
 
-def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
-    """Ours: the few facts that it repeats, and what a server inherits."""
+def test_facts_in_the_prose_agree_with_the_program(shown: Shown) -> None:
+    """Ours: the limits of timeouts, and the variables that a server inherits."""
     about = " ".join(shown("gaia-mcp-servers.5").split())
 
     assert f"above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
@@ -125,8 +127,8 @@ def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
         assert ", ".join(inherited_variables()) in " ".join(shown(name).split())
 
 
-def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: in their usual places."""
+def test_the_documented_folders_are_the_ones_in_use(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: with no variable set, the folders are in their default places."""
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     text = shown("gaia-mcp.1")
@@ -148,7 +150,7 @@ def written(tmp_path: Path) -> str:
     return str(write_code("WRITING AN AGENT", tmp_path / "written.py"))
 
 
-def test_the_agent_of_the_manual_is_one(written: str) -> None:
+def test_the_agent_in_the_manual_works(written: str) -> None:
     """Ours: a reader who copies it has an agent."""
     agent = load_agent(f"{written}:Notes")
 
@@ -158,7 +160,7 @@ def test_the_agent_of_the_manual_is_one(written: str) -> None:
     assert agent.execute_mcp_tool("find", {"words": "milk"}) == ["buy milk"]
 
 
-def test_the_class_of_the_manual_without_a_base_is_an_agent(written: str) -> None:
+def test_the_class_in_the_manual_without_a_base_works_as_an_agent(written: str) -> None:
     """Ours: as GAIA's documents show one."""
     agent = load_agent(f"{written}:Weather")
 
@@ -166,7 +168,7 @@ def test_the_class_of_the_manual_without_a_base_is_an_agent(written: str) -> Non
     assert agent.execute_mcp_tool(tool["name"], {"city": "Oslo"}) == {"city": "Oslo", "sky": "clear"}
 
 
-def test_the_handler_of_the_manual_is_one(tmp_path: Path) -> None:
+def test_the_handler_in_the_manual_works(tmp_path: Path) -> None:
     """Ours: a reader who copies it has a handler, which uses its settings."""
     file = write_code("WRITING A HANDLER", tmp_path / "prices_handler.py")
     registry = MCPRegistry()
@@ -176,8 +178,8 @@ def test_the_handler_of_the_manual_is_one(tmp_path: Path) -> None:
         assert manager.call_tool("price", {"sku": "B2"}) == MCPToolResult("B2: 9.50 NOK")
 
 
-def test_there_is_no_prose_about_what_there_is_not() -> None:
-    """Ours: a command that goes takes its prose along; nothing typed in the manual is unknown to the program."""
+def test_the_prose_names_only_existing_commands_and_options() -> None:
+    """Ours: prose about a removed command must be removed with it."""
     assert {path.stem for path in (PROSE / "commands").iterdir()} <= set(COMMANDS)
     known = {name for command in commands() for option in command.options for name in option.name.split(", ")}
     prose = "".join(path.read_text("utf-8") for path in PROSE.rglob("*.txt"))
@@ -185,17 +187,22 @@ def test_there_is_no_prose_about_what_there_is_not() -> None:
     assert set(re.findall(r"gaia mcp ([a-z][a-z-]*)", prose)) <= {*COMMANDS, "help", "version"}
 
 
-@pytest.mark.parametrize("path", sorted(PROSE.rglob("*.txt")), ids=lambda path: path.stem)
-def test_the_prose_uses_its_markup_up(path: Path) -> None:
-    """Ours: a mark without its partner would be printed."""
-    for block in parsed(path.read_text("utf-8")):
-        for part in block if not isinstance(block, Place) else ():
-            for span in part if isinstance(part, list) else ():
-                assert not (isinstance(span, Span) and span.style != "B" and "`" in span.text), span
+def spans_of(path: Path) -> list[Span]:
+    """All spans of a file of the prose."""
+    parts = [part for block in parsed(path.read_text("utf-8")) if not isinstance(block, Place) for part in block]
+    return [span for part in parts if isinstance(part, list) for span in part if isinstance(span, Span)]
 
 
-def test_the_synopsis_shows_that_one_name_of_an_option_is_typed(shown: Shown) -> None:
-    """Ours, as in the manual of git; with the description of the option all its names stand in a list."""
+def test_the_markup_of_the_prose_is_balanced() -> None:
+    """Ours: an unmatched mark would be printed."""
+    spans = [(path.stem, span) for path in sorted(PROSE.rglob("*.txt")) for span in spans_of(path)]
+
+    assert len({name for name, _ in spans}) > 20
+    assert [(name, span) for name, span in spans if span.style != "B" and "`" in span.text] == []
+
+
+def test_the_synopsis_shows_alternative_names_of_an_option(shown: Shown) -> None:
+    """Ours, as in the manual of git: `[--a | --b]` in the synopsis, `--a, --b` in the list."""
     page = " ".join(shown("gaia-mcp.1").split())
 
     assert "[--inherit-env | --no-inherit-env]" in page

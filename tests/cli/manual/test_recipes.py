@@ -1,4 +1,4 @@
-"""The recipes of the manual do what they are shown for, as they stand there."""
+"""The recipes of the manual work as they are printed there."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_recipe_for_cron_is_silent_until_something_is_wrong(gaia: Gaia) -> N
 
 
 def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
-    """Ours."""
+    """Ours: `--json` prints nothing else on stdout."""
     gaia.write({"time": WORKS})
 
     ran = run(gaia, recipe("| jq -r .datetime"))
@@ -71,8 +71,8 @@ def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00\n", ran.stdout), ran
 
 
-def test_the_recipe_for_a_script_tells_failures_apart(gaia: Gaia) -> None:
-    """Ours."""
+def test_the_recipe_for_a_script_distinguishes_failures(gaia: Gaia) -> None:
+    """Ours: by the exit codes that the manual lists."""
     script = recipe("case $? in")
     for server, said in ((WORKS, "it worked"), (FAILS, "the server does not run")):
         gaia.write({"time": server})
@@ -88,7 +88,7 @@ def test_the_recipe_for_an_agent_ends_in_an_editor(gaia: Gaia) -> None:
     assert gaia("call", "notes", "greet", "name=Ada").stdout == "Hello, Ada!\n"
 
 
-def test_the_recipe_for_a_snippet_saves_what_is_in_the_file(gaia: Gaia) -> None:
+def test_the_recipe_for_a_snippet_saves_the_servers_of_the_file(gaia: Gaia) -> None:
     """Ours: then its tools are approved."""
     (gaia.cwd / "snippet.json").write_text(json.dumps({"mcpServers": {"time": WORKS}}))
 

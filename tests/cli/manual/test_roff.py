@@ -1,4 +1,4 @@
-"""Roff: whatever the text, the page shows just that, and no reader of pages has anything to complain about."""
+"""Roff: the page shows any text unchanged, and groff accepts it without a warning."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shown(groff: str) -> Shown:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXT.map(str.strip).filter(bool), min_size=1, max_size=8))
-def test_any_text_is_shown_as_it_is(shown: Shown, texts: list[str]) -> None:
+def test_any_text_is_shown_unchanged(shown: Shown, texts: list[str]) -> None:
     """Ours: requests, escapes and typographers' signs included."""
     expected = [text.replace("…", "...") for text in texts]
 
@@ -51,7 +51,7 @@ def test_any_text_is_shown_as_it_is(shown: Shown, texts: list[str]) -> None:
 
 
 def test_every_block_is_shown(shown: Shown) -> None:
-    """Ours."""
+    """Ours: a block that roff drops would be missing from the page without an error."""
     blocks = [
         Heading("FIRST"),
         Paragraph([Span("Text "), Span("-x", "B"), Span(".")]),
@@ -63,8 +63,8 @@ def test_every_block_is_shown(shown: Shown) -> None:
     assert shown(blocks) == ["FIRST", "Text -x.", 'a "part"', ".dot", "more", "term   'said'"]
 
 
-def test_what_belongs_together_stays_on_a_line() -> None:
-    """Ours: an option and its value."""
+def test_an_option_and_its_value_stay_on_one_line() -> None:
+    """Ours: a line break between them would be read as two arguments."""
     assert escaped("--x\xa0Y") == r"\-\-x\ Y"
 
 
@@ -75,12 +75,12 @@ def test_nothing_is_hyphenated(shown: Shown) -> None:
     assert not [line for line in shown([Heading("X"), Paragraph([Span(words)])]) if line.endswith(("-", "‐"))]
 
 
-def test_a_place_that_is_not_filled_is_an_error() -> None:
-    """Ours: rather than a page with a hole."""
+def test_an_unfilled_place_is_an_error() -> None:
+    """Ours: otherwise the page would lack a section."""
     with pytest.raises(ValueError, match="@commands"):
         page(TITLE, [Place("commands", [])])
 
 
-def test_a_page_under_another_name_leads_to_the_page() -> None:
-    """Ours."""
+def test_a_link_page_includes_the_page() -> None:
+    """man: `.so` includes another page, so that `man gmcp` finds it."""
     assert link("man1/x.1") == ".so man1/x.1\n"

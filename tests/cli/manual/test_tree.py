@@ -13,14 +13,14 @@ OF_THEIR_OWN = {
 FOUND = {command.name: command for command in commands()}
 
 
-def test_all_commands_are_there_in_the_order_of_the_help() -> None:
-    """Ours: and each group of the help begins with one of them."""
+def test_commands_are_in_the_order_of_the_help() -> None:
+    """Ours: and each group of the help begins with an existing command."""
     assert list(FOUND) == list(COMMANDS)
     assert next(iter(HEADINGS)) == next(iter(COMMANDS))
     assert set(HEADINGS) <= set(COMMANDS)
 
 
-def test_every_command_says_what_it_is_for_and_shows_it() -> None:
+def test_every_command_has_a_summary_help_and_an_example() -> None:
     """Ours: a summary that is a sentence, help for each argument and option, an example."""
     for command in FOUND.values():
         assert command.summary.endswith("."), command
@@ -31,7 +31,7 @@ def test_every_command_says_what_it_is_for_and_shows_it() -> None:
 
 
 def test_the_same_option_means_the_same_in_every_command() -> None:
-    """Ours: and is said with the same words."""
+    """Ours: and is described with the same words."""
     for name in ("--config", "--json", "--quiet", "--timeout", "--debug", "-o, --output", "--output-dir", "--raw"):
         held = {
             option
@@ -42,16 +42,16 @@ def test_the_same_option_means_the_same_in_every_command() -> None:
         assert len(held) == 1, held
 
 
-def test_what_stands_in_brackets_may_be_left_out() -> None:
-    """Ours: whoever wrote the brackets."""
+def test_an_argument_in_brackets_is_optional() -> None:
+    """Ours: whether Typer or a help text wrote the brackets."""
     (names,) = FOUND["prompts"].arguments
     assert (names.shown, names.is_required) == ("NAME...", False)
     assert [argument.shown for argument in FOUND["call"].arguments] == ["NAME", "TOOL [ARG...]"]
     assert [argument.is_required for argument in FOUND["call"].arguments] == [True, False]
 
 
-def test_options_say_what_they_take() -> None:
-    """Ours: ranges, repetition and switches included."""
+def test_options_have_their_values_and_ranges() -> None:
+    """Ours: with ranges, repetition and flags."""
     options = {option.name: option for option in FOUND["add"].options}
 
     assert options["--force"] == Option("--force", "", False, "Replace a server of the same name.")

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.screen.output import choose_form
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class Terminal(io.StringIO):
@@ -16,6 +19,15 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.fixture(autouse=True)
+def _plain() -> Iterator[None]:
+    """The plain form, and no command, before and after each test."""
+    choose_form(as_json=False, debug=False)
+    yield
+    choose_form(as_json=False, debug=False)
+    Typed.begin("", None)
 
 
 @pytest.fixture

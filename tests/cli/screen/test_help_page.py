@@ -21,8 +21,8 @@ def page(write: Callable[[HelpPage], None]) -> list[str]:
     return formatter.getvalue().splitlines()
 
 
-def test_options_are_explained_beside_them_where_there_is_room(wide: Callable[[int], None]) -> None:
-    """Ours."""
+def test_help_of_an_option_stands_beside_it_on_a_wide_terminal(wide: Callable[[int], None]) -> None:
+    """Ours: as in other programs; the texts begin in one column."""
     wide(60)
 
     assert page(lambda formatter: formatter.write_dl(OPTIONS)) == [
@@ -32,8 +32,8 @@ def test_options_are_explained_beside_them_where_there_is_room(wide: Callable[[i
     ]
 
 
-def test_options_are_explained_below_them_where_there_is_none(wide: Callable[[int], None]) -> None:
-    """Ours: what has no explanation stands alone."""
+def test_help_of_an_option_stands_below_it_on_a_narrow_terminal(wide: Callable[[int], None]) -> None:
+    """Ours: an option without a help text stands alone."""
     wide(30)
 
     def write(formatter: HelpPage) -> None:
@@ -63,14 +63,14 @@ def test_options_are_explained_below_them_where_there_is_none(wide: Callable[[in
     ],
 )
 def test_the_usage_line_is_broken_between_words(wide: Callable[[int], None], width: int, lines: list[str]) -> None:
-    """Ours."""
+    """Ours: an option that the terminal breaks cannot be read or copied."""
     wide(width)
 
     assert page(lambda formatter: formatter.write_usage("gaia mcp call", "[OPTIONS] {NAME}")) == lines
 
 
 def test_an_example_is_never_broken(wide: Callable[[int], None]) -> None:
-    """Ours: it begins a line where there is little room, so that it can be copied."""
+    """Ours: it begins its own line on a narrow terminal, so that it can be copied."""
     wide(40)
     assert page(lambda formatter: formatter.write_text(TEXT)) == [
         "Save a server, after connecting to it",
@@ -84,8 +84,8 @@ def test_an_example_is_never_broken(wide: Callable[[int], None]) -> None:
     assert page(lambda formatter: formatter.write_text(TEXT))[-1].startswith("Example: gaia mcp add ")
 
 
-def test_a_width_that_a_program_asks_for_is_used(wide: Callable[[int], None]) -> None:
-    """Ours: one that mounts our commands."""
+def test_a_given_width_is_used(wide: Callable[[int], None]) -> None:
+    """Ours: a program that mounts our commands may set it."""
     wide(20)
 
     assert HelpPage(width=100).width == 100

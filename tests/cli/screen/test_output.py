@@ -1,4 +1,4 @@
-"""`cli.screen.output`: two forms, and clean lines."""
+"""`cli.screen.output`: text and JSON, on stdout and stderr, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.screen.output import (
-    Form,
     choose_form,
     done,
     error_object,
@@ -27,9 +24,6 @@ from gaia_mcp.cli.screen.output import (
 )
 from gaia_mcp.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
@@ -38,14 +32,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(autouse=True)
-def plain() -> None:
-    """The plain form."""
-    choose_form(as_json=False, debug=False)
-
-
-def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours."""
+def test_an_error_is_printed_as_two_lines_and_a_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a person reads stderr, and a program stdout."""
     choose_form(as_json=True, debug=False)
 
     status = fail(ToolUnknownError("s", "t\n\x1b[31m", suggestion="did you mean 'u'?"))
@@ -57,15 +45,15 @@ def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str])
     assert status == 7
 
 
-def test_an_error_of_many_lines_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: however much a server had to say."""
+def test_a_message_of_many_lines_is_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: stderr has one line for the error and one for the hint, which programs count on."""
     fail(ConnectError("a\nb\n" * 10_000))
 
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours."""
+    """Ours: a person needs the message; a developer asks for the traceback."""
     choose_form(as_json=False, debug=True)
 
     assert fail(MCPError("oops")) == 1
@@ -73,8 +61,8 @@ def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str])
     assert "MCPError: oops" in capsys.readouterr().err
 
 
-def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours."""
+def test_answers_go_to_stdout_and_notes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a pipe must get the answer alone."""
     print_line("answer")
     remark("by the way")
     done("did it", what="it")
@@ -85,16 +73,16 @@ def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out) == {"what": "it"}
 
 
-def test_one_of_many_answers_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: JSON Lines."""
+def test_an_event_is_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON Lines: one value on each line."""
     print_event({"text": "a\nä"})
     print_event([])
 
     assert capsys.readouterr().out == '{"text": "a\\nä"}\n[]\n'
 
 
-def test_what_json_has_no_number_for_is_null(capsys: pytest.CaptureFixture[str]) -> None:
-    """RFC 8259: permits neither. Texts are left alone."""
+def test_infinity_and_nan_are_printed_as_null(capsys: pytest.CaptureFixture[str]) -> None:
+    """RFC 8259 permits neither number. Strings are unchanged."""
     odd = {"a": [1e400, -1e400, {"b": float("nan")}, "NaN"], "Infinity": -1e400, "c": 1.5}
     even = {"a": [None, None, {"b": None}, "NaN"], "Infinity": None, "c": 1.5}
 
@@ -121,11 +109,9 @@ def test_json_on_a_terminal_is_clean_and_coloured(monkeypatch: pytest.MonkeyPatc
     assert terminal.getvalue().endswith('[\x1b[32m"x"\x1b[0m]\n')
 
 
-def test_nothing_is_said_beside_the_answer_to_who_wants_quiet(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: errors are."""
-    monkeypatch.setattr(Form, "quiet", True)
+def test_quiet_suppresses_notes_and_not_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a failure must always be seen."""
+    choose_form(as_json=False, debug=False, quiet=True)
 
     remark("by the way")
     fail(MCPError("oops"))
@@ -134,25 +120,8 @@ def test_nothing_is_said_beside_the_answer_to_who_wants_quiet(
     assert "error: oops" in err
 
 
-def test_what_moves_makes_room_for_what_is_written(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: or one would stand in the other."""
-
-    @contextmanager
-    def room() -> Iterator[None]:
-        print("(", end="", file=sys.stderr)
-        yield
-        print(")", end="", file=sys.stderr)
-
-    monkeypatch.setattr(Form, "room", room)
-    remark("x")
-
-    assert capsys.readouterr().err == "(note: x\n)"
-
-
-def test_it_is_noticed_that_the_reader_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a command without an end asks for it."""
+def test_a_closed_reader_of_stdout_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a command that runs until it is interrupted must end then."""
     reading, writing = os.pipe()
     with open(writing, "w") as stdout:  # noqa: PTH123
         monkeypatch.setattr("sys.stdout", stdout)
@@ -164,25 +133,24 @@ def test_it_is_noticed_that_the_reader_has_gone(monkeypatch: pytest.MonkeyPatch)
     assert is_read()
 
 
-@pytest.mark.parametrize(("stderr", "command"), [("", "show"), ("one", "logs"), ("one\ntwo", "logs")])
-def test_a_log_that_says_more_than_the_error_is_pointed_to(stderr: str, command: str) -> None:
-    """Ours: the most useful next thing."""
-    error = ServerExitedError("x", "at its start", 3, stderr)
+def test_the_hint_for_an_exited_server_shows_its_log_or_its_command() -> None:
+    """Ours: the log explains more than the error, if there is one."""
+    for stderr, command in (("", "show"), ("one", "logs"), ("one\ntwo", "logs")):
+        error = ServerExitedError("x", "at its start", 3, stderr)
+        assert error_object(error)["hint"].endswith(f"gaia mcp {command} x"), stderr
 
-    assert error_object(error)["hint"].endswith(f"gaia mcp {command} x")
 
+def test_the_hint_for_a_refused_server_names_no_entry() -> None:
+    """Ours: `add` has saved no entry, but it has saved the log."""
+    Typed.begin("add", None)
 
-@pytest.mark.parametrize(("stderr", "hint"), [("one", "--no-check"), ("one\ntwo", "gaia mcp logs x")])
-def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, stderr: str, hint: str) -> None:
-    """Ours: the entry of a server that `add` has refused is nowhere; what it wrote is."""
-    monkeypatch.setattr(Typed, "command", "add")
-
-    assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint)
+    for stderr, hint in (("one", "--no-check"), ("one\ntwo", "gaia mcp logs x")):
+        assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint), stderr
 
 
 @pytest.mark.story
-def test_what_is_dropped_reaches_no_reader() -> None:
-    """Ours: a command without an end, whose reader has gone just before a line, must not write to nowhere for ever."""
+def test_dropped_stdout_has_no_reader() -> None:
+    """Ours: a command that runs until it is interrupted must end when its reader has closed the pipe."""
     program = (
         "import sys; from gaia_mcp.cli.screen.output import drop_stdout, is_read; drop_stdout(); sys.exit(is_read())"
     )

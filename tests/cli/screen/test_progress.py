@@ -1,4 +1,4 @@
-"""`cli.progress`: what moves while a person waits."""
+"""`cli.screen.progress`: the progress line while a person waits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gaia_mcp.cli.screen.output import Form, remark
+from gaia_mcp.cli.screen.output import choose_form, remark
 from gaia_mcp.cli.screen.progress import ASCII_SHAPES, ERASE, SHAPES, Waiting
 from gaia_mcp.cli.screen.terminal import cell_width
 from gaia_mcp.protocol.events import Progressed
@@ -30,22 +30,25 @@ class Ascii(Terminal):
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch, kind: type[Terminal] = Terminal) -> Terminal:
-    """Make stderr a terminal of 60 columns, without the time before the line appears."""
+    """Make stderr a terminal of 60 columns."""
     stream = kind()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr(Form, "quiet", False)
-    monkeypatch.setattr("gaia_mcp.cli.screen.progress.QUIET_SECONDS", 0.0)
     return stream
+
+
+def waiting_at_once(what: str) -> Waiting:
+    """A line without the time before it appears."""
+    return Waiting(what, quiet_seconds=0)
 
 
 def line(waiting: Waiting, seconds: float, width: int = 60) -> str:
     return waiting.line(seconds, width, ASCII_SHAPES)
 
 
-def test_what_takes_long_says_how_long_and_what_the_log_says() -> None:
-    """Ours: the last line of it often tells why."""
+def test_a_long_start_shows_its_seconds_and_the_last_log_line() -> None:
+    """Ours: the last line of the log often explains the delay."""
     waiting = Waiting("starting s")
     waiting.starting("s", lambda: "downloading")
 
@@ -56,8 +59,8 @@ def test_what_takes_long_says_how_long_and_what_the_log_says() -> None:
     assert line(waiting, 12) == "| still starting s (12 s)"
 
 
-def test_a_server_that_reports_progress_gets_a_bar() -> None:
-    """Specification, progress: a total and a text may be there; what makes no sense must not break the line."""
+def test_reported_progress_is_shown_as_a_bar() -> None:
+    """Spec, progress: `total` and `message` are optional; an invalid value must not break the line."""
     waiting = Waiting("calling s t")
     waiting.starting("s", lambda: "log")
     waiting.progressed(Progressed(1, 1, 4, "first"))
@@ -70,8 +73,8 @@ def test_a_server_that_reports_progress_gets_a_bar() -> None:
     assert line(waiting, 3) == "| calling s t (3 s): seventh"
 
 
-def test_of_several_servers_those_that_are_missing_are_named() -> None:
-    """Ours."""
+def test_servers_that_have_not_finished_are_named() -> None:
+    """Ours: a person learns which server is slow."""
     waiting = Waiting("asking 3 servers")
     for name in "abc":
         waiting.starting(name, lambda: "")
@@ -81,23 +84,21 @@ def test_of_several_servers_those_that_are_missing_are_named() -> None:
     assert line(waiting, 5, 80) == "| asking 3 servers #######............. 1/3 (5 s): c: installing"
 
 
-@pytest.mark.parametrize("width", [1, 5, 17, 20, 37, 77, 197])
-def test_the_line_fits_and_is_safe(width: int) -> None:
-    """Ours: a line that the terminal breaks could not be erased; a server decides neither its look nor its length."""
+def test_the_line_fits_the_width_without_control_characters() -> None:
+    """Ours: a wrapped line could not be erased, and a server's text must not control the terminal."""
     waiting = Waiting("starting \x1b[31m日本\n" + "s" * 100)
     waiting.starting("s", lambda: "a\x1b[2J\u202e")
     waiting.progressed(Progressed(1, 1, 2, "日本語\x07\n" * 50))
 
-    shown = waiting.line(3, width, SHAPES)
+    shown = {width: waiting.line(3, width, SHAPES) for width in (1, 5, 17, 20, 37, 77, 197)}
 
-    assert cell_width(shown) <= width
-    assert shown.isprintable()
+    assert {width: text for width, text in shown.items() if cell_width(text) > width or not text.isprintable()} == {}
 
 
-def test_it_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a remark that comes meanwhile stands on a line of its own."""
+def test_the_line_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a note that comes meanwhile stands on a line of its own."""
     stream = terminal(monkeypatch)
-    with Waiting("starting s") as waiting:
+    with waiting_at_once("starting s") as waiting:
         wait_until(lambda: "starting s\x1b[K" in stream.getvalue())
         remark("by the way")
         wait_until(lambda: "starting s" in stream.getvalue().partition("by the way\n")[2])
@@ -106,47 +107,48 @@ def test_it_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
 
     written = stream.getvalue()
     assert f"{ERASE}note: by the way\n\r" in written
-    assert written.startswith(f"\r{SHAPES.turning[0]}")
+    assert written[0] == "\r"
+    assert written[1] in SHAPES.turning
     assert written.endswith(ERASE)
     remark("afterwards")
     assert stream.getvalue() == f"{written}note: afterwards\n"
 
 
-def test_where_only_ascii_can_be_written_it_is_drawn_with_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: with LANG=C an escape for each sign would be longer than the line."""
+def test_the_line_is_ascii_on_an_ascii_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: with LANG=C, an escape for each character would be longer than the line."""
     stream = terminal(monkeypatch, Ascii)
 
-    with Waiting("starting s"):
+    with waiting_at_once("starting s"):
         wait_until(lambda: "starting s" in stream.getvalue())
 
     assert stream.getvalue().isascii()
 
 
 @pytest.mark.parametrize("why", ["quiet", "dumb", "pipe"])
-def test_nothing_is_begun_where_nothing_would_be_seen(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
-    """Ours: not even a thread."""
+def test_no_thread_is_started_without_a_capable_terminal(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """Ours: the line would not be seen, and a thread costs time."""
     stream = terminal(monkeypatch)
     if why == "quiet":
-        monkeypatch.setattr(Form, "quiet", True)
+        choose_form(as_json=False, debug=False, quiet=True)
     elif why == "dumb":
         monkeypatch.setenv("TERM", "dumb")
     else:
         stream = Terminal()
         monkeypatch.setattr("sys.stderr", io.StringIO())
-    before = threading.active_count()
+    before = set(threading.enumerate())
 
-    with Waiting("starting s") as waiting:
-        assert threading.active_count() == before
+    with waiting_at_once("starting s") as waiting:
+        assert set(threading.enumerate()) <= before
         waiting.progressed(Progressed(1, 1, 2, "x"))
 
     assert stream.getvalue() == ""
 
 
-def test_a_terminal_that_has_gone_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours."""
+def test_a_closed_terminal_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a command must end as usual after its terminal has been closed."""
     stream = terminal(monkeypatch)
 
-    with Waiting("starting s") as waiting:
+    with waiting_at_once("starting s") as waiting:
         wait_until(lambda: "starting s" in stream.getvalue())
         stream.close()
         waiting.hide()

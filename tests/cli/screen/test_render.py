@@ -1,4 +1,4 @@
-"""`cli.render`: what a result looks like, and what becomes of the files in it."""
+"""`cli.screen.render`: how a result is printed, and how the files in it are saved."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def text(value: str) -> dict[str, Any]:
     return {"type": "text", "text": value}
 
 
-def test_pieces_are_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: a line end is added where there is none; with `--raw` none after the last."""
+def test_each_text_block_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a missing newline is added; with `--raw` the last block gets none."""
     assert shown(capsys, text("a"), text("b\n"), text(""), text("c")) == "a\nb\nc\n"
     assert shown(capsys, text("a"), text("b\n")) == "a\nb\n"
     assert shown(capsys, text("")) == ""
@@ -61,22 +61,22 @@ def test_pieces_are_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) ->
     assert shown(capsys, text("a"), text("b")) == "a\nb"
 
 
-def test_structured_content_stands_in_for_missing_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """Specification: the text repeats it; where it does not, the structure is the answer."""
+def test_structured_content_replaces_missing_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spec: the text repeats the structured content; without text, the structure is printed."""
     assert json.loads(shown(capsys, structuredContent={"a": [1]})) == {"a": [1]}
     assert shown(capsys, text("t"), structuredContent={"a": 1}) == "t\n"
     assert shown(capsys) == ""
 
 
-def test_a_kind_of_block_that_is_not_known_is_shown_raw(capsys: pytest.CaptureFixture[str]) -> None:
-    """Specification: keep or print it raw, do not fail the whole result."""
+def test_an_unknown_kind_of_block_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spec: a client must not fail on a content type that it does not know."""
     block = {"type": "hologram", "depth": 3}
 
     assert json.loads(shown(capsys, block)) == block
 
 
-def test_content_that_is_no_list_of_blocks_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: a server's mistake must not become our traceback, nor an answer without a word."""
+def test_content_that_is_not_a_list_of_blocks_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a server's mistake must cause neither a traceback nor an empty output."""
     show_result("s", "t", {"content": "nonsense"}, None, Masker)
     show_result("s", "t", {"content": [1, text("x")]}, None, Masker)
     show_result("s", "t", {}, None, Masker)
@@ -87,9 +87,11 @@ def test_content_that_is_no_list_of_blocks_is_not_lost(capsys: pytest.CaptureFix
     assert "the result of 't' has no 'content'" in err
 
 
-@pytest.mark.parametrize(
-    ("block", "name"),
-    [
+def test_a_file_is_named_by_its_content_and_stays_in_its_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Ours: never outside the folder, whatever name a server gives."""
+    blocks: list[tuple[dict[str, Any], str]] = [
         ({"type": "image", "data": PIXEL, "mimeType": "image/png"}, "my-tool-1.png"),
         ({"type": "image", "data": PIXEL, "mimeType": "image/jpeg"}, "my-tool-1.jpg"),
         ({"type": "audio", "data": PIXEL, "mimeType": "audio/wav; rate=8000"}, "my-tool-1.wav"),
@@ -99,27 +101,24 @@ def test_content_that_is_no_list_of_blocks_is_not_lost(capsys: pytest.CaptureFix
         ({"type": "resource", "resource": {"uri": "x://y/..%2F..%2Fetc", "blob": PIXEL}}, "2F..-2Fetc.bin"),
         ({"type": "resource", "resource": {"uri": "x://../../../.bashrc", "blob": PIXEL}}, "bashrc.bin"),
         ({"type": "resource", "resource": {"uri": "x://ÄÖ", "blob": PIXEL, "mimeType": "image/png"}}, "my-tool-1.png"),
-    ],
-)
-def test_a_files_name_is_sensible_and_stays_in_its_folder(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, block: dict[str, Any], name: str
-) -> None:
-    """Ours: named by what it is, and never outside the folder, whatever a server calls it."""
-    printed = shown(capsys, block, folder=tmp_path / "out").strip()
+    ]
 
-    assert printed == str(tmp_path / "out" / name)
-    assert (tmp_path / "out" / name).read_bytes() == b"\x89PNG"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    for number, (block, name) in enumerate(blocks):
+        place = tmp_path / str(number)
+        printed = shown(capsys, block, folder=place / "out").strip()
+        assert printed == str(place / "out" / name), block
+        assert (place / "out" / name).read_bytes() == b"\x89PNG", block
+        assert [path.name for path in place.iterdir()] == ["out"], block
 
 
-def test_data_that_is_not_base64_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours."""
+def test_data_that_is_not_base64_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: the answer of a tool must not disappear because its encoding is wrong."""
     assert shown(capsys, {"type": "image", "data": "abc", "mimeType": "image/png"}) == "abc\n"
 
 
-@pytest.mark.parametrize(
-    ("block", "printed", "lacks"),
-    [
+def test_a_block_without_its_content_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: nothing printed and exit code 0 would look as if the tool had returned nothing."""
+    blocks: list[tuple[Any, str, str]] = [
         ({"type": "text"}, '{"type": "text"}', "text"),
         ({"type": "text", "text": None}, '{"type": "text", "text": null}', "text"),
         ({"type": "text", "text": {"a": 1}}, '{"type": "text", "text": {"a": 1}}', "text"),
@@ -134,21 +133,17 @@ def test_data_that_is_not_base64_is_not_lost(capsys: pytest.CaptureFixture[str])
         ("a", '"a"', "type"),
         (None, "null", "type"),
         ({"type": "video", "data": "a"}, '{"type": "video", "data": "a"}', ""),
-    ],
-)
-def test_a_block_without_its_content_is_not_lost(
-    capsys: pytest.CaptureFixture[str], block: Any, printed: str, lacks: str
-) -> None:
-    """Ours: nothing printed and exit code 0 would look as if the tool had returned nothing."""
-    show_result("s", "t", {"content": [block]}, None, Masker)
+    ]
 
-    out, err = capsys.readouterr()
-    assert out == f"{printed}\n"
-    assert (f"no {lacks!r}" in err or f"nor {lacks!r}" in err) if lacks else err == ""
+    for block, printed, lacks in blocks:
+        show_result("s", "t", {"content": [block]}, None, Masker)
+        out, err = capsys.readouterr()
+        assert out == f"{printed}\n", block
+        assert (f"no {lacks!r}" in err or f"nor {lacks!r}" in err) if lacks else err == "", block
 
 
-def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
-    """Ours: so that nobody runs it twice without knowing."""
+def test_an_error_in_saving_reports_that_the_tool_has_run(tmp_path: Path) -> None:
+    """Ours: the tool may have changed something, so the person must know before a retry."""
     (tmp_path / "out").write_text("")
     folder = Destination(tmp_path / "out", is_folder=True)
 
@@ -158,10 +153,10 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
     assert "has run" in caught.value.hint
 
 
-def test_a_failure_is_said_once_and_what_belongs_to_it_is_saved(
+def test_a_tool_error_is_reported_once_and_its_files_are_saved(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Ours: in a pipe on stderr, without secrets. A failure without text has its structure as the reason."""
+    """Ours: in a pipe on stderr, masked. An error without text has its structured content as the reason."""
     picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
     folder = Destination(tmp_path / "out", is_folder=True)
 
@@ -181,7 +176,7 @@ def test_a_failure_is_said_once_and_what_belongs_to_it_is_saved(
     assert "failed: no reason given" in err
 
 
-def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     """Ours: a limit on the size of files stands for the disk."""
     picture = base64.b64encode(bytes(9000)).decode()
     folder = Destination(tmp_path / "out", is_folder=True)
@@ -197,8 +192,8 @@ def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours."""
+def test_text_on_a_terminal_is_escaped_and_ends_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a server must not control the terminal, and the prompt begins a new line."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
 
@@ -207,8 +202,8 @@ def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.Monk
     assert terminal.getvalue() == "a\\x1b[31mb\n"
 
 
-def test_a_picture_is_shown_where_it_is_not_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ours: on a terminal that can; else it is described, and in a pipe it is left out."""
+def test_an_unsaved_picture_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours: if the terminal can; otherwise it is described, and in a pipe it is omitted."""
     picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
     result = {"content": [{"type": "image", "data": picture, "mimeType": "image/png"}]}
     monkeypatch.setenv("TERM", "xterm")
@@ -225,13 +220,13 @@ def test_a_picture_is_shown_where_it_is_not_saved(monkeypatch: pytest.MonkeyPatc
         assert bool(stream.getvalue()) is bool(beginning)
 
 
-def test_a_pipe_gets_every_byte_but_what_no_encoding_carries(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours."""
+def test_a_pipe_gets_text_unchanged_except_for_surrogates(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: half a surrogate pair has no encoding in UTF-8."""
     assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd\n"
 
 
-def test_text_is_cut_at_a_limit_for_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: and how much more there is is said, or the beginning would be taken for the whole."""
+def test_max_chars_limits_all_text_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: with a note of how much is missing, so that the beginning is not mistaken for the whole."""
     choose_form(as_json=False, debug=False, max_chars=5)
 
     show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None, Masker)

@@ -18,7 +18,7 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 
 def test_on_a_terminal_lines_are_cut_to_its_width(wide: Callable[[int], None]) -> None:
-    """Ours: but names are not, which are the point of a list."""
+    """Ours: but a name is never cut, since it is what a list is read for."""
     wide(20)
 
     assert columns([["name", "c" * 300]]) == ["name  " + "c" * 13 + "…"]
@@ -27,7 +27,7 @@ def test_on_a_terminal_lines_are_cut_to_its_width(wide: Callable[[int], None]) -
     assert columns([["name", ""]]) == ["name"]
 
 
-def test_one_long_name_does_not_push_away_the_rest(wide: Callable[[int], None]) -> None:
+def test_one_long_name_does_not_widen_its_column(wide: Callable[[int], None]) -> None:
     """Ours: on a terminal; the others stand below one another, and what has no room beside it stands below it."""
     wide(20)
 
@@ -47,8 +47,8 @@ def test_a_name_of_several_words_is_broken_between_them(wide: Callable[[int], No
     assert columns([["  ok  ", "output schemas"]], names=2) == ["  ok    output", "        schemas"]
 
 
-def test_a_narrow_terminal_does_without_the_columns_that_matter_least(wide: Callable[[int], None]) -> None:
-    """Ours: one after the other, until the last column has room for a few words."""
+def test_a_narrow_terminal_omits_the_least_important_columns(wide: Callable[[int], None]) -> None:
+    """Ours: one after another, until the last column has room for a few words."""
     rows = [["name", "stdio", "enabled", "program --with many words"]]
     wide(80)
     assert columns(rows, spare=(1, 3)) == ["name  stdio  enabled  program --with many words"]
@@ -63,7 +63,7 @@ def test_a_narrow_terminal_does_without_the_columns_that_matter_least(wide: Call
 
 
 def test_wide_characters_count_as_the_cells_they_take(wide: Callable[[int], None]) -> None:
-    """Ours."""
+    """Ours: columns stay aligned for names in Chinese or Japanese."""
     assert columns([["日本", "x"], ["a", "x"]]) == ["日本  x", "a     x"]
     wide(20)
 

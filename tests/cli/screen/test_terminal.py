@@ -1,4 +1,4 @@
-"""`cli.screen.terminal`: what a terminal can do, and what fits on it."""
+"""`cli.screen.terminal`: the abilities and the size of a terminal, and what fits on it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_wide_characters_count_as_the_cells_they_take(wide: Callable[[int], None
 
 
 def test_a_line_is_cut_but_for_the_name_that_it_begins_with(wide: Callable[[int], None]) -> None:
-    """Ours: and no space stands before the mark that something was cut."""
+    """Ours: and no space stands before the ellipsis."""
     assert fitted("x" * 100) == "x" * 100
     wide(10)
 
@@ -119,10 +119,10 @@ def test_a_message_is_broken_on_a_narrow_terminal_but_for_a_command_to_be_typed(
     assert broken("gaia mcp list    the servers", sys.stdout) == ["gaia mcp list    the", "  servers"]
 
 
-def test_the_size_is_that_of_the_terminal_or_what_the_environment_says(
+def test_the_size_comes_from_the_environment_or_the_terminal(
     real: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: as other programs have it; a terminal that does not know its size has the usual one."""
+    """POSIX: COLUMNS and LINES take precedence; a terminal of unknown size counts as 80 by 24."""
     import termios
 
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -136,27 +136,25 @@ def test_the_size_is_that_of_the_terminal_or_what_the_environment_says(
     assert (width_of(real), height_of(real)) == (33, 40)
 
 
-@pytest.mark.parametrize(
-    ("environ", "redraws", "colours"),
-    [
+def test_redrawing_and_colours_depend_on_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The NO_COLOR convention: it counts if it is not empty; a dumb terminal, or an unknown one, gets plain lines."""
+    monkeypatch.setattr("sys.stdout", Terminal())
+    rows: list[tuple[dict[str, str], bool, bool]] = [
         ({"TERM": "xterm"}, True, True),
         ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
         ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
         ({"TERM": "dumb"}, False, False),
         ({"TERM": ""}, False, False),
         ({}, False, False),
-    ],
-)
-def test_what_a_terminal_can_do_is_told_by_the_environment(
-    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], redraws: bool, colours: bool
-) -> None:
-    """NO_COLOR counts where it is not empty; a dumb terminal, or an unknown one, gets plain lines."""
-    for name in ("TERM", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    assert not can_redraw(io.StringIO())
-    monkeypatch.setattr("sys.stdout", Terminal())
+    ]
+    found = []
+    for environ, _, _ in rows:
+        with monkeypatch.context() as patch:
+            for name in ("TERM", "NO_COLOR"):
+                patch.delenv(name, raising=False)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            found.append((environ, can_redraw(Terminal()), has_colours()))
+            assert not can_redraw(io.StringIO())
 
-    assert can_redraw(Terminal()) is redraws
-    assert has_colours() is colours
+    assert found == rows

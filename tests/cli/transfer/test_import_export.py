@@ -39,8 +39,8 @@ def own(gaia: Gaia) -> dict[str, Any]:
 class TestImport:
     """From other hosts to us."""
 
-    def test_without_a_host_it_shows_what_is_here(self, gaia: Gaia) -> None:
-        """Ours: which hosts, how many servers, where; what cannot be read is said, and the others are shown."""
+    def test_import_without_a_host_lists_the_hosts_found(self, gaia: Gaia) -> None:
+        """Ours: with their servers and files; an unreadable file is an error, and the others are listed."""
         put(gaia, ".cursor/mcp.json", {"a": A, "b": A})
         put(gaia, "./.vscode/mcp.json", {"c": A}, "servers")
         put(gaia, ".gemini/settings.json", "{bad")
@@ -70,15 +70,15 @@ class TestImport:
         assert rows[3]["error"]["kind"] == "config-file"
         assert not gaia.config.exists()
 
-    def test_where_there_is_nothing_it_says_what_to_type(self, gaia: Gaia) -> None:
-        """Ours."""
+    def test_import_without_any_host_prints_a_hint(self, gaia: Gaia) -> None:
+        """Ours: a file may still be given by its path."""
         ran = gaia("import")
         assert (ran.code, ran.stdout) == (0, "")
         assert "gaia mcp import FILE" in ran.stderr
         assert gaia("import", "--all").code == 0
 
-    def test_the_servers_of_one_host_are_taken_over(self, gaia: Gaia) -> None:
-        """Ours: translated, with a remark for what stays behind; a second time there is nothing to do."""
+    def test_the_servers_of_one_host_are_imported(self, gaia: Gaia) -> None:
+        """Ours: translated, with a note for each member that is omitted; a second import changes nothing."""
         entry = {"command": "npx", "args": ["${userHome}"], "env": {"K": "${env:K}"}, "envFile": "x"}
         put(gaia, ".cursor/mcp.json", {"a": entry, "My Server": A})
 
@@ -94,8 +94,8 @@ class TestImport:
         assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
         assert "nothing to import" in again.stderr
 
-    def test_all_hosts_are_imported_and_a_bad_one_stops_no_other(self, gaia: Gaia) -> None:
-        """Ours: it is named, and decides the exit code."""
+    def test_an_invalid_host_file_does_not_stop_the_import_of_the_others(self, gaia: Gaia) -> None:
+        """Ours: its error decides the exit code."""
         put(gaia, ".cursor/mcp.json", {"a": A})
         put(gaia, ".codex/config.toml", '[mcp_servers.b]\ncommand = "x"\n')
         put(gaia, ".config/goose/config.yaml", "extensions:\n  c: {type: stdio, cmd: x}\n  dev: {type: builtin}\n")
@@ -134,16 +134,16 @@ class TestImport:
 
         assert (forced.code, own(gaia)["a"]["command"]) == (0, "other")
 
-    def test_a_replaced_server_keeps_what_is_known_here_alone(self, gaia: Gaia) -> None:
-        """Ours: a switch and a timeout that the host does not know."""
+    def test_a_replaced_server_keeps_members_that_the_host_does_not_have(self, gaia: Gaia) -> None:
+        """Ours: such as `disabled` and `timeout`."""
         put(gaia, ".cursor/mcp.json", {"a": A})
         gaia.write({"a": {"command": "x", "disabled": True, "timeout": 5}})
         assert gaia("import", "cursor", "--force").code == 0
         assert own(gaia)["a"] == {**A, "disabled": True, "timeout": 5}
 
     @pytest.mark.parametrize("words", [("claude-code", "--project"), ("./.mcp.json",), ("--all", "--project")])
-    def test_what_the_hint_of_a_conflict_says_does_it(self, gaia: Gaia, words: tuple[str, ...]) -> None:
-        """Ours: from the very file, and by the name that the server has there."""
+    def test_the_hint_of_a_conflict_resolves_it(self, gaia: Gaia, words: tuple[str, ...]) -> None:
+        """Ours: it names the same file, and the server's name in that file."""
         put(gaia, "./.mcp.json", {"my a": A})
         gaia.write({"my-a": {"command": "x"}})
 
@@ -155,8 +155,10 @@ class TestImport:
         assert own(gaia)["my-a"] == A
 
     @pytest.mark.parametrize("words", [("local", "--project"), ("./.mcp.json",)], ids=lambda words: words[0])
-    def test_names_that_become_one_are_chosen_as_they_are_there(self, gaia: Gaia, words: tuple[str, ...]) -> None:
-        """Ours: each of two can be had."""
+    def test_servers_with_colliding_names_are_chosen_by_their_original_names(
+        self, gaia: Gaia, words: tuple[str, ...]
+    ) -> None:
+        """Ours: otherwise one of them could not be imported."""
         put(gaia, "./.mcp.json", {"a b": A, "a-b": {"command": "y", "args": []}})
         words = ("claude-code", "--project") if words[0] == "local" else words
         assert gaia("import", *words, "--server", "a-b").code == 0
@@ -164,8 +166,8 @@ class TestImport:
         assert gaia("import", *words, "--server", "a b", "--force").code == 0
         assert own(gaia) == {"a-b": A}
 
-    def test_what_was_exported_is_the_same_when_it_comes_back(self, gaia: Gaia) -> None:
-        """Ours: from every host, whatever it has no place for; an entry that makes no sense is another one."""
+    def test_an_exported_server_is_imported_as_the_same(self, gaia: Gaia) -> None:
+        """Ours: from every host, whatever it cannot express; an invalid entry of ours is a conflict."""
         from gaia_mcp.hosts.known import HOSTS
 
         rich = {"command": "gaia mcp serve demo", "cwd": "~", "env": {"K": "${K}", "L": "${L:-d}", "H": "${HOME}/x"}}
@@ -184,8 +186,8 @@ class TestImport:
         carrying = [host for host in HOSTS.values() if host.dialect.command]
         assert len(ran.json["servers"][0]["sources"]) == len(carrying) - 1
 
-    def test_two_hosts_that_do_not_agree_are_both_named(self, gaia: Gaia) -> None:
-        """Ours: neither is chosen for the person; what they agree in is one server."""
+    def test_hosts_with_conflicting_servers_are_both_named(self, gaia: Gaia) -> None:
+        """Ours: the person chooses; servers on which they agree are imported once."""
         put(gaia, ".cursor/mcp.json", {"a": A, "b": A})
         put(gaia, ".kiro/settings/mcp.json", {"a": {"command": "x"}, "b": A})
 
@@ -197,7 +199,7 @@ class TestImport:
         assert "Cursor (~/.cursor/mcp.json), Kiro (~/.kiro/settings/mcp.json)" in ran.stdout
 
     def test_a_dry_run_is_a_diff_without_secrets_and_saves_nothing(self, gaia: Gaia) -> None:
-        """Ours."""
+        """Ours: its output is pasted into issues and build logs."""
         entry = {"command": "x", "args": ["--token", SECRET], "env": {"API_KEY": SECRET, "B": "${env:B}"}}
         far = {
             "url": f"https://a:{SECRET}@example.com/mcp?k={SECRET}",
@@ -218,8 +220,8 @@ class TestImport:
         assert gaia("import", "cursor").code == 0
         assert own(gaia)["a"]["env"]["API_KEY"] == SECRET
 
-    def test_a_dry_run_hides_what_stands_where_it_should_not(self, gaia: Gaia) -> None:
-        """Ours: in whatever shape an entry is; the name of a variable is no secret."""
+    def test_a_dry_run_masks_secrets_in_misplaced_members(self, gaia: Gaia) -> None:
+        """Ours: whatever the form of the entry; the name of a variable is not a secret."""
         held = {
             "line": ({"command": f"x --token {SECRET}"}, '"command": "x --token ****"'),
             "member": ({"command": "x", "apiKey": SECRET}, '"apiKey": "****"'),
@@ -242,8 +244,8 @@ class TestImport:
         for secret in (SECRET, "271828"):
             assert secret not in ran.stdout + ran.stderr
 
-    def test_the_files_of_a_project_are_its_own(self, gaia: Gaia) -> None:
-        """Ours: Claude Code's second place counts, and its switches."""
+    def test_all_files_of_a_project_are_imported(self, gaia: Gaia) -> None:
+        """Ours: also the project's servers in `~/.claude.json`, and the switches there."""
         put(gaia, "./.mcp.json", {"shared": A, "off": A})
         held = {"mcpServers": {"local": A}, "disabledMcpjsonServers": ["off"]}
         put(gaia, ".claude.json", json.dumps({"mcpServers": {"user": A}, "projects": {str(gaia.cwd): held}}))
@@ -256,8 +258,8 @@ class TestImport:
         assert own(gaia)["off"]["disabled"] is True
         assert own(gaia)["here"]["cwd"] == str(gaia.cwd)
 
-    def test_what_a_project_names_is_found_from_everywhere(self, gaia: Gaia) -> None:
-        """Ours: the folder is that of the file, wherever that is read from; what names nothing in it is left alone."""
+    def test_relative_paths_of_a_project_get_its_folder(self, gaia: Gaia) -> None:
+        """Ours: the entry then works from every folder; an entry without relative paths is unchanged."""
         servers = {
             "run": {"command": "./run.sh"},
             "file": {"command": "python3", "args": ["server.py"]},
@@ -291,7 +293,7 @@ class TestImport:
 
     @pytest.mark.parametrize("name", ["x.json", "./x.toml"])
     def test_a_file_is_imported_by_its_path(self, gaia: Gaia, name: str) -> None:
-        """Ours: what it is, its name and content say."""
+        """Ours: its name and its content decide the format."""
         put(
             gaia,
             "./" + name,
@@ -314,17 +316,15 @@ class TestImport:
             (["kiro", "--config", "."], 3, "cannot be read"),
         ],
     )
-    def test_what_cannot_be_imported_is_said_in_two_lines(
-        self, gaia: Gaia, words: list[str], code: int, says: str
-    ) -> None:
-        """Ours."""
+    def test_a_failed_import_is_an_error_with_a_hint(self, gaia: Gaia, words: list[str], code: int, says: str) -> None:
+        """Ours: with the same exit codes as other commands, and what may have been meant."""
         put(gaia, ".kiro/settings/mcp.json", {"a": A})
         ran = gaia("import", *words)
         assert (ran.code, len(ran.errors)) == (code, 2)
         assert says in ran.stderr
 
-    def test_without_a_working_folder_there_is_no_project(self, gaia: Gaia) -> None:
-        """Ours: and everything else works."""
+    def test_import_works_in_a_removed_working_folder(self, gaia: Gaia) -> None:
+        """Ours: only the project of that folder cannot be read."""
         put(gaia, ".cursor/mcp.json", {"a": A})
         gaia.cwd.rmdir()
         script = f"mkdir {gaia.cwd}; cd {gaia.cwd}; rmdir {gaia.cwd}; exec {BIN / 'gaia'} mcp import"
@@ -339,8 +339,8 @@ class TestImport:
             ran = run(word, "--project")
             assert (ran.returncode, "no longer exists" in ran.stderr) == (3, True)
 
-    def test_names_from_elsewhere_cannot_write_on_the_terminal(self, gaia: Gaia) -> None:
-        """Ours."""
+    def test_control_characters_in_imported_names_are_escaped(self, gaia: Gaia) -> None:
+        """Ours: a file of another program must not control the terminal."""
         put(gaia, ".cursor/mcp.json", {"\x1b[31mred\x1b]0;x\x07": A, "\u202eab": {"command": 5}})
         shown, code = run_on_terminal(gaia, "import", "cursor")
         assert code == 0
@@ -351,8 +351,8 @@ class TestImport:
 class TestExport:
     """From us to other hosts."""
 
-    def test_only_the_one_entry_of_a_file_is_touched(self, gaia: Gaia) -> None:
-        """Ours: comments, order, indentation, line ends, mode and link survive."""
+    def test_export_changes_only_its_entry(self, gaia: Gaia) -> None:
+        """Ours: comments, order, indentation, line endings, mode and link are preserved."""
         text = '{\r\n\t// mine\r\n\t"theme": "dark",\r\n\t"context_servers": {\r\n'
         text += '\t\t"old": {"command": "y"}, // one\r\n\t},\r\n}\r\n'
         real = put(gaia, "dotfiles/zed.json", text)
@@ -375,8 +375,8 @@ class TestExport:
         assert gaia("export", "a", "--to", "zed").stdout.split() == ["same", "a"]
         assert gaia("import", "zed", "--server", "a").stdout.split()[:2] == ["same", "a"]
 
-    def test_all_that_are_enabled_are_exported_together(self, gaia: Gaia) -> None:
-        """Ours: as they are imported, locked and tested; without a name none is."""
+    def test_export_all_exports_the_enabled_servers(self, gaia: Gaia) -> None:
+        """Ours: as `import --all` and `lock --all` do; without --all or a name nothing is exported."""
         gaia.write(
             {"a": {"command": "/bin/a"}, "b": {"command": "/bin/b"}, "off": {"command": "/bin/c", "disabled": True}}
         )
@@ -392,8 +392,8 @@ class TestExport:
         gaia.write({})
         assert gaia("export", "--all", "--to", "cursor").code == 3
 
-    def test_a_program_is_named_by_its_path_where_there_is_no_shell(self, gaia: Gaia) -> None:
-        """Ours: desktop programs have not the shell's PATH; what has, gets the name."""
+    def test_a_command_is_exported_with_its_path_to_desktop_hosts(self, gaia: Gaia) -> None:
+        """Ours: a desktop program does not have the shell's PATH; a host that has it gets the name."""
         gaia.write({"a": {"command": "gaia mcp serve demo"}, "b": {"command": "surely-not-installed", "args": []}})
 
         ran = gaia("export", "a", "b", "--to", "cursor", "--json")
@@ -408,7 +408,7 @@ class TestExport:
         assert codex["mcp_servers"]["a"]["command"] == "gaia"
 
     def test_a_conflict_is_left_and_the_rest_is_written(self, gaia: Gaia) -> None:
-        """Ours: --force replaces what is ours to say, and keeps what is the host's own."""
+        """Ours: --force replaces the members of our entry, and keeps the host's own."""
         path = put(gaia, ".cursor/mcp.json", {"a": {"command": "/bin/y", "mine": 1}})
         gaia.write({"a": {"command": "/bin/x", "args": []}, "b": {"command": "/bin/x"}, "c": RPC})
 
@@ -442,8 +442,8 @@ class TestExport:
     @pytest.mark.parametrize(
         "command", [("export", "a", "--to", "codex"), ("import", "codex")], ids=lambda words: words[0]
     )
-    def test_a_dry_run_says_what_a_diff_without_secrets_cannot(self, gaia: Gaia, command: tuple[str, ...]) -> None:
-        """Ours: where only a secret differs, both sides look the same."""
+    def test_a_dry_run_names_a_difference_in_a_secret(self, gaia: Gaia, command: tuple[str, ...]) -> None:
+        """Ours: a masked diff would be empty."""
         put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\nargs = []\nenv = { T = "hunter33hunter33" }\n')
         gaia.write({"a": {"command": "x", "args": [], "env": {"T": SECRET}}})
 
@@ -453,8 +453,8 @@ class TestExport:
         assert (ran.code, line.split()[:2]) == (0, ["replace", "a"])
         assert line.split("a  ")[1].startswith("differs in env T")
 
-    def test_secrets_that_are_written_in_clear_are_named(self, gaia: Gaia) -> None:
-        """Ours: where each stands, also one that --expand has fetched; what only refers to one is none."""
+    def test_secrets_that_are_written_in_plain_text_are_named(self, gaia: Gaia) -> None:
+        """Ours: with their place, also after --expand; a reference is not a secret."""
         url = {"url": f"https://a:{SECRET}@example.com", "headers": {"X-Key": SECRET, "Authorization": "Bearer ${T}"}}
         entry = {"command": "/bin/x", "args": ["--token", SECRET], "env": {"API_KEY": "${K}", "LOG": "1"}}
         gaia.write({"a": entry, "b": url})
@@ -462,13 +462,13 @@ class TestExport:
         ran = gaia("export", "a", "b", "--to", "cursor", "--json")
         expanded = gaia("export", "a", "--to", "zed", "--expand", K=SECRET)
 
-        told = [server["remarks"][-1] for server in ran.json["servers"]]
-        assert told == [f"is written with secrets in plain text: {names}" for names in ("args", "url, header X-Key")]
+        notes = [server["remarks"][-1] for server in ran.json["servers"]]
+        assert notes == [f"is written with secrets in plain text: {names}" for names in ("args", "url, header X-Key")]
         assert "plain text: args, env API_KEY" in expanded.stderr
         assert SECRET not in ran.stdout + ran.stderr + expanded.stdout + expanded.stderr
 
-    def test_a_default_is_no_reference_that_may_be_seen(self, gaia: Gaia) -> None:
-        """Ours: also where the host knows defaults; a reference within a URL may."""
+    def test_the_default_of_a_reference_is_masked(self, gaia: Gaia) -> None:
+        """Ours: it may be a secret; a reference in a URL is shown."""
         env = {"K": f"${{K:-{SECRET}}}"}
         gaia.write({"a": {"command": "/bin/x", "env": env}, "b": {"url": "https://example.com/?key=${K}"}})
         ran = gaia("export", "a", "b", "--as", "claude-code")
@@ -476,7 +476,7 @@ class TestExport:
         assert "https://example.com/?key=${env:K}" in gaia("export", "b", "--as", "cursor").stdout
         assert "****" not in gaia("export", "b", "--as", "cursor").stdout
 
-    def test_a_variable_that_an_entry_needs_is_written_by_its_value(self, gaia: Gaia) -> None:
+    def test_expand_writes_the_value_of_a_required_variable(self, gaia: Gaia) -> None:
         """Ours: the hint names the option that does it."""
         gaia.write({"a": {"command": "server", "args": ["${K}"]}})
 
@@ -486,7 +486,7 @@ class TestExport:
         assert (refused.code, refused.errors[1]) == (3, "hint: set its variables, and write their values with --expand")
         assert (written.code, '"word"' in written.stdout) == (0, True)
 
-    def test_expanding_takes_a_default_where_nothing_is_set(self, gaia: Gaia) -> None:
+    def test_expand_uses_the_default_of_an_unset_variable(self, gaia: Gaia) -> None:
         """Ours: as a shell does."""
         gaia.write({"a": {"command": "/bin/x", "args": ["${L:-d}"], "env": {"K": "${K}", "E": "${E}"}}})
         ran = gaia("export", "a", "--as", "zed", "--expand", "--show-secrets", E="", L="")
@@ -494,16 +494,16 @@ class TestExport:
         assert (found["args"], found["env"]) == (["d"], {"E": ""})
         assert "env K is not exported" in ran.stderr
 
-    def test_dates_of_the_host_survive(self, gaia: Gaia) -> None:
-        """Ours: TOML and YAML have them, and JSON has not."""
+    def test_dates_in_the_file_of_a_host_are_preserved(self, gaia: Gaia) -> None:
+        """TOML and YAML have dates, and JSON has none."""
         path = put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "y"\nadded = 2024-01-02\n')
         gaia.write({"a": {"command": "x", "args": []}})
         ran = gaia("export", "a", "--to", "codex", "--force", "--json")
         assert ran.json["servers"][0]["entry"]["added"] == "2024-01-02"
         assert "added = 2024-01-02\n" in path.read_text()
 
-    def test_a_secret_behind_a_variable_is_written_only_on_demand(self, gaia: Gaia) -> None:
-        """Ours: a host that looks variables up gets the reference; others get nothing, and it is said."""
+    def test_the_value_of_a_variable_is_written_only_with_expand(self, gaia: Gaia) -> None:
+        """Ours: a host that reads variables gets the reference; for another, a note says what is missing."""
         gaia.write({"a": {"command": "/bin/x", "args": [], "env": {"K": "${K}", "H": "${HOME}/x"}}})
 
         ran = gaia("export", "a", "--to", "cursor", K=SECRET)
@@ -522,7 +522,7 @@ class TestExport:
         assert SECRET not in ran.stderr + left.stderr + expanded.stderr
 
     def test_a_snippet_is_printed_in_the_hosts_own_format(self, gaia: Gaia) -> None:
-        """Ours: the whole of it, and nothing else on stdout; literal secrets only on demand."""
+        """Ours: stdout has nothing else; secrets are masked without --show-secrets."""
         gaia.write(
             {"a": {"command": "x", "args": [], "env": {"K": "${K}", "T": SECRET}}, "b": {"command": "~/y", "cwd": "~"}}
         )
@@ -541,8 +541,8 @@ class TestExport:
         assert as_json["snippet"].startswith("extensions:\n  a:\n    name: a\n")
         assert as_json["servers"]["a"]["env_keys"] == ["K"]
 
-    def test_a_project_or_a_file_can_be_written_to(self, gaia: Gaia) -> None:
-        """Ours: a new file is private; one whose form is known gets that form."""
+    def test_export_writes_to_a_project_or_a_file(self, gaia: Gaia) -> None:
+        """Ours: a new file is private, and its path decides the format."""
         gaia.write({"a": {"command": "/bin/x", "args": []}})
         assert gaia("export", "a", "--to", "vscode", "--project").code == 0
         assert gaia("export", "a", "--to", "./some.yaml").code == 0
@@ -576,10 +576,8 @@ class TestExport:
             (["a", "--to", "goose", "--force", "--dry-run"], 3, "refers to itself"),
         ],
     )
-    def test_what_cannot_be_exported_is_said_in_two_lines(
-        self, gaia: Gaia, words: list[str], code: int, says: str
-    ) -> None:
-        """Ours: and no file is changed."""
+    def test_a_failed_export_is_an_error_with_a_hint(self, gaia: Gaia, words: list[str], code: int, says: str) -> None:
+        """Ours: no file is changed."""
         files = [
             put(gaia, ".kiro/settings/mcp.json", "{bad"),
             put(gaia, ".junie/mcp/mcp.json", "{}"),
@@ -596,8 +594,8 @@ class TestExport:
         assert [file.read_bytes() for file in files] == before
 
 
-def test_where_nothing_is_exported_nothing_is_made(gaia: Gaia) -> None:
-    """Ours: not even a folder."""
+def test_a_failed_export_creates_no_folder(gaia: Gaia) -> None:
+    """Ours: an empty folder would look as if the host were installed."""
     gaia.write({"a": RPC})
     assert gaia("export", "a", "--to", "cursor").code == 3
     assert not (gaia.home / ".cursor").exists()
@@ -606,8 +604,8 @@ def test_where_nothing_is_exported_nothing_is_made(gaia: Gaia) -> None:
 class TestPrintConfig:
     """The entry that makes a host start an agent of ours."""
 
-    def test_it_starts_this_very_program(self, gaia: Gaia) -> None:
-        """Ours: with paths that hold from everywhere."""
+    def test_the_printed_entry_starts_this_program(self, gaia: Gaia) -> None:
+        """Ours: with absolute paths, since a host has a working folder of its own."""
         ran = gaia("serve", "sub/weather.py:Weather", "--kwarg", "city=Oslo", "--reload", "--print-config", "cursor")
         assert ran.code == 0
         assert json.loads(ran.stdout) == {
@@ -626,29 +624,29 @@ class TestPrintConfig:
             }
         }
 
-    def test_what_it_prints_works(self, gaia: Gaia) -> None:
+    def test_the_printed_entry_can_be_imported(self, gaia: Gaia) -> None:
         """Ours: imported again, the agent answers."""
         snippet = gaia("serve", "demo", "--print-config", "codex")
         put(gaia, ".codex/config.toml", snippet.stdout)
         assert gaia("import", "codex").code == 0
         assert gaia("call", "demo", "greet", "name=Ada").stdout.strip() == "Hello, Ada!"
 
-    def test_without_the_script_it_is_the_interpreter(self, gaia: Gaia) -> None:
-        """Ours."""
+    def test_the_printed_entry_names_the_interpreter_that_ran(self, gaia: Gaia) -> None:
+        """Ours: a desktop host has no PATH on which it could find another one."""
         command = [BIN / "python", "-m", "gaia_mcp", "serve", "pkg.mod:Agent", "--print-config", "goose"]
         ran = subprocess.run(command, capture_output=True, cwd=gaia.cwd, env=gaia.environ, text=True, check=True)
         assert f"cmd: {BIN / 'python'}" in ran.stdout
         assert "- gaia_mcp\n" in ran.stdout
         assert "has to be able to import pkg.mod" in ran.stderr
 
-    def test_an_unknown_host_is_said(self, gaia: Gaia) -> None:
-        """Ours."""
+    def test_an_unknown_host_gets_a_suggestion(self, gaia: Gaia) -> None:
+        """Ours: nothing is printed on stdout, which may be redirected into a file of the host."""
         ran = gaia("serve", "demo", "--print-config", "cursro")
         assert (ran.code, ran.stdout) == (3, "")
         assert "did you mean 'cursor'" in ran.stderr
 
 
-def test_what_others_need_is_not_loaded(gaia: Gaia) -> None:
+def test_import_loads_only_the_formats_it_needs(gaia: Gaia) -> None:
     """Ours: a host's format is only loaded where there is a file of it."""
     gaia.write({"a": A})
     put(gaia, ".cursor/mcp.json", {"a": A})

@@ -28,7 +28,7 @@ def own(gaia: Gaia) -> dict[str, Any]:
 
 
 def test_pasted_entries_are_imported(gaia: Gaia) -> None:
-    """Ours: as those of a host's file are, in whatever form they are pasted."""
+    """Ours: as from the file of a host, in whatever form they are pasted."""
     ran = gaia("import", "-", stdin=SNIPPET)
 
     assert (ran.code, ran.errors) == (0, [])
@@ -47,8 +47,8 @@ def test_pasted_entries_are_imported(gaia: Gaia) -> None:
     assert list(own(gaia)) == ["time", "My-Notes", "files"]
 
 
-def test_a_pasted_entry_replaces_no_other_one_unasked(gaia: Gaia) -> None:
-    """Ours: and the hint is the line that does it."""
+def test_a_pasted_entry_replaces_another_only_with_force(gaia: Gaia) -> None:
+    """Ours: the hint is the line that replaces it."""
     gaia.write({"time": {"command": "other", "args": []}})
 
     ran = gaia("import", "-", stdin=SNIPPET)
@@ -65,7 +65,7 @@ def test_a_pasted_entry_replaces_no_other_one_unasked(gaia: Gaia) -> None:
 
 
 def test_standard_input_and_hosts_are_imported_together(gaia: Gaia) -> None:
-    """Ours."""
+    """Ours: `-` is one source among others."""
     (gaia.home / ".cursor").mkdir()
     (gaia.home / ".cursor/mcp.json").write_text('{"mcpServers": {"c": {"command": "x"}}}')
 
@@ -73,8 +73,8 @@ def test_standard_input_and_hosts_are_imported_together(gaia: Gaia) -> None:
     assert list(own(gaia)) == ["c", "b"]
 
 
-def test_pasted_text_that_is_no_entry_is_told(gaia: Gaia) -> None:
-    """Ours: with its place, and nothing is saved; an entry that cannot be used is left out."""
+def test_invalid_pasted_text_is_reported(gaia: Gaia) -> None:
+    """Ours: with its line and column, and nothing is saved; an entry that cannot be used is omitted."""
     ran = gaia("import", "-", stdin='{"a": {"command": "x" "args": []}}')
     assert (ran.code, len(ran.errors)) == (2, 2)
     assert ran.errors[0].startswith("error: standard input, line 1, column 23: ")

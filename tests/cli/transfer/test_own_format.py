@@ -1,4 +1,4 @@
-"""Entries that only this program knows, taken from another file of ours."""
+"""Entries that only this program has, imported from another file of its format."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expected(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_entries_of_code_are_imported_with_all_their_members(gaia: Gaia, other: Path) -> None:
-    """Ours: between files of our own format. The code stays where it is."""
+    """Ours: both files have our format. The code stays where it is."""
     imported = gaia("import", "other/servers.json")
 
     assert imported.code == 0, imported
@@ -54,7 +54,7 @@ def test_entries_of_code_are_imported_with_all_their_members(gaia: Gaia, other: 
 
 
 def test_entries_of_code_are_added_from_a_file(gaia: Gaia, other: Path) -> None:
-    """Ours: as other entries are; what is pasted is about the working folder."""
+    """Ours: a pasted entry is relative to the working folder."""
     assert gaia("add", "@other/servers.json", "--no-check").code == 0
     assert json.loads(gaia.config.read_text())["mcpServers"] == expected(other)
     gaia("add", "here", '{"handler": "x_handler.py"}', "--no-check")

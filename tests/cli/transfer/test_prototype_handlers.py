@@ -1,4 +1,4 @@
-"""A12: handlers come from the `prototype.yaml` of a project, with their secrets, and go there."""
+"""A12: handlers are imported from a project's `prototype.yaml`, with their secrets, and exported to it."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_a_project_is_found_and_another_setting_is_a_conflict(gaia: Gaia, folder
     )
 
 
-def test_a_project_without_the_file(gaia: Gaia) -> None:
-    """Ours: two lines that name it."""
+def test_importing_a_missing_prototype_file_is_an_error(gaia: Gaia) -> None:
+    """Ours: the error names the file."""
     failed = gaia("import", "prototype")
     assert failed.code == 3
     assert "prototype.yaml: is not there" in failed.errors[0]
@@ -122,8 +122,8 @@ def test_a_handler_is_exported_with_its_secrets_apart(gaia: Gaia, folder: Path) 
     assert "same" in gaia("export", "stock", "--to", "prototype").stdout
 
 
-def test_another_entry_of_the_name_is_replaced_by_force_alone(gaia: Gaia, folder: Path) -> None:
-    """A2: `-` and `_` are the same. What the entry does not have stays: `enabled`, comments, other members."""
+def test_an_entry_of_the_same_name_is_replaced_only_with_force(gaia: Gaia, folder: Path) -> None:
+    """A2: `-` and `_` are the same. Members that the new entry lacks are preserved."""
     gaia.write({"cost_lookup": {"handler": handler(folder, "cost_lookup"), "settings": {"api_key": "lpd_other8fK2m"}}})
     failed = gaia("export", "cost_lookup", "--to", "prototype")
     assert failed.code == 3
@@ -135,7 +135,7 @@ def test_another_entry_of_the_name_is_replaced_by_force_alone(gaia: Gaia, folder
     assert (folder / "prototype.secrets.yaml").read_text() == SECRETS.replace(KEY, "lpd_other8fK2m")
 
 
-def test_what_is_not_a_handler_stays_here(demo: Gaia, folder: Path) -> None:
+def test_only_handlers_are_exported_to_prototype(demo: Gaia, folder: Path) -> None:
     """A12: az prototype could do nothing with it; the others are written."""
     demo.write({**ours(demo), "stock": {"handler": handler(folder, "stock")}})
     ran = demo("export", "--all", "--to", "prototype.yaml")
@@ -146,8 +146,8 @@ def test_what_is_not_a_handler_stays_here(demo: Gaia, folder: Path) -> None:
     assert demo("serve", "demo", "--print-config", "prototype").code == 3
 
 
-def test_what_to_paste_has_its_secrets_apart(gaia: Gaia, folder: Path) -> None:
-    """A12: never in the text for the main file, also when they are to be shown."""
+def test_the_printed_snippet_has_its_secrets_apart(gaia: Gaia, folder: Path) -> None:
+    """A12: the text for the main file has none, also with --show-secrets."""
     gaia.write({"stock": {"handler": handler(folder, "stock"), "stages": None, "settings": {"api_key": KEY}}})
     main = "mcp:\n  servers:\n    - name: stock\n      stages: null\n"
     hidden = gaia("export", "stock", "--as", "prototype")
@@ -161,8 +161,8 @@ def test_what_to_paste_has_its_secrets_apart(gaia: Gaia, folder: Path) -> None:
     assert "secrets_snippet" not in gaia("export", "stock", "--as", "prototype", "--json").json
 
 
-def test_a_handler_elsewhere_and_a_variable_are_remarked_on(gaia: Gaia, folder: Path) -> None:
-    """Ours: az prototype finds a handler by its name, and looks no variables up."""
+def test_a_handler_elsewhere_and_a_variable_are_reported_in_notes(gaia: Gaia, folder: Path) -> None:
+    """Ours: az prototype finds a handler by its name, and expands no variables."""
     elsewhere = str(folder / "lib" / "stock.py")
     gaia.write({"stock": {"handler": elsewhere, "settings": {"api_key": "${STOCK_KEY}", "list": ["${STOCK_KEY}", 1]}}})
     ran = gaia("export", "stock", "--to", "prototype", STOCK_KEY=KEY)
@@ -177,7 +177,7 @@ def test_a_handler_elsewhere_and_a_variable_are_remarked_on(gaia: Gaia, folder: 
     assert (folder / "prototype.secrets.yaml").read_text().count(f"api_key: {KEY}\n") == 2
 
 
-def test_a_file_of_another_name_is_known_by_what_is_in_it(gaia: Gaia, folder: Path) -> None:
+def test_a_prototype_file_is_recognised_by_its_content(gaia: Gaia, folder: Path) -> None:
     """Ours: a list under `mcp.servers`."""
     (folder / "other.yml").write_text(MAIN)
     assert gaia("import", "other.yml").code == 0
