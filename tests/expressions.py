@@ -28,8 +28,8 @@ LIMIT = 8
 # As long as cubic time or worse takes at least: not repeated on a larger size.
 CUBIC = 40
 PAIRS = 5
-# Small at first: what tries everything would not come to an end.
-SIZES = (12, 18, 24, 30, 200, 800, 3_200, 12_800)
+# Small at first: what tries everything would not come to an end. The last is compared with 20,000.
+SIZES = (12, 18, 24, 30, 200, 1_250, 2_500, 5_000)
 
 
 def attacks(pattern: str, flags: int) -> Iterator[Callable[[int], str]]:

@@ -34,13 +34,16 @@ def short() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 64 * 1024 + 1, MB])
-def test_a_file_is_read_up_to_the_limit_itself(tmp_path: Path, size: int) -> None:
-    """Ours."""
+def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
+    """Ours: the limit is the largest size that is read, whatever the size of a single read."""
     path = tmp_path / "x"
-    path.write_bytes(b"x" * size)
+    wrong = []
+    for size in (0, 1, 64 * 1024, 64 * 1024 + 1, MB):
+        path.write_bytes(b"x" * size)
+        if not read_file(path, MB) == read_typed(path, MB) == b"x" * size:
+            wrong.append(size)
 
-    assert read_file(path, MB) == read_typed(path, MB) == b"x" * size
+    assert not wrong
 
 
 @pytest.mark.parametrize("read", [read_file, read_typed])
@@ -58,7 +61,7 @@ def test_a_larger_file_is_not_read_at_all(tmp_path: Path, read: type) -> None:
             assert opened.tell() == 0
 
 
-def test_a_file_that_grows_meanwhile_is_read_no_further(tmp_path: Path) -> None:
+def test_a_growing_file_is_read_up_to_the_limit(tmp_path: Path) -> None:
     """Ours: its size is what it was when it was asked for; a file of the kernel has none."""
 
     class Growing:
@@ -84,19 +87,26 @@ def test_a_file_that_grows_meanwhile_is_read_no_further(tmp_path: Path) -> None:
     assert b"Name:" in read_file("/proc/self/status", MB)
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-def test_only_a_regular_file_is_opened(tmp_path: Path, kind: str) -> None:
+def test_only_a_regular_file_is_opened(tmp_path: Path) -> None:
     """Ours: a pipe without a writer would keep its reader waiting, and a device never ends."""
-    path = tmp_path / "x"
-    MAKERS[kind](path)
+    wrong = []
+    for kind, make in MAKERS.items():
+        path = tmp_path / kind
+        make(path)
+        problem = f"it is a {kind.split()[-1]}, not a regular file"
+        for read in (open_file, lambda path: read_file(path, MB)):
+            try:
+                read(path)
+            except OSError as error:
+                if problem not in str(error):
+                    wrong.append((kind, error))
+            else:
+                wrong.append((kind, None))
 
-    with pytest.raises(OSError, match=f"it is a {kind.split()[-1]}, not a regular file"):
-        read_file(path, MB)
-    with pytest.raises(OSError, match="not a regular file"):
-        open_file(path)
+    assert not wrong
 
 
-def test_a_socket_is_no_file(short: Path) -> None:
+def test_a_socket_is_not_a_regular_file(short: Path) -> None:
     """Ours: it cannot be opened, for a reason that the system calls another."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(short / "s"))
@@ -105,7 +115,7 @@ def test_a_socket_is_no_file(short: Path) -> None:
                 read(short / "s", MB)
 
 
-def test_a_file_that_is_not_there_has_an_error_of_its_own(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_file_not_found_error(tmp_path: Path) -> None:
     """Ours: most files need not exist. A link that leads nowhere is the same."""
     (tmp_path / "link").symlink_to("nowhere")
     for name in ("missing", "link", "missing/x"):
@@ -113,18 +123,26 @@ def test_a_file_that_is_not_there_has_an_error_of_its_own(tmp_path: Path) -> Non
             read_file(tmp_path / name, MB)
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "a\ud800b", "loop", "file/x"])
-def test_a_name_that_no_file_has_is_an_error_of_the_system(tmp_path: Path, name: str) -> None:
-    """Ours: whatever Python makes of it."""
+def test_an_impossible_file_name_is_an_os_error(tmp_path: Path) -> None:
+    """Ours: also where Python raises a ValueError, so that a caller catches one class."""
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").touch()
-    for read in (read_file, read_typed):
-        with pytest.raises(OSError) as caught:
-            read(tmp_path / name, MB)
-        assert caught.value.strerror
+    names = ["x" * 300, "a\0b", "a\ud800b", "loop", "file/x"]
+
+    wrong = []
+    for name in names:
+        for read in (read_file, read_typed):
+            try:
+                read(tmp_path / name, MB)
+            except OSError as error:
+                if error.strerror:
+                    continue
+            wrong.append((name, read))
+
+    assert not wrong
 
 
-def test_what_was_named_for_this_use_may_be_a_pipe(tmp_path: Path) -> None:
+def test_a_file_named_by_the_user_may_be_a_pipe(tmp_path: Path) -> None:
     """Ours: `<(command)` and /dev/stdin are; it is waited for, and has the same limit."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -149,7 +167,7 @@ def test_what_was_named_for_this_use_may_be_a_pipe(tmp_path: Path) -> None:
     assert read_typed(os.devnull, MB) == b""
 
 
-def test_the_end_of_a_buffered_file_is_read_once() -> None:
+def test_end_of_file_is_read_once_from_a_terminal() -> None:
     """Ours: at a terminal it is typed once."""
     ours, theirs = os.openpty()
     with os.fdopen(ours, "wb", buffering=0) as keyboard, os.fdopen(theirs, "rb") as terminal:

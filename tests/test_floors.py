@@ -316,7 +316,7 @@ def test_a_module_imports_only_lower_floors_and_its_own_part() -> None:
     )
 
 
-def test_the_edges_do_not_know_each_other() -> None:
+def test_configuration_transports_and_peers_do_not_import_each_other() -> None:
     """Ours: configuration and transports, and the four kinds of peer, stand side by side."""
     assert_none(
         f"{name}:{line} imports {target}"
@@ -348,7 +348,7 @@ def test_no_import_is_relative() -> None:
     )
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
+def test_no_import_is_circular() -> None:
     """Ours; what only a type checker sees counts, but for the lazy packages that name everything."""
     edges = {
         name: sorted(
@@ -372,14 +372,14 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     assert_none(circles)
 
 
-def test_only_verbs_are_among_the_verbs() -> None:
+def test_every_module_of_the_commands_is_a_command() -> None:
     """Ours: what several of them share lies beside them, and the application's table names every one of them."""
     named = {own(place.partition(":")[0]) for place in (COMMANDS | UNLISTED).values()}
 
     assert_none({name for name in modules() if is_in(name, VERBS)} ^ named)
 
 
-def test_only_the_table_of_the_application_knows_a_verb() -> None:
+def test_only_the_command_table_names_a_module_of_the_commands() -> None:
     """Ours: a verb is what a person types; what other modules need of it lies where they may import it from."""
     beside = {name: tree for name, tree in modules().items() if not is_in(name, VERBS)}
     found = [f"{name} imports {target}" for name in beside for target, _ in own_imports(name) if is_in(target, VERBS)]
@@ -418,7 +418,7 @@ def test_no_module_is_too_long_to_read() -> None:
     assert_none(f"{name} has {length} lines" for name, length in lengths.items() if length > MAX_LINES)
 
 
-def test_a_module_is_named_like_nothing_else() -> None:
+def test_no_module_is_named_like_a_builtin_or_a_standard_module() -> None:
     """Ours: like no builtin, no module of the standard library and no test, and by what it holds."""
     taken = {*dir(builtins), *sys.stdlib_module_names, *NAMELESS}
     last = {name: name.rpartition(".")[2] for name in modules() if name not in ("", "__main__", *TRANSPORTS)}
@@ -472,12 +472,12 @@ def test_only_the_command_line_holds_command_lines() -> None:
     assert found == []
 
 
-def test_every_module_opens_with_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     """Ours: it opens with what it owns."""
     assert_none(name for name, tree in modules().items() if not ast.get_docstring(tree))
 
 
-def test_one_module_alone_reads_files() -> None:
+def test_only_filebytes_reads_files() -> None:
     """Ours: without waiting, regular ones, and no more than a limit. Exceptions have their reason in the table."""
     found = set()
     for name, tree in modules().items():

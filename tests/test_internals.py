@@ -27,19 +27,19 @@ JSON = st.recursive(
 class TestCompactWriter:
     """`json.encoder.c_make_encoder`."""
 
-    def test_the_c_code_is_where_we_look_for_it(self) -> None:
+    def test_python_has_the_c_encoder(self) -> None:
         """Ours: CPython has it; without it each message costs twice as much."""
         assert callable(json.encoder.c_make_encoder)  # type: ignore[attr-defined]
 
     @steady
     @given(JSON)
-    def test_it_writes_what_json_writes(self, value: Any) -> None:
+    def test_it_writes_the_same_text_as_json_dumps(self, value: Any) -> None:
         """Ours: the arguments of the C code are positional, and not documented."""
         assert compact_writer()(value) == json.dumps(value, separators=(",", ":"), allow_nan=False)
 
     @steady
     @given(st.dictionaries(st.text(), JSON))
-    def test_it_sorts_as_json_sorts(self, value: Any) -> None:
+    def test_it_sorts_keys_as_json_dumps_does(self, value: Any) -> None:
         """Ours: two texts are the same if the values are."""
         expected = json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True)
         assert compact_writer(sort_keys=True)(value) == expected
@@ -50,18 +50,18 @@ class TestCompactWriter:
             assert compact_writer()(value) == json.dumps(value, separators=(",", ":"))
 
     @pytest.mark.parametrize("value", [math.nan, math.inf, {"a": -math.inf}])
-    def test_a_number_that_json_does_not_have_is_refused(self, value: Any) -> None:
+    def test_nan_and_infinity_are_refused(self, value: Any) -> None:
         """RFC 8259."""
         with pytest.raises(ValueError, match="not JSON compliant"):
             compact_writer()(value)
 
     @pytest.mark.parametrize("value", [object(), {1}, {(1, 2): 3}])
-    def test_an_object_that_json_does_not_have_is_refused(self, value: Any) -> None:
-        """Ours."""
+    def test_an_object_that_is_not_json_is_refused(self, value: Any) -> None:
+        """RFC 8259: the C code calls `default` for it, which refuses."""
         with pytest.raises(TypeError):
             compact_writer()(value)
 
-    def test_a_value_within_itself_ends_the_recursion(self) -> None:
+    def test_a_value_that_contains_itself_is_a_recursion_error(self) -> None:
         """Ours: there is no search for cycles, for it costs time."""
         value: list[Any] = []
         value.append(value)
@@ -81,14 +81,14 @@ class TestExitFunctions:
     """`atexit._run_exitfuncs`."""
 
     @pytest.mark.story
-    def test_what_was_registered_runs_once(self) -> None:
+    def test_registered_functions_run_once(self) -> None:
         """Ours: an agent's exit functions must not run again at the end of the process."""
         program = "import atexit; from gaia_mcp.internals import run_exit_functions as run; "
         program += "atexit.register(print, 'first'); atexit.register(print, 'last'); run(); print('left')"
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
         assert ended.stdout.split() == ["last", "first", "left"]
 
-    def test_a_python_without_it_runs_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_python_without_it_runs_no_exit_functions(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ours: the process then ends as it would have."""
         monkeypatch.delattr(atexit, "_run_exitfuncs")
         run_exit_functions()

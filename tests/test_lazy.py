@@ -20,7 +20,7 @@ def module_of(path: Path) -> str:
     return ".".join(("gaia_mcp", *path.parent.relative_to(ROOT).parts))
 
 
-def test_a_name_is_that_of_its_module() -> None:
+def test_a_lazy_name_is_imported_on_first_use() -> None:
     """PEP 562: and its module is loaded then."""
     sys.modules.pop("colorsys", None)
     imported = lazily("box", {"colorsys": ("rgb_to_hls",), "textwrap": ("dedent", "fill")})
@@ -34,7 +34,7 @@ def test_a_name_is_that_of_its_module() -> None:
         imported("indent")
 
 
-def test_every_lazy_package_knows_the_names_that_type_checkers_see() -> None:
+def test_a_lazy_package_exports_the_names_that_type_checkers_see() -> None:
     """Ours: a name that only one of them knows cannot be used."""
     assert {"gaia_mcp", "gaia_mcp.errors", "gaia_mcp.handlers"} <= {*map(module_of, LAZY)}
     for path in LAZY:
@@ -52,7 +52,7 @@ def test_every_lazy_package_knows_the_names_that_type_checkers_see() -> None:
             assert getattr(package, name) is getattr(importlib.import_module(module), name), (path, name)
 
 
-def test_no_package_has_a_function_of_its_own_for_that() -> None:
+def test_no_package_defines_its_own_getattr() -> None:
     """Ours: one way to be lazy."""
     trees = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
     assert [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from gaia_mcp.names import (
     did_you_mean,
     handler_key,
@@ -17,23 +15,27 @@ from gaia_mcp.names import (
 )
 
 
-@pytest.mark.parametrize("name", ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64])
-def test_a_name_that_every_shell_takes_is_allowed(name: str) -> None:
+def test_a_name_that_needs_no_quoting_is_allowed() -> None:
     """Ours: no quoting, and room for it inside a tool's name."""
-    assert is_server_name(name)
+    cases = ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64]
+
+    wrong = [name for name in cases if not is_server_name(name)]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    "name", ["", "-x", ".x", "@x", "a b", "a/b", "a\n", "\n", "ä", "a$b", "a:b", "../x", "A" * 65, "x\x00"]
-)
-def test_a_name_that_needs_quoting_or_leads_elsewhere_is_not(name: str) -> None:
+def test_a_name_that_needs_quoting_or_is_a_path_is_refused() -> None:
     """Ours: `-x` would be an option, `../x` a path, and a line's end is not part of a name."""
-    assert not is_server_name(name)
+    cases = ["", "-x", ".x", "@x", "a b", "a/b", "a\n", "\n", "ä", "a$b", "a:b", "../x", "A" * 65, "x\x00"]
+
+    wrong = [name for name in cases if is_server_name(name)]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("name", "tidied"),
-    [
+def test_a_name_is_tidied_into_an_allowed_one() -> None:
+    """Ours: a name proposed for a server is one that `add` accepts; it is empty if no name can be made of the text."""
+    cases = [
         ("time", "time"),
         ("My Server", "My-Server"),
         ("a/b (c)", "a-b-c"),
@@ -41,16 +43,16 @@ def test_a_name_that_needs_quoting_or_leads_elsewhere_is_not(name: str) -> None:
         ("é", ""),
         ("", ""),
         ("x" * 80, "x" * 64),
-    ],
-)
-def test_a_name_is_made_one_that_can_be_typed(name: str, tidied: str) -> None:
-    """Ours."""
-    assert tidy_name(name) == tidied
+    ]
+
+    wrong = [(name, found) for name, tidied in cases if (found := tidy_name(name)) != tidied]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("text", "split"),
-    [
+def test_a_tool_s_full_name_is_split_at_the_longest_known_server() -> None:
+    """Ours: `call NAME.TOOL`."""
+    cases = [
         ("fs.read", ("fs", "read")),
         ("fs.read.all", ("fs", "read.all")),
         ("fs.v2.read", ("fs.v2", "read")),
@@ -61,30 +63,26 @@ def test_a_name_is_made_one_that_can_be_typed(name: str, tidied: str) -> None:
         ("fs", None),
         ("", None),
         ("fs..read", ("fs", ".read")),
-    ],
-)
-def test_a_tool_s_full_name_is_split_at_the_longest_known_server(text: str, split: tuple[str, str] | None) -> None:
-    """Ours: `call NAME.TOOL`."""
-    assert split_tool_name(text, {"fs", "fs.v2"}) == split
+    ]
+
+    assert {text: split_tool_name(text, {"fs", "fs.v2"}) for text, _ in cases} == dict(cases)
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_near_misses_of_a_name_are_found() -> None:
+    """Ours: a typing error, another spelling, or a part that a person remembered."""
+    cases = [
         ("raed_file", ["read_file"]),
         ("READ-FILE", ["read_file"]),
         ("time", ["get_current_time"]),
         ("xyz", []),
         ("ti", []),
         ("", []),
-    ],
-)
-def test_what_was_meant_is_found(typed: str, meant: list[str]) -> None:
-    """Ours: a typing error, another spelling, or a part that a person remembered."""
-    assert near_misses(typed, ["read_file", "get_current_time", "add"]) == meant
+    ]
+
+    assert {typed: near_misses(typed, ["read_file", "get_current_time", "add"]) for typed, _ in cases} == dict(cases)
 
 
-def test_the_best_guesses_come_first_and_are_few() -> None:
+def test_at_most_three_near_misses_are_returned_best_first() -> None:
     """Ours: three suggestions can be read."""
     known = ["file_read_all_lines", "file_red", "write", "file_reader_of_many"]
     assert near_misses("file_read", known) == ["file_red", "file_reader_of_many", "file_read_all_lines"]
@@ -92,7 +90,7 @@ def test_the_best_guesses_come_first_and_are_few() -> None:
     assert len(near_misses("file_read", [f"file_read_{number}" for number in range(9)])) == 3
 
 
-def test_parts_are_offered_from_the_shortest_on() -> None:
+def test_the_shortest_name_that_contains_the_text_comes_first() -> None:
     """Ours: the shortest name that holds it is the likeliest."""
     assert near_misses("zone", ["convert_between_timezones", "list_all_the_zones"]) == [
         "list_all_the_zones",
@@ -100,7 +98,7 @@ def test_parts_are_offered_from_the_shortest_on() -> None:
     ]
 
 
-def test_two_spellings_of_one_name_are_offered_once() -> None:
+def test_two_spellings_of_one_name_are_suggested_once() -> None:
     """Ours: the first one."""
     assert near_misses("read_fil", ["read-file", "read_file"]) == ["read-file"]
 
@@ -112,11 +110,17 @@ def test_a_suggestion_reads_as_a_question() -> None:
     assert did_you_mean("xyz", ["read"]) == ""
 
 
-@pytest.mark.parametrize("name", ["fs", "my-server", "a b", "it's", "", "日本", "$HOME"])
-def test_a_name_is_written_so_that_a_shell_takes_it(name: str) -> None:
+def test_a_name_is_quoted_for_a_shell() -> None:
     """Ours: what a hint says to type has to work; what needs no quotes has none."""
-    assert shlex.split(typeable(name)) == [name]
-    assert (typeable(name) == name) is is_server_name(name)
+    cases = ["fs", "my-server", "a b", "it's", "", "日本", "$HOME"]
+
+    wrong = [
+        name
+        for name in cases
+        if not (shlex.split(typeable(name)) == [name] and (typeable(name) == name) is is_server_name(name))
+    ]
+
+    assert not wrong
 
 
 def test_dashes_and_underscores_are_the_same_in_the_name_of_a_handler() -> None:

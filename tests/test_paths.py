@@ -34,22 +34,28 @@ def test_the_configuration_lies_in_the_home_folder(home: Path) -> None:
     assert approvals_file({}) == home / ".gaia" / "trusted_projects.json"
 
 
-@pytest.mark.parametrize(
-    ("environ", "folder"),
-    [
+def test_the_folder_can_be_moved() -> None:
+    """Ours: `GAIA_HOME` or `GAIA_CONFIG_DIR` move the folder; an empty variable says nothing."""
+    cases = [
         ({"GAIA_HOME": "/a"}, "/a"),
         ({"GAIA_CONFIG_DIR": "/b"}, "/b"),
         ({"GAIA_HOME": "/a", "GAIA_CONFIG_DIR": "/b"}, "/a"),
         ({"GAIA_HOME": "", "GAIA_CONFIG_DIR": "/b"}, "/b"),
-    ],
-)
-def test_the_folder_can_be_moved(environ: dict[str, str], folder: str) -> None:
-    """Ours: `GAIA_HOME` or `GAIA_CONFIG_DIR` move the folder; an empty variable says nothing."""
-    assert config_folder(environ) == Path(folder)
-    assert servers_file(environ) == Path(folder, "mcp_servers.json")
-    assert approvals_file(environ) == Path(folder, "trusted_projects.json")
-    assert cache_folder(environ) == Path(folder, "cache")
-    assert log_folder(environ) == Path(folder, "logs")
+    ]
+
+    wrong = [
+        (environ, folder)
+        for environ, folder in cases
+        if not (
+            config_folder(environ) == Path(folder)
+            and servers_file(environ) == Path(folder, "mcp_servers.json")
+            and approvals_file(environ) == Path(folder, "trusted_projects.json")
+            and cache_folder(environ) == Path(folder, "cache")
+            and log_folder(environ) == Path(folder, "logs")
+        )
+    ]
+
+    assert not wrong
 
 
 def test_a_moved_folder_may_be_written_with_a_tilde_or_relatively(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +74,7 @@ def test_without_an_environment_the_process_s_own_is_used(home: Path, monkeypatc
     assert (config_folder(), cache_folder()) == (Path("/elsewhere"), Path("/elsewhere/cache"))
 
 
-def test_an_unmoved_cache_lies_where_the_platform_keeps_caches(home: Path) -> None:
+def test_the_default_cache_folder_is_the_one_of_the_platform(home: Path) -> None:
     """Ours: what can be learnt again is no configuration."""
     assert cache_folder({}).name == "gaia-mcp"
     assert not cache_folder({}).is_relative_to(config_folder({}))
@@ -85,13 +91,14 @@ def test_an_unknown_home_is_a_configuration_error() -> None:
         config_folder({"GAIA_HOME": "~nobody-of-that-name"})
 
 
-@pytest.mark.parametrize(
-    ("inside", "words"), [("a/b.json", "~/a/b.json"), (".gaia", "~/.gaia"), (".", "~"), ("../other", None)]
-)
-def test_a_path_is_shown_as_a_person_writes_it(home: Path, inside: str, words: str | None) -> None:
+def test_a_path_below_home_is_shown_with_a_tilde(home: Path) -> None:
     """Ours: short, and without the person's name."""
-    path = (home / inside).resolve()
-    assert shown(path) == (words or str(path))
+    outside = (home / "../other").resolve()
+    cases = [(home / "a/b.json", "~/a/b.json"), (home / ".gaia", "~/.gaia"), (home, "~"), (outside, str(outside))]
+
+    wrong = [(path, found) for path, words in cases if (found := shown(path)) != words]
+
+    assert not wrong
 
 
 def test_the_project_s_own_file_comes_before_the_shared_one() -> None:

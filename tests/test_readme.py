@@ -127,8 +127,8 @@ def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path, wheels: Path) -
             assert ran.stdout.splitlines()[-1] == "Hello, Ada!"
 
 
-def test_every_command_is_in_it() -> None:
-    """Ours."""
+def test_the_readme_names_every_command() -> None:
+    """Ours: a command that the README leaves out is found only by those who read the manual."""
     assert [command for command in COMMANDS if f"`{command}`" not in README.replace(" --install`", "`")] == []
 
 
@@ -140,12 +140,12 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
     assert all(word in MEANINGS[ExitStatus(code)] for code, word in codes.items())
 
 
-def test_it_is_short() -> None:
+def test_the_readme_has_at_most_1200_words() -> None:
     """Ours: a stranger reads it in a few minutes; everything else is in the manual."""
     assert len(README.split()) <= 1200
 
 
-def test_it_promises_no_package_that_is_not_published() -> None:
+def test_the_readme_does_not_promise_a_published_package() -> None:
     """Ours: until it is, only one line says how it will be."""
     (line,) = (line for line in README.splitlines() if "pip install gaia-mcp" in line)
     assert "Once the package is published" in line

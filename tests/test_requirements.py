@@ -46,7 +46,7 @@ def test_every_cited_number_is_one_that_applies() -> None:
     assert {number: test for number, test in cited().items() if number not in listed()["Tested"]} == {}
 
 
-def test_every_number_is_listed_once_and_none_is_left_out() -> None:
+def test_requirement_numbers_are_unique_and_without_gaps() -> None:
     """Ours: the numbers of each family begin with 1 and have no gap."""
     numbers = [number for section in listed().values() for number in section]
     families: dict[str, list[int]] = {}

@@ -7,7 +7,6 @@ import re
 import sys
 import unicodedata
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -47,14 +46,14 @@ class TestClean:
         ]
         assert left == []
 
-    def test_what_is_written_with_stays(self) -> None:
+    def test_letters_joiners_and_emoji_stay_as_they_are(self) -> None:
         """Ours: a cleaned text must stay readable."""
         text = "a\tb\nç 漢字 עברית عربي 👩‍💻 \u00a0 \ue000"
         assert clean(text) == text
 
-    @pytest.mark.parametrize(
-        ("text", "shown"),
-        [
+    def test_an_escape_names_the_code_of_the_character(self) -> None:
+        """Ours: a person can see what the server tried."""
+        cases = [
             ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
             ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
             ("\x1b]8;;http://x\x1b\\link", r"\x1b]8;;http://x\x1b" + "\\link"),
@@ -65,17 +64,15 @@ class TestClean:
             ("file\u202egnp.exe", r"file\u202egnp.exe"),
             ("\u061c\u2066\u200b\ufeff", r"\u061c\u2066\u200b\ufeff"),
             ("\U000e0041", r"\U000e0041"),
-        ],
-    )
-    def test_the_escape_says_which_character_it_was(self, text: str, shown: str) -> None:
-        """Ours: a person can see what the server tried."""
-        assert clean(text) == shown
+        ]
+
+        assert {text: clean(text) for text, _ in cases} == dict(cases)
 
     @steady
     @given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
     @example("\r\r\n")
     def test_nothing_unsafe_is_left_in_any_text(self, text: str) -> None:
-        """Ours."""
+        """Ours: neither is any made of what is escaped, so cleaning twice changes nothing."""
         assert not any(is_unsafe(character) for character in clean(text))
         assert clean(clean(text)) == clean(text)
 
@@ -94,13 +91,13 @@ class TestOneLine:
         assert one_line("a" * 201) == "a" * 199 + "…"
         assert one_line("abcdef", 4) == "abc…"
 
-    def test_much_that_is_nothing_is_cut_as_well(self) -> None:
+    def test_text_behind_much_white_space_is_cut(self) -> None:
         """Ours: the reading stops at four times the limit."""
         assert one_line("a" + " " * 1000 + "b") == "a…"
 
     @steady
     @given(st.text(), st.integers(1, 50))
-    def test_it_is_never_longer_than_asked(self, text: str, limit: int) -> None:
+    def test_a_line_is_never_longer_than_its_limit(self, text: str, limit: int) -> None:
         """Ours: a flood from a server stays a line."""
         line = one_line(text, limit)
         assert len(line) <= limit
@@ -116,7 +113,7 @@ def test_any_text_can_be_encoded_once_its_lone_surrogates_are_gone(text: str) ->
 
 
 @given(st.text())
-def test_json_that_was_cleaned_means_the_same(text: str) -> None:
+def test_cleaned_json_has_the_same_value(text: str) -> None:
     """RFC 8259: any character of a string may be written as an escape; those outside the first plane as two."""
     value = {"a": text + "\x7f\x9b\u202e\U000e0001"}
 
@@ -126,22 +123,22 @@ def test_json_that_was_cleaned_means_the_same(text: str) -> None:
     assert not any(map(is_unsafe, shown))
 
 
-def test_the_middle_of_a_long_text_goes() -> None:
+def test_a_long_text_is_cut_in_the_middle() -> None:
     """Ours: a problem ends with what is wrong."""
     assert cut_middle("0123456789", 10) == "0123456789"
     assert cut_middle("0123456789x", 10) == "012…56789x"
 
 
-def test_what_is_printable_needs_no_cleaning() -> None:
+def test_no_printable_character_is_escaped() -> None:
     """Ours: a pattern that takes long to compile is spared to most texts."""
     unsafe = re.compile(f"{safetext._UNSAFE}|{safetext._SURROGATE}")
 
     assert [char for char in map(chr, range(sys.maxunicode + 1)) if char.isprintable() and unsafe.match(char)] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_the_first_line_of_a_description_skips_a_tag() -> None:
+    """Ours: Angular's server begins each of its descriptions with `<Purpose>`."""
+    cases = [
         ("Adds.\r\nMore.", "Adds."),
         ("\n  Adds.  \n", "Adds."),
         ("<Purpose>\nAdds.\n</Purpose>", "Adds."),
@@ -152,8 +149,8 @@ def test_what_is_printable_needs_no_cleaning() -> None:
         ("  ", ""),
         (None, ""),
         (["Adds."], ""),
-    ],
-)
-def test_the_first_line_of_a_description_says_something(text: object, line: str) -> None:
-    """Ours: Angular's server begins each of its descriptions with `<Purpose>`."""
-    assert first_line(text) == line
+    ]
+
+    wrong = [(text, found) for text, line in cases if (found := first_line(text)) != line]
+
+    assert not wrong

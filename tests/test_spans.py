@@ -24,34 +24,29 @@ from tests.tracing_support import (
 __all__ = ["spans", "without_tracer"]
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "name", "attributes"),
-    [
-        ("tools/call", {"name": "add"}, "tools/call add",
-         {"gen_ai.tool.name": "add", "gen_ai.operation.name": "execute_tool"}),
+def test_a_request_is_a_span_of_its_own(spans: Spans) -> None:
+    """OpenTelemetry, semantic conventions for MCP: names and attributes; URIs are too many to be in a name."""
+    tool = {"gen_ai.tool.name": "add", "gen_ai.operation.name": "execute_tool"}
+    cases: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
+        ("tools/call", {"name": "add"}, "tools/call add", tool),
         ("prompts/get", {"name": "greet"}, "prompts/get greet", {"gen_ai.prompt.name": "greet"}),
         ("resources/read", {"uri": "a:b"}, "resources/read", {"mcp.resource.uri": "a:b"}),
         ("resources/subscribe", {"uri": "a:b"}, "resources/subscribe", {"mcp.resource.uri": "a:b"}),
         ("tools/list", {"cursor": "2"}, "tools/list", {}),
-    ],
-)  # fmt: skip
-def test_a_request_is_a_span_of_its_own(
-    spans: Spans, method: str, params: dict[str, Any], name: str, attributes: dict[str, Any]
-) -> None:
-    """OpenTelemetry, semantic conventions for MCP: names and attributes; URIs are too many to be in a name."""
-    with client_span(method, params, {"network.transport": "pipe"}) as span:
-        span.identify(7)
-        span.returned({"isError": False})
+    ]
+    for method, params, _, _ in cases:
+        with client_span(method, params, {"network.transport": "pipe"}) as span:
+            span.identify(7)
+            span.returned({"isError": False})
 
-    (found,) = spans.of("CLIENT")
-    assert found.name == name
-    assert found.attributes == {
-        "mcp.method.name": method, "network.transport": "pipe", "jsonrpc.request.id": "7", **attributes,
-    }  # fmt: skip
-    assert found.status.status_code.name == "UNSET"
+    common = {"network.transport": "pipe", "jsonrpc.request.id": "7"}
+    assert [(span.name, span.attributes) for span in spans.of("CLIENT")] == [
+        (name, {"mcp.method.name": method, **common, **attributes}) for method, _, name, attributes in cases
+    ]
+    assert {span.status.status_code.name for span in spans.all} == {"UNSET"}
 
 
-def test_failures_are_told_apart(spans: Spans) -> None:
+def test_the_error_type_of_a_span_names_the_failure(spans: Spans) -> None:
     """OpenTelemetry: by a code, as an error of the tool, or by the kind of what was raised."""
     with client_span("tools/call", {"name": "a"}, {}) as span:
         span.refused(-32602, "Unknown tool: a")
@@ -73,7 +68,7 @@ def test_failures_are_told_apart(spans: Spans) -> None:
     assert not raised.events
 
 
-def test_what_is_sent_within_a_span_carries_it_and_the_baggage(spans: Spans) -> None:
+def test_a_message_sent_within_a_span_carries_its_context_and_baggage(spans: Spans) -> None:
     """OpenTelemetry: by the propagators that are configured."""
     token = context.attach(baggage.set_baggage("user", "ada"))
     try:
@@ -87,7 +82,7 @@ def test_what_is_sent_within_a_span_carries_it_and_the_baggage(spans: Spans) -> 
     assert sent["baggage"] == "user=ada"
 
 
-def test_an_answer_belongs_to_the_trace_of_its_request(spans: Spans) -> None:
+def test_a_server_span_has_the_span_of_the_request_as_its_parent(spans: Spans) -> None:
     """OpenTelemetry: the parent is that of the message; what its transport tells is a link."""
     of_transport = PARENT.replace(SPAN_ID, "1" * 16)
     with (
@@ -110,7 +105,7 @@ def test_spans_are_recorded_where_a_tracer_is_configured(spans: Spans) -> None:
     assert are_recorded()
 
 
-def test_without_a_tracer_a_trace_is_passed_on_all_the_same(without_tracer: None) -> None:
+def test_a_trace_is_passed_on_without_a_tracer(without_tracer: None) -> None:
     """OpenTelemetry: what has no tracer of its own passes on the context that it runs in."""
     assert not are_recorded()
     assert (has_context(), current_trace()) == (False, {})

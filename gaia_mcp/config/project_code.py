@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaia_mcp.config.entries import read_entry, servers_in
 from gaia_mcp.errors import ConfigFileError, EntryError
@@ -33,11 +33,22 @@ _SUFFIXES = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
+class Limits(NamedTuple):
+    """How much code is read: files, bytes, and entries of folders of all kinds."""
+
+    files: int = MAX_FILES
+    size: int = MAX_BYTES
+    entries: int = MAX_LOOKED_AT
+
+
+LIMITS = Limits()
+
+
 class TooMuchCodeError(Exception):
     """A folder has too much code to be read by every command. The message completes "FILE is not used, since it …"."""
 
 
-def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, str]:
+def code_of(path: Path, data: bytes, environ: Mapping[str, str], *, limits: Limits = LIMITS) -> dict[str, str]:
     """The digests of the Python files that the entries in `data`, the content of the file `path`, could run, by the
     paths of the files.
 
@@ -48,7 +59,7 @@ def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, st
         servers = servers_in(parse_object(data, path), path)
     except ConfigFileError:
         return {}  # No entry is used.
-    code = _Code(path.parent)
+    code = _Code(path.parent, limits)
     for name, raw in servers.items():
         code.add(name, raw, path, environ)
     return code.digests
@@ -57,8 +68,9 @@ def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, st
 class _Code:
     """The digests of the files that the entries of the project in `folder` could run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limits: Limits) -> None:
         self.digests: dict[str, str] = {}
+        self._limits = limits
         self._project = os.path.realpath(folder)
         self._bytes = 0
         self._looked_at = 0
@@ -110,27 +122,30 @@ class _Code:
                 return []
             self._seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
-                found = sorted(islice(entries, MAX_LOOKED_AT + 1), key=lambda entry: entry.name)
+                found = sorted(islice(entries, self._limits.entries + 1), key=lambda entry: entry.name)
         except OSError:
             return None
         self._looked_at += len(found)
-        if self._looked_at > MAX_LOOKED_AT:
-            raise TooMuchCodeError(f"runs code beside more than {MAX_LOOKED_AT} files, such as those in {folder!r}")
+        if self._looked_at > self._limits.entries:
+            raise TooMuchCodeError(
+                f"runs code beside more than {self._limits.entries} files, such as those in {folder!r}"
+            )
         return found
 
     def _read(self, file: str) -> None:
         if file in self.digests:
             return
         try:
-            content = read_file(file, MAX_BYTES)
+            content = read_file(file, self._limits.size)
         except OSError as problem:
             self.digests[file] = UNREADABLE
-            self._bytes += MAX_BYTES if problem.errno == errno.EFBIG else 0
+            self._bytes += self._limits.size if problem.errno == errno.EFBIG else 0
         else:
             self.digests[file] = hashlib.sha256(content).hexdigest()
             self._bytes += len(content)
-        if len(self.digests) > MAX_FILES or self._bytes >= MAX_BYTES:
-            limit = f"{MAX_FILES} files" if self._bytes < MAX_BYTES else f"{MAX_BYTES >> 20} MB"
+        if len(self.digests) > self._limits.files or self._bytes >= self._limits.size:
+            is_small = self._bytes < self._limits.size
+            limit = f"{self._limits.files} files" if is_small else f"{self._limits.size >> 20} MB"
             raise TooMuchCodeError(f"runs code that could import more than {limit}, such as {file!r}")
 
 

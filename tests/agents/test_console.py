@@ -1,4 +1,4 @@
-"""The consoles: one that speaks, one that does not."""
+"""The consoles: one that prints, one that does not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def say_everything(console: AgentConsole) -> None:
     console.stop_progress()
 
 
-def test_a_console_says_it_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_console_prints_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: plain where there is no terminal."""
     console = AgentConsole()
 
@@ -50,7 +50,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(("silent", "heard"), [(False, "yes\n"), (True, "")])
-def test_a_silent_console_says_the_final_answer_unless_told_not_to(
+def test_a_silent_console_prints_only_the_final_answer(
     silent: bool, heard: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """GAIA: for programs that want nothing else on standard output."""
@@ -62,7 +62,7 @@ def test_a_silent_console_says_the_final_answer_unless_told_not_to(
     assert capsys.readouterr().out == heard
 
 
-def test_what_the_outputs_encoding_lacks_is_written_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_character_outside_the_encoding_is_printed_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: an agent does not end for a letter."""
     output = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, "latin-1"))
@@ -79,7 +79,7 @@ class Left(io.StringIO):
         raise BrokenPipeError
 
 
-def test_a_console_without_anybody_who_listens_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_console_ignores_a_closed_or_missing_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a closed output, none at all as under a service, a pipe whose reader has gone. Nothing is ended by it."""
     closed = io.StringIO()
     closed.close()
@@ -89,7 +89,7 @@ def test_a_console_without_anybody_who_listens_says_nothing(monkeypatch: pytest.
         SilentConsole().print_final_answer("yes")
 
 
-def test_an_output_that_does_not_tell_its_encoding_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_without_an_encoding_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: programs put objects of their own in its place."""
     said: list[str] = []
     monkeypatch.setattr(
@@ -101,7 +101,7 @@ def test_an_output_that_does_not_tell_its_encoding_is_written_to(monkeypatch: py
     assert "".join(said) == "ä\n"
 
 
-def test_an_agent_of_gaia_finds_every_method_of_its_console(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_console_has_every_method_of_gaia(capsys: pytest.CaptureFixture[str]) -> None:
     """GAIA, 0.23: the public methods of its consoles, with their parameters."""
     steps: list[tuple[str, tuple[Any, ...], str]] = [
         ("print_processing_start", ("why", 5, "model"), "working on: why\n"),

@@ -73,22 +73,20 @@ def text(client: MCPClient, tool: str, /, **arguments: Any) -> str:
         ({"name": "Ada", "style": "formal"}, "Good day, Ada."),
     ],
 )
-def test_greet_says_hello_in_each_style(client: MCPClient, arguments: dict[str, str], greeting: str) -> None:
+def test_greet_returns_a_greeting_in_each_style(client: MCPClient, arguments: dict[str, str], greeting: str) -> None:
     """Ours: a text alone."""
     assert text(client, "greet", **arguments) == greeting
     assert "structuredContent" not in client.call("greet", arguments)
 
 
-def test_add_is_structured(client: MCPClient) -> None:
+def test_add_returns_structured_content(client: MCPClient) -> None:
     """Spec, MS-16: structured results conform to the output schema, which the client checks."""
     assert client.call("add", {"a": 1, "b": 2.5})["structuredContent"] == {"sum": 3.5}
     assert type(client.call("add", {"a": 1, "b": 2})["structuredContent"]["sum"]) is int
 
 
 @pytest.mark.parametrize(("arguments", "size"), [({}, 64), ({"size": 1}, 1), ({"size": 300}, 300)])
-def test_picture_is_a_png_of_the_size_that_was_asked_for(
-    client: MCPClient, arguments: dict[str, int], size: int
-) -> None:
+def test_picture_returns_a_png_of_the_requested_size(client: MCPClient, arguments: dict[str, int], size: int) -> None:
     """Ours: signature, header, checksums and pixels, read by hand."""
     (block,) = blocks(client, "picture", **arguments)
     data = base64.b64decode(block["data"])
@@ -108,8 +106,8 @@ def test_picture_is_a_png_of_the_size_that_was_asked_for(
     assert rows[1:4] == bytes((0, 0, 160))
 
 
-def test_sound_is_a_wav_of_the_length_that_was_asked_for(client: MCPClient) -> None:
-    """Ours."""
+def test_sound_returns_a_wav_of_the_requested_length(client: MCPClient) -> None:
+    """Ours: a client that plays sound can be tried with it."""
     (block,) = blocks(client, "sound", seconds=0.5, hertz=100)
 
     assert (block["type"], block["mimeType"]) == ("audio", "audio/wav")
@@ -127,8 +125,8 @@ def test_attach_returns_every_other_kind_of_block(client: MCPClient) -> None:
     assert base64.b64decode(found[2]["resource"]["blob"]).startswith(b"\x89PNG")
 
 
-def test_fail_fails(client: MCPClient) -> None:
-    """Ours."""
+def test_fail_returns_an_error(client: MCPClient) -> None:
+    """Ours: a client shows an error of a tool otherwise than a result."""
     for arguments, message in (({}, "this tool always fails"), ({"message": "this time"}, "this time")):
         result = client.call("fail", arguments)
         assert result["isError"] is True
@@ -136,13 +134,12 @@ def test_fail_fails(client: MCPClient) -> None:
 
 
 def test_countdown_reports_each_step(client: MCPClient) -> None:
-    """Ours; a client that is slow to hear of them takes several as the newest."""
-    told: list[Any] = []
-
-    result = client.call("countdown", {"steps": 2, "seconds": 0}, on_progress=told.append)
+    """Ours; a slow client may get only the newest of several notifications."""
+    progress: list[Any] = []
+    result = client.call("countdown", {"steps": 2, "seconds": 0}, on_progress=progress.append)
 
     assert result["content"][0]["text"] == "counted down from 2"
-    assert told[-1][1:] == (2, 2, "0 to go")
+    assert progress[-1][1:] == (2, 2, "0 to go")
 
 
 def test_countdown_stops_when_its_call_is_cancelled(client: MCPClient) -> None:
@@ -158,13 +155,11 @@ def test_countdown_stops_when_its_call_is_cancelled(client: MCPClient) -> None:
     thread.start()
     wait_until(lambda: any(one.name == "call" for one in set(threading.enumerate()) - before))
     deadline.cancel()
-    thread.join(5)
-
-    assert not thread.is_alive()
+    thread.join()
     wait_until(lambda: not any(one.name == "call" for one in set(threading.enumerate()) - before))
 
 
-def test_order_asks_the_person(connect: Connect) -> None:
+def test_order_elicits_the_fields_of_a_form(connect: Connect) -> None:
     """Ours: the fields that are not answered have their defaults."""
     client = connect(answers=[{"size": "large", "sugar": True}, "decline"])
 
@@ -172,12 +167,12 @@ def test_order_asks_the_person(connect: Connect) -> None:
     assert text(client, "order") == "no coffee"
 
 
-def test_haiku_asks_the_model(connect: Connect) -> None:
-    """Ours."""
+def test_haiku_requests_sampling(connect: Connect) -> None:
+    """Spec, sampling: the text of the client's model is the result."""
     assert text(connect(sample="An old pond."), "haiku", about="frogs") == "An old pond."
 
 
-def test_a_note_becomes_a_resource_that_clients_hear_of(client: MCPClient) -> None:
+def test_a_note_becomes_a_resource_and_clients_are_notified(client: MCPClient) -> None:
     """Ours: by a changed list, and by an update of the resource that they follow."""
     changed: list[Any] = []
     updated: list[str] = []
@@ -199,7 +194,7 @@ def test_a_note_becomes_a_resource_that_clients_hear_of(client: MCPClient) -> No
     assert client.complete(template, "number", "").values == ["1"]
 
 
-def test_its_prompt_and_its_resources_can_be_had(client: MCPClient) -> None:
+def test_the_prompt_and_the_resources_can_be_read(client: MCPClient) -> None:
     """Ours: everything that is listed."""
     (prompt,) = client.list_prompts()
     said = [
@@ -225,7 +220,7 @@ def test_unknown_names_are_refused(client: MCPClient) -> None:
         DemoAgent().execute_mcp_tool("nope", {})
 
 
-def test_it_presents_itself_with_the_version_of_the_package() -> None:
+def test_the_server_info_has_the_version_of_the_package() -> None:
     """Ours: and names every tool."""
     demo = DemoAgent()
     info = demo.get_mcp_server_info()
@@ -236,7 +231,7 @@ def test_it_presents_itself_with_the_version_of_the_package() -> None:
     assert demo.get_mcp_tool_problems() == []
 
 
-def test_its_definitions_are_valid_json_schema() -> None:
+def test_the_input_schemas_are_valid() -> None:
     """Spec, B-4: 2020-12, an object at the root; every default fits."""
     for tool in DemoAgent().get_mcp_tool_definitions():
         json.dumps(tool)

@@ -82,7 +82,7 @@ class CodeAgent(MCPAgent, ApiAgent, Agent):
         return {"quality_score": 85}
 
 
-def test_all_bases_can_be_imported_as_the_documents_write() -> None:
+def test_the_base_classes_have_the_documented_import_paths() -> None:
     """GAIA's documents: from `agents.base`, and from the package itself."""
     import gaia_mcp
     from gaia_mcp.agents.base.agent import Agent as FromModule
@@ -103,7 +103,7 @@ def test_an_agent_without_the_two_methods_is_abstract() -> None:
         Incomplete(silent_mode=True)  # type: ignore[abstract]
 
 
-def test_its_tools_are_those_that_it_defines() -> None:
+def test_an_agent_lists_the_tools_it_defines() -> None:
     """GAIA's documents."""
     (definition,) = UpperAgent(silent_mode=True).get_mcp_tool_definitions()
 
@@ -111,7 +111,7 @@ def test_its_tools_are_those_that_it_defines() -> None:
     assert definition["inputSchema"]["required"] == ["param"]
 
 
-def test_a_tool_runs() -> None:
+def test_a_defined_tool_is_executed() -> None:
     """GAIA's documents."""
     assert UpperAgent(silent_mode=True).execute_mcp_tool("upper", {"param": "hello"}) == {"result": "HELLO"}
 
@@ -122,7 +122,7 @@ def test_an_unknown_tool_is_a_value_error() -> None:
         UpperAgent(silent_mode=True).execute_mcp_tool("lower", {})
 
 
-def test_there_are_no_prompts_by_default() -> None:
+def test_an_agent_has_no_prompts_by_default() -> None:
     """GAIA's documents."""
     assert UpperAgent(silent_mode=True).get_mcp_prompts() == []
 
@@ -132,7 +132,7 @@ def test_prompts_can_be_added() -> None:
     assert ProjectAgent(silent_mode=True).get_mcp_prompts()[0]["name"] == "daily-standup"
 
 
-def test_there_are_no_resources_by_default() -> None:
+def test_an_agent_has_no_resources_by_default() -> None:
     """GAIA's documents."""
     assert UpperAgent(silent_mode=True).get_mcp_resources() == []
 
@@ -142,17 +142,17 @@ def test_resources_can_be_added() -> None:
     assert ProjectAgent(silent_mode=True).get_mcp_resources()[0]["uri"] == "project://dashboard"
 
 
-def test_it_is_presented_by_its_class() -> None:
+def test_the_default_server_info_names_the_class() -> None:
     """GAIA's documents: the class's name, and version 2.0.0."""
     assert UpperAgent(silent_mode=True).get_mcp_server_info() == {"name": "GAIA UpperAgent", "version": "2.0.0"}
 
 
-def test_it_can_present_itself() -> None:
+def test_the_server_info_can_be_overridden() -> None:
     """GAIA's documents."""
     assert ProjectAgent(silent_mode=True).get_mcp_server_info()["description"] == "All about one project"
 
 
-def test_it_may_have_several_tools(tmp_path: Path) -> None:
+def test_an_agent_may_have_several_tools(tmp_path: Path) -> None:
     """GAIA's documents: the agent for files, as it is there."""
     agent = FileAgent(silent_mode=True)
     path = str(tmp_path / "note.txt")
@@ -162,7 +162,7 @@ def test_it_may_have_several_tools(tmp_path: Path) -> None:
     assert agent.execute_mcp_tool("read-file", {"path": path}) == {"content": "hello"}
 
 
-def test_it_may_be_an_api_agent_too() -> None:
+def test_an_agent_may_be_an_api_agent_as_well() -> None:
     """GAIA's documents: the order is MCPAgent, ApiAgent, Agent."""
     agent = CodeAgent(silent_mode=True)
 

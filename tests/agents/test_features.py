@@ -69,7 +69,7 @@ def test_only_methods_can_be_marked() -> None:
             decorator(value)
 
 
-def test_an_invalid_template_is_an_error_where_it_stands() -> None:
+def test_an_invalid_template_is_an_error_at_the_decorator() -> None:
     """RFC 6570: before anything is served."""
     with pytest.raises(ValueError, match="a brace without its partner"):
         resource("a://{x")(Several.both)

@@ -20,7 +20,7 @@ class Shouting(MCPAgent):
         return {"result": arguments["text"].upper()}
 
 
-def test_it_can_be_imported_from_everywhere_the_documents_say() -> None:
+def test_the_class_has_the_documented_import_paths() -> None:
     """GAIA's documents, with the prefix changed; and from the package itself."""
     import gaia_mcp
     from gaia_mcp.agents.base.mcp_agent import MCPAgent as Original
@@ -30,7 +30,7 @@ def test_it_can_be_imported_from_everywhere_the_documents_say() -> None:
 
 
 @pytest.mark.parametrize("forgotten", ["get_mcp_tool_definitions", "execute_mcp_tool"])
-def test_an_agent_that_forgets_one_of_the_two_methods_cannot_be_made(forgotten: str) -> None:
+def test_an_agent_without_a_required_method_is_abstract(forgotten: str) -> None:
     """GAIA's documents: a TypeError that says "abstract"."""
     methods = {"get_mcp_tool_definitions": lambda self: [], "execute_mcp_tool": lambda self, name, arguments: None}
     del methods[forgotten]
@@ -52,7 +52,7 @@ def test_a_complete_agent_lists_and_runs_its_tools() -> None:
         agent.execute_mcp_tool("whisper", {})
 
 
-def test_it_has_no_prompts_and_no_resources_unless_it_says_so() -> None:
+def test_prompts_and_resources_are_empty_by_default() -> None:
     """GAIA's documents: both are optional, and empty lists by default, a fresh one each time."""
     agent = Shouting()
 
@@ -61,7 +61,7 @@ def test_it_has_no_prompts_and_no_resources_unless_it_says_so() -> None:
     assert agent.get_mcp_prompts() is not agent.get_mcp_prompts()
 
 
-def test_it_is_presented_under_the_name_of_its_class() -> None:
+def test_the_server_info_names_the_class() -> None:
     """GAIA's documents: "GAIA " and the class, version 2.0.0."""
     assert Shouting().get_mcp_server_info() == {"name": "GAIA Shouting", "version": "2.0.0"}
 
@@ -86,7 +86,7 @@ def test_everything_optional_can_be_overridden() -> None:
     assert agent.get_mcp_server_info()["name"] == "Custom"
 
 
-def test_it_takes_part_in_multiple_inheritance() -> None:
+def test_the_class_supports_multiple_inheritance() -> None:
     """GAIA's documents: `class X(MCPAgent, Other)`; what it does not know itself goes on to the others."""
 
     class Base:
@@ -101,8 +101,8 @@ def test_it_takes_part_in_multiple_inheritance() -> None:
     assert (agent.silent_mode, agent.colour) == (True, "red")
 
 
-def test_it_announces_changes_to_whoever_listens() -> None:
-    """Ours: an agent that is not served announces to nobody; it may not even have called its base class."""
+def test_changes_are_announced_to_listeners() -> None:
+    """Ours: an agent that is not served has no listeners; it may not even have called its base class."""
 
     class Careless(Shouting):
         def __init__(self) -> None:
@@ -110,8 +110,8 @@ def test_it_announces_changes_to_whoever_listens() -> None:
 
     agent = Careless()
     agent.tools_changed()
-    heard: list[Change] = []
-    stop = agent.on_mcp_change(heard.append)
+    changes: list[Change] = []
+    stop = agent.on_mcp_change(changes.append)
 
     agent.tools_changed()
     agent.prompts_changed()
@@ -121,16 +121,16 @@ def test_it_announces_changes_to_whoever_listens() -> None:
     agent.tools_changed()
 
     lists = [Change((kind,)) for kind in ("tools", "prompts", "resources")]
-    assert heard == [*lists, Change(uris=("a://a",))]
+    assert changes == [*lists, Change(uris=("a://a",))]
 
 
 def test_a_resource_is_announced_by_its_uri() -> None:
-    """Ours: anything else is a mistake of the author's, also while nobody listens."""
+    """Ours: anything else is a mistake of the author's, also without a listener."""
     with pytest.raises(TypeError, match=r"resource_updated\(\) needs the URI of the resource, not 7"):
         Shouting().resource_updated(7)  # type: ignore[arg-type]
 
 
-def test_it_may_come_to_have_what_it_has_methods_for() -> None:
+def test_an_overridden_method_declares_a_changing_list() -> None:
     """Ours: such a list may be empty now, and is declared all the same."""
 
     class Templates(Shouting):

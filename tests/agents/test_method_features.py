@@ -80,6 +80,15 @@ def client(request: pytest.FixtureRequest) -> Any:
         yield client
 
 
+def refused(client: MCPClient, method: str, params: dict[str, Any]) -> PeerError | None:
+    """The error response to a request, if it gets one."""
+    try:
+        client.request(method, params)
+    except PeerError as error:
+        return error
+    return None
+
+
 def completed(client: MCPClient, ref: dict[str, Any], name: str, typed: str, **given: str) -> dict[str, Any]:
     """The values that complete an argument."""
     params = {"ref": ref, "argument": {"name": name, "value": typed}, "context": {"arguments": given}}
@@ -106,7 +115,7 @@ def test_prompts_are_described_by_hints_and_docstring(client: MCPClient) -> None
     }  # fmt: skip
 
 
-def test_the_texts_of_a_prompts_arguments_become_what_the_hints_say(client: MCPClient) -> None:
+def test_prompt_arguments_are_converted_by_their_hints(client: MCPClient) -> None:
     """Spec: the values are strings. Ours: as a person would write them."""
 
     def text(**arguments: str) -> str:
@@ -124,22 +133,23 @@ def test_the_texts_of_a_prompts_arguments_become_what_the_hints_say(client: MCPC
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_invalid_prompt_arguments_are_refused(client: MCPClient) -> None:
+    """Spec, prompts: -32602."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"style": "odd"}, "prompt 'summarise': style: 'odd' is not one of"),
         ({"style": "long", "due": "soon"}, "prompt 'summarise': due: "),
         ({"style": "long", "more": "1"}, "there is no 'more'"),
         ({"style": 7}, "the argument 'style' is not a text"),
         ({}, "needs the argument 'style'"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(client: MCPClient, arguments: dict[str, Any], words: str) -> None:
-    """Spec, prompts: -32602."""
-    with pytest.raises(PeerError, match=words) as caught:
-        client.request("prompts/get", {"name": "summarise", "arguments": arguments})
+    ]
 
-    assert caught.value.code == -32602
+    wrong = []
+    for arguments, words in cases:
+        error = refused(client, "prompts/get", {"name": "summarise", "arguments": arguments})
+        if error is None or error.code != -32602 or words not in str(error):
+            wrong.append((arguments, error))
+
+    assert not wrong
 
 
 def test_resources_and_templates_are_described(client: MCPClient) -> None:
@@ -161,30 +171,31 @@ def test_resources_and_templates_are_described(client: MCPClient) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("uri", "contents"),
-    [
+def test_a_resource_is_read_by_the_method_that_matches_its_uri(client: MCPClient) -> None:
+    """RFC 6570: the variables come from the URI, in the types of the hints; a resource goes before a template."""
+    cases = [
         ("notes://all", {"mimeType": "text/plain", "text": "milk\nbread"}),
         ("notes://2", {"mimeType": "text/plain", "text": "bread"}),
         ("notes://2?upper=yes", {"mimeType": "text/plain", "text": "BREAD"}),
         ("notes://first/one", {"mimeType": "application/json", "text": '{\n  "word": "one"\n}'}),
-    ],
-)
-def test_a_uri_is_read_by_the_method_that_it_belongs_to(client: MCPClient, uri: str, contents: dict[str, str]) -> None:
-    """RFC 6570: the variables come from the URI, in the types of the hints; a resource goes before a template."""
-    assert client.request("resources/read", {"uri": uri})["contents"] == [{"uri": uri, **contents}]
+    ]
+
+    read = {uri: client.request("resources/read", {"uri": uri})["contents"] for uri, _ in cases}
+    assert read == {uri: [{"uri": uri, **contents}] for uri, contents in cases}
 
 
-@pytest.mark.parametrize("uri", ["notes://3", "notes://x", "notes://2?lower=1", "notes://first/two", "other://1"])
-def test_a_uri_that_belongs_to_nothing_is_not_found(client: MCPClient, uri: str) -> None:
+def test_an_unknown_uri_is_not_found(client: MCPClient) -> None:
     """Spec, MS-15: whether no template matches, a value does not fit, or the method finds nothing."""
-    with pytest.raises(PeerError) as caught:
-        client.request("resources/read", {"uri": uri})
+    wrong = []
+    for uri in ["notes://3", "notes://x", "notes://2?lower=1", "notes://first/two", "other://1"]:
+        error = refused(client, "resources/read", {"uri": uri})
+        if error is None or error.code not in (-32602, -32002) or error.data != {"uri": uri}:
+            wrong.append((uri, error))
 
-    assert (caught.value.code, caught.value.data) in ((-32602, {"uri": uri}), (-32002, {"uri": uri}))
+    assert not wrong
 
 
-def test_a_resource_says_how_long_it_may_be_kept() -> None:
+def test_a_resource_has_a_ttl_and_a_cache_scope() -> None:
     """Spec 2026-07-28, MS-11."""
     with client_for(Notes()) as client:
         kept = [client.request("resources/read", {"uri": uri}) for uri in ("notes://all", "notes://1")]
@@ -196,9 +207,9 @@ PROMPT = {"type": "ref/prompt", "name": "summarise"}
 NOTE = {"type": "ref/resource", "uri": "notes://{number}{?upper}"}
 
 
-@pytest.mark.parametrize(
-    ("ref", "name", "typed", "values"),
-    [
+def test_arguments_and_variables_are_completed(client: MCPClient) -> None:
+    """Spec, completion: from `Literal`, `Enum`, bool, or the function that was given."""
+    cases: list[tuple[dict[str, Any], str, str, list[str]]] = [
         (PROMPT, "style", "", ["short", "long", "shouted"]),
         (PROMPT, "style", "SH", ["short", "shouted"]),
         (PROMPT, "loud", "t", ["true"]),
@@ -206,43 +217,45 @@ NOTE = {"type": "ref/resource", "uri": "notes://{number}{?upper}"}
         (NOTE, "number", "", ["1", "2"]),
         (NOTE, "upper", "", ["true", "false"]),
         ({"type": "ref/resource", "uri": "notes://first/{word}"}, "word", "tw", ["two", "twelve"]),
-    ],
-)
-def test_arguments_and_variables_are_completed(
-    client: MCPClient, ref: dict[str, Any], name: str, typed: str, values: list[str]
-) -> None:
-    """Spec, completion: from `Literal`, `Enum`, bool, or the function that was given."""
-    assert completed(client, ref, name, typed) == {"values": values, "total": len(values), "hasMore": False}
+    ]
+
+    wrong = [
+        (ref, name, typed, found)
+        for ref, name, typed, values in cases
+        if (found := completed(client, ref, name, typed)) != {"values": values, "total": len(values), "hasMore": False}
+    ]
+    assert not wrong
 
 
-def test_a_function_for_completion_may_look_at_the_other_arguments(client: MCPClient) -> None:
+def test_a_completion_function_gets_the_other_arguments(client: MCPClient) -> None:
     """Spec 2025-06-18, completion: `context.arguments`."""
     assert completed(client, NOTE, "number", "1", kind="!")["values"] == ["1!"]
 
 
-@pytest.mark.parametrize(
-    ("ref", "name"),
-    [
+def test_completion_of_an_unknown_reference_is_refused(client: MCPClient) -> None:
+    """Spec, completion: -32602."""
+    cases: list[tuple[dict[str, Any], str]] = [
         (PROMPT, "nope"),
         ({"type": "ref/prompt", "name": "nope"}, "x"),
         ({"type": "ref/resource", "uri": "notes://all"}, "x"),
         ({"type": "ref/other", "name": "x"}, "x"),
-    ],
-)
-def test_what_is_unknown_cannot_be_completed(client: MCPClient, ref: dict[str, Any], name: str) -> None:
-    """Spec, completion: -32602."""
-    with pytest.raises(PeerError) as caught:
-        completed(client, ref, name, "")
+    ]
 
-    assert caught.value.code == -32602
+    wrong = []
+    for ref, name in cases:
+        error = refused(client, "completion/complete", {"ref": ref, "argument": {"name": name, "value": ""}})
+        if error is None or error.code != -32602:
+            wrong.append((ref, name, error))
+
+    assert not wrong
 
 
-def test_the_capabilities_are_those_of_what_is_offered(client: MCPClient) -> None:
+def test_the_capabilities_are_those_of_the_marked_methods(client: MCPClient) -> None:
     """Spec: a capability is declared when the feature is there."""
     assert {"tools", "prompts", "resources", "completions"} <= set(client.peer.capabilities)
 
 
-def test_an_agent_knows_the_definitions_of_its_marked_methods() -> None:
+def test_definitions_of_marked_methods_are_returned_as_copies() -> None:
     """Ours: for the author's own program; they are copies."""
     agent = Notes()
 
@@ -278,7 +291,7 @@ class Mixed(Notes):
 
 
 @ERAS
-def test_methods_of_the_documents_and_marked_ones_stand_side_by_side(
+def test_documented_methods_and_marked_ones_work_side_by_side(
     revision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ours: a marked method serves what it is marked for, and the others all the rest."""
@@ -351,7 +364,7 @@ class Broken(MCPAgent):
         return x
 
 
-def test_each_mistake_is_a_problem_with_its_place() -> None:
+def test_each_mistake_is_reported_with_its_method() -> None:
     """Ours: `serve` reports them and does not start; what is right is offered."""
     agent = Broken()
 
@@ -386,7 +399,7 @@ class Documented(MCPAgent):
         return a + b
 
 
-def test_a_function_for_completion_takes_as_much_as_it_wants() -> None:
+def test_a_completion_function_may_take_fewer_arguments() -> None:
     """Ours: the agent, the text, and the other arguments."""
     with client_for(Documented()) as client:
         forms = {"type": "ref/prompt", "name": "forms"}

@@ -97,7 +97,7 @@ def definition(kind: type[MCPAgent], name: str) -> dict[str, Any]:
     return next(one for one in kind().get_mcp_tool_definitions() if one["name"] == name)
 
 
-def test_marked_methods_are_the_tools_in_their_order() -> None:
+def test_marked_methods_are_listed_as_tools_in_order() -> None:
     """Ours: nothing else has to be written."""
     names = [one["name"] for one in Notes().get_mcp_tool_definitions()]
 
@@ -106,7 +106,7 @@ def test_marked_methods_are_the_tools_in_their_order() -> None:
 
 
 def test_a_definition_comes_from_hints_and_docstring() -> None:
-    """Ours."""
+    """Ours: the author writes an ordinary method, and no schema."""
     assert definition(Notes, "add") == {
         "name": "add",
         "description": "Add a note.",
@@ -134,7 +134,7 @@ def test_a_definition_comes_from_hints_and_docstring() -> None:
     }  # fmt: skip
 
 
-def test_the_decorator_names_and_marks_the_tool() -> None:
+def test_the_decorator_sets_the_name_and_the_annotations() -> None:
     """Spec, ToolAnnotations: only what was said is sent."""
     found, clock = definition(Notes, "find.all"), definition(Notes, "clock")
 
@@ -202,8 +202,8 @@ def test_a_marked_method_is_not_registered_for_models() -> None:
     assert not {"add", "find", "half"} & set(_TOOL_REGISTRY)
 
 
-def test_all_invalid_arguments_are_reported_with_their_places() -> None:
-    """Ours."""
+def test_all_invalid_arguments_are_reported_with_their_paths() -> None:
+    """Ours: a model corrects all of them in its next call."""
     with pytest.raises(InvalidArgumentsError) as caught:
         Notes().execute_mcp_tool("add", {"tags": ["a", 1], "pinned": "yes", "colour": "red"})
 
@@ -219,7 +219,7 @@ def test_all_invalid_arguments_are_reported_with_their_places() -> None:
         Notes().execute_mcp_tool("nothing", {})
 
 
-def test_an_argument_that_fits_the_schema_and_is_no_date_is_an_invalid_argument() -> None:
+def test_a_string_that_is_not_a_date_is_an_invalid_argument() -> None:
     """Ours: a tool error in the words of every invalid argument, through the server."""
     arguments = {"note": {"text": "x", "due": "tomorrow"}}
 
@@ -264,7 +264,7 @@ class Written(Notes):
         return super().execute_mcp_tool(tool_name, arguments)
 
 
-def test_the_two_methods_win_where_they_are_written() -> None:
+def test_overridden_methods_take_precedence_over_marked_ones() -> None:
     """GAIA's documents: they describe and run the tools; here they may use the marked methods."""
     agent = Written()
 
@@ -273,7 +273,7 @@ def test_the_two_methods_win_where_they_are_written() -> None:
     assert agent.execute_mcp_tool("kind", {}) == "Written"
 
 
-def test_the_base_class_knows_the_marked_methods_of_a_written_agent() -> None:
+def test_overridden_methods_may_call_the_base_class() -> None:
     """Ours: an agent that writes both methods itself may pass on to them."""
 
     class Passing(MCPAgent):
@@ -328,7 +328,7 @@ class Broken(MCPAgent):
         return ""
 
 
-def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
+def test_hints_without_a_schema_are_reported_with_their_parameter() -> None:
     """Ours: class, method and parameter; only their tools are missing."""
     agent = Broken()
 
@@ -345,7 +345,7 @@ def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
     ]
 
 
-def test_an_import_for_type_checkers_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_under_type_checking_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: linters move imports there that only hints use."""
     monkeypatch.setitem(globals(), "TYPE_CHECKING", False)
 
@@ -387,7 +387,7 @@ class Returning(MCPAgent):
 
 
 def test_an_output_schema_comes_from_the_return_type() -> None:
-    """Spec: of an object; as with the official SDK, what is none is the member `result` of one."""
+    """Spec: an output schema describes an object; as in the official SDK, any other value is its member `result`."""
     schemas = {one["name"]: one.get("outputSchema") for one in Returning().get_mcp_tool_definitions()}
     note = schemas["record"]
 
@@ -442,7 +442,7 @@ class Calling(MCPAgent):
         return call is current_call() and seconds == 1
 
 
-def test_the_running_call_is_a_parameter_and_no_argument() -> None:
+def test_a_parameter_of_type_call_gets_the_running_call() -> None:
     """Ours: a method that is tested is given a call of the test's own."""
     (definition,) = Calling().get_mcp_tool_definitions()
     running = Call()
@@ -458,7 +458,7 @@ def test_the_running_call_is_a_parameter_and_no_argument() -> None:
         Calling().execute_mcp_tool("wait", {"seconds": 1, "call": {}})
 
 
-def test_a_type_of_the_class_itself_is_found() -> None:
+def test_a_type_nested_in_the_class_is_resolved() -> None:
     """Ours: as it would be without `from __future__ import annotations`."""
 
     class Agent(MCPAgent):
@@ -474,7 +474,7 @@ def test_a_type_of_the_class_itself_is_found() -> None:
     assert Agent().execute_mcp_tool("run", {"inner": {"number": 1}}) == Agent.Inner(1)
 
 
-def test_what_is_no_function_cannot_be_a_tool() -> None:
+def test_only_functions_can_be_marked_as_tools() -> None:
     """Ours: at once, where it is written."""
     with pytest.raises(TypeError, match="write @tool\\(name=…\\) to name a tool"):
         tool("name")  # type: ignore[call-overload]
@@ -487,7 +487,7 @@ def test_what_is_no_function_cannot_be_a_tool() -> None:
             def run(self) -> None: ...
 
 
-def test_a_type_checker_sees_an_ordinary_class() -> None:
+def test_an_agent_with_marked_methods_is_not_abstract() -> None:
     """Ours: an agent with marked methods is complete, one with neither is not."""
     assert not inspect.isabstract(Notes)
 
@@ -497,7 +497,7 @@ def test_a_type_checker_sees_an_ordinary_class() -> None:
     assert inspect.isabstract(Nothing)
 
 
-def test_a_tool_that_may_run_as_a_task_says_so_in_its_definition() -> None:
+def test_task_support_is_part_of_a_tool_definition() -> None:
     """Ours: as an agent with definitions of its own does."""
 
     class Agent(MCPAgent):
@@ -513,7 +513,7 @@ def test_a_tool_that_may_run_as_a_task_says_so_in_its_definition() -> None:
     assert "execution" not in definitions["small"]
 
 
-def test_a_tool_may_have_the_name_of_an_attribute_of_every_agent() -> None:
+def test_a_tool_may_be_named_like_an_attribute_of_the_base_class() -> None:
     """Ours: the base class sets `model` and `debug`, which an author need not know."""
 
     class Agent(MCPAgent):

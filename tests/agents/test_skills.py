@@ -51,7 +51,7 @@ def test_an_agent_has_the_skills_beside_its_module(tmp_path: Path, monkeypatch: 
 
 
 def test_an_agent_without_a_folder_has_no_skills() -> None:
-    """Ours."""
+    """Ours: skills are optional, and no folder is searched for by itself."""
 
     class Plain(MCPAgent):
         """Nothing."""

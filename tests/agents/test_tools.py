@@ -47,7 +47,7 @@ def test_a_function_is_registered_and_unchanged() -> None:
     }
 
 
-def test_it_can_be_given_options() -> None:
+def test_the_decorator_takes_options() -> None:
     """GAIA: `atomic` counts, what only GAIA knows is accepted."""
 
     @tool(atomic=True, display_label="Look")
@@ -75,7 +75,7 @@ def test_annotations_become_types() -> None:
 
 
 def test_unions_and_choices_keep_all_their_types() -> None:
-    """Ours: a model must not be told less than the function takes."""
+    """Ours: a model must see all that the function takes."""
 
     def several(a: str | None, b: int | str, c: Literal["x", "y"], d: int | int = 1) -> None:
         pass
@@ -114,7 +114,7 @@ def test_annotations_that_cannot_even_be_evaluated_are_unknown() -> None:
     assert [found["type"] for found in parameters_of(odd).values()] == ["unknown", "unknown"]
 
 
-def test_a_tool_has_a_name_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_has_a_display_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """GAIA, from 0.17 on."""
     monkeypatch.setitem(_TOOL_REGISTRY, "mcp_fs_read", {"display_name": "read (fs)"})
     monkeypatch.setitem(_TOOL_REGISTRY, "own", {"name": "own"})
@@ -126,7 +126,7 @@ def test_a_tool_has_a_name_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
-def test_a_tool_may_need_scopes() -> None:
+def test_a_tool_may_require_scopes() -> None:
     """Ours: by its name, and not in its definition; a text would be taken for its letters."""
 
     class Trips(MCPAgent):

@@ -11,7 +11,7 @@ from gaia_mcp.asking.event_loops import in_thread, is_in_loop
 MARK: ContextVar[str] = ContextVar("mark", default="none")
 
 
-def test_a_loop_is_known_where_it_runs() -> None:
+def test_a_running_event_loop_is_detected() -> None:
     """Ours: elsewhere a question blocks its thread."""
 
     async def look() -> tuple[bool, bool]:
@@ -21,7 +21,7 @@ def test_a_loop_is_known_where_it_runs() -> None:
     assert asyncio.run(look()) == (True, False)
 
 
-def test_what_blocks_runs_in_another_thread_for_the_same_call() -> None:
+def test_a_blocking_function_runs_in_another_thread_with_the_same_context() -> None:
     """Ours: the current call is part of the context."""
 
     async def look() -> tuple[bool, str]:

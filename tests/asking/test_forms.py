@@ -1,4 +1,4 @@
-"""Forms: which schemas and types make one, and what becomes of an answer."""
+"""Forms: which schemas and types are valid, and how an answer is read."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_typed_dictionary_is_a_form() -> None:
     assert form_of(Name).read({"name": "Ada"}) == {"name": "Ada"}
 
 
-def test_a_schema_is_a_form_as_it_is() -> None:
+def test_a_schema_is_used_unchanged_as_a_form() -> None:
     """Spec, elicitation: titled choices, several choices."""
     schema: dict[str, Any] = {
         "type": "object",
@@ -88,19 +88,26 @@ def test_a_schema_is_a_form_as_it_is() -> None:
     assert form.read({"mail": "a@b.org", "many": ["a"]}) == {"mail": "a@b.org", "many": ["a"]}
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def test_an_invalid_answer_is_refused() -> None:
+    """MS-10: content is validated against our own schema."""
+    cases = [
         ({"count": 1}, "'size' is missing"),
         ({"size": "huge", "count": 1}, "size"),
         ({"size": "small", "count": "1"}, "count"),
         ({"size": "small", "count": 1, "until": "2026-13-99"}, "until"),
-    ],
-)
-def test_an_answer_that_does_not_fit_is_told(content: dict[str, Any], problem: str) -> None:
-    """MS-10: content is validated against our own schema."""
-    with pytest.raises(AnswerError, match=problem):
-        form_of(Order).read(content)
+    ]
+
+    wrong = []
+    for content, problem in cases:
+        try:
+            form_of(Order).read(content)
+        except AnswerError as error:
+            if problem not in str(error):
+                wrong.append((content, problem, error))
+        else:
+            wrong.append((content, problem, None))
+
+    assert not wrong
 
 
 class Nested(TypedDict):
@@ -116,9 +123,9 @@ class Limited(TypedDict):
     parts: list[str]
 
 
-@pytest.mark.parametrize(
-    ("shape", "problem"),
-    [
+def test_an_invalid_form_is_refused_with_the_reason() -> None:
+    """Spec, elicitation: flat schemas only, of the keywords of PrimitiveSchemaDefinition."""
+    cases = [
         (int, "not a form"),
         (Nested, "'inner' of the form: a form is flat"),
         (Limited, "'parts' of the form: a list in a form is a list of choices"),
@@ -130,29 +137,42 @@ class Limited(TypedDict):
         ({"type": "object", "properties": {"a": {"type": "string", "format": "ipv4"}}}, "its format must be one of"),
         ({"type": "object", "properties": {"a": {"type": "array", "items": {}}}}, "a list of choices"),
         ({"type": "object", "properties": {}, "required": ["a"]}, "requires 'a'"),
-    ],
-)
-def test_what_a_form_cannot_be_is_told_to_its_author(shape: Any, problem: str) -> None:
-    """Spec, elicitation: flat schemas only, of the keywords of PrimitiveSchemaDefinition."""
-    with pytest.raises(ValueError, match=problem):
-        form_of(shape)
+    ]
+
+    wrong = []
+    for shape, problem in cases:
+        try:
+            form_of(shape)
+        except ValueError as error:
+            if problem not in str(error):
+                wrong.append((shape, problem, error))
+        else:
+            wrong.append((shape, problem, None))
+
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", ["password", "api_key", "accessToken"])
-def test_a_form_asks_for_no_secret(name: str) -> None:
+def test_a_form_that_asks_for_a_secret_is_refused(name: str) -> None:
     """MS-20: what is typed into a form passes through the client and its model."""
     with pytest.raises(ValueError, match=f"{name!r} of the form: a form must not ask for a secret; elicit_url"):
         form_of({"type": "object", "properties": {name: {"type": "string"}}})
 
 
-@pytest.mark.parametrize("name", ["name", "author", "keyword", "key"])
-def test_a_field_with_an_ordinary_name_is_no_secret(name: str) -> None:
+def test_a_field_with_an_ordinary_name_is_not_a_secret() -> None:
     """Ours: nor is a number or a choice, whatever its name is."""
-    fields = {name: {"type": "string"}, "token": {"type": "integer"}, "pin": {"type": "string", "enum": ["a", "b"]}}
-    assert list(form_of({"type": "object", "properties": fields}).schema["properties"]) == [name, "token", "pin"]
+    cases = ["name", "author", "keyword", "key"]
+
+    wrong = []
+    for name in cases:
+        fields = {name: {"type": "string"}, "token": {"type": "integer"}, "pin": {"type": "string", "enum": ["a", "b"]}}
+        if list(form_of({"type": "object", "properties": fields}).schema["properties"]) != [name, "token", "pin"]:
+            wrong.append(name)
+
+    assert not wrong
 
 
-def test_a_hint_that_cannot_be_read_is_no_form() -> None:
+def test_a_hint_without_a_schema_is_not_a_form() -> None:
     """Ours: the author reads what is wrong with the hint."""
 
     @dataclass

@@ -1,8 +1,9 @@
-"""The questions that an author writes, and the answers that come of a client's results."""
+"""Server requests as an author writes them, and the answers that are read from a client's results."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -24,7 +25,7 @@ from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, QuestionErro
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
-def test_a_form_is_asked_for_and_read() -> None:
+def test_a_form_elicitation_is_sent_and_its_result_read() -> None:
     """Spec, elicitation: the three outcomes."""
     asked = Elicit("Who?", FORM)
 
@@ -35,7 +36,7 @@ def test_a_form_is_asked_for_and_read() -> None:
     assert asked.read({"action": "cancel"}) == Cancelled()
 
 
-def test_a_url_is_asked_for_and_read() -> None:
+def test_a_url_elicitation_is_sent_and_its_result_read() -> None:
     """Spec, elicitation: accepting means that the person will open it."""
     asked = ElicitURL("Log in", "https://example.com/x")
 
@@ -45,7 +46,7 @@ def test_a_url_is_asked_for_and_read() -> None:
     assert asked.read({"action": "cancel"}) == Cancelled()
 
 
-def test_a_model_is_asked_and_its_message_read() -> None:
+def test_a_sampling_request_is_sent_and_its_message_read() -> None:
     """Spec, sampling: content is a block or several; only text has text."""
     asked = Sample("Hello?", 5, "Be brief.", {"temperature": 0.5})
     hello = {"role": "user", "content": {"type": "text", "text": "Hello?"}}
@@ -70,7 +71,7 @@ def test_messages_are_sent_as_they_are_written() -> None:
     assert Sample([message]).question.params["messages"] == [message]
 
 
-def test_roots_are_asked_for_and_read() -> None:
+def test_a_roots_request_is_sent_and_its_result_read() -> None:
     """Spec, roots: a name is optional."""
     roots = ListRoots().read({"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}]})
 
@@ -78,24 +79,27 @@ def test_roots_are_asked_for_and_read() -> None:
     assert roots == [Root("file:///a", "A"), Root("file:///b")]
 
 
-@pytest.mark.parametrize(
-    ("asked", "answer"),
-    [
+def test_an_invalid_answer_is_refused() -> None:
+    """MS-10: what a client sends is validated before a tool sees it."""
+    cases = [
         (Elicit("Who?", FORM), 12345),
         (Elicit("Who?", FORM), {"action": "accept", "content": {"name": 7}}),
         (ElicitURL("Log in", "https://example.com"), {}),
         (Sample("Hello?"), {"role": "assistant"}),
         (ListRoots(), {"roots": "/"}),
-    ],
-)
-def test_an_answer_that_does_not_fit_is_told(asked: Asked[object], answer: object) -> None:
-    """MS-10: what a client sends is validated before a tool sees it."""
-    with pytest.raises(AnswerError):
-        asked.read(answer)
+    ]
+
+    accepted = []
+    for asked, answer in cases:
+        with suppress(AnswerError):
+            asked.read(answer)
+            accepted.append((asked, answer))
+
+    assert not accepted
 
 
 @pytest.mark.parametrize(("answer", "words"), [(Declined(), "declined"), (Cancelled(), "closed the question")])
-def test_a_tool_that_cannot_do_without_an_answer_reads_its_value(answer: Declined | Cancelled, words: str) -> None:
+def test_the_value_of_a_declined_or_cancelled_elicitation_is_an_error(answer: Declined | Cancelled, words: str) -> None:
     """Ours: the error ends its call with what the person has done."""
     with pytest.raises(QuestionError, match=words):
         answer.value  # noqa: B018
@@ -110,7 +114,7 @@ def test_an_answer_can_be_awaited() -> None:
     assert asyncio.run(use()) == Accepted("x")
 
 
-def test_the_parts_of_a_question_are_its_own() -> None:
+def test_the_base_class_is_not_a_request() -> None:
     """Ours: a base class that asks for nothing is not a question."""
     with pytest.raises(NotImplementedError):
         _ = Asked[object]().question

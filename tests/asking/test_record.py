@@ -29,7 +29,7 @@ def test_an_answer_belongs_to_the_question_that_was_asked() -> None:
     assert record.answer("b", WHERE) is None
 
 
-def test_an_answer_to_what_was_not_asked_is_ignored() -> None:
+def test_an_unexpected_answer_is_ignored() -> None:
     """MS-10: surplus answers, and a second answer to the same question."""
     record = Record()
     record.ask({"a": WHO})
@@ -41,7 +41,7 @@ def test_an_answer_to_what_was_not_asked_is_ignored() -> None:
     assert record.answer("a", WHO) == 1
 
 
-def test_what_is_asked_meanwhile_leaves_a_question_open_in_its_run_only() -> None:
+def test_an_unanswered_request_is_sent_again_in_the_next_run_only() -> None:
     """Ours: threads of a tool ask at the same time; what the client has not answered is asked again in the next run."""
     record = Record()
     record.ask({"a": WHO})
@@ -56,7 +56,7 @@ def test_what_is_asked_meanwhile_leaves_a_question_open_in_its_run_only() -> Non
     assert (record.answer("b", WHERE), record.answer("c", WHO)) == (None, "Eve")
 
 
-def test_what_one_result_asks_is_one_round() -> None:
+def test_the_input_requests_of_one_result_are_one_round() -> None:
     """Ours: whichever thread of the tool asks it."""
     record = Record()
     for _ in range(MAX_ROUND_TRIPS - 1):
@@ -67,7 +67,7 @@ def test_what_one_result_asks_is_one_round() -> None:
         again(record).ask({"a": WHO}, by_result=True)
 
 
-def test_an_answer_that_came_before_its_question_belongs_to_the_first_of_its_name() -> None:
+def test_an_early_answer_belongs_to_the_first_request_of_its_name() -> None:
     """Ours: and to no other one; what is not asked for in this run is dropped."""
     record = Record(unasked={"a": "Ada", "b": "here"})
 
@@ -77,7 +77,7 @@ def test_an_answer_that_came_before_its_question_belongs_to_the_first_of_its_nam
     assert (record.answer("a", WHO), record.answer("b", WHERE)) == ("Ada", None)
 
 
-def test_what_was_answered_in_an_earlier_round_stays_answered() -> None:
+def test_answers_of_earlier_rounds_are_preserved() -> None:
     """MS-6: the record has all that a run needs, whichever process runs it."""
     record = Record()
     record.ask({"a": WHO})
@@ -111,7 +111,7 @@ def rounds_of(*questions: Question, answer: object = ...) -> str:
     return str(caught.value)
 
 
-def test_a_question_that_never_settles_is_ended_with_the_reason() -> None:
+def test_a_request_that_is_never_settled_is_ended_with_the_reason() -> None:
     """MC-4's other side: clients stop after ten requests, and know no reason."""
     other = Question(ELICIT, {"message": "Who else?"})
 
@@ -121,7 +121,7 @@ def test_a_question_that_never_settles_is_ended_with_the_reason() -> None:
     assert "question 'a' (Who?) is not settled after 9 rounds: name is missing" in rounds_of(WHO, answer="Ada")
 
 
-def test_a_question_that_is_one_too_many_is_told_from_one_that_never_settles() -> None:
+def test_a_request_beyond_the_limit_of_rounds_is_an_error() -> None:
     """Ours: the fault is the tool's, not the client's."""
     record = Record()
     for number in range(MAX_ROUND_TRIPS - 1):
@@ -132,7 +132,7 @@ def test_a_question_that_is_one_too_many_is_told_from_one_that_never_settles() -
         record.ask({"last": WHO})
 
 
-def test_what_was_wrong_with_an_earlier_answer_is_forgotten() -> None:
+def test_the_problem_of_an_earlier_answer_is_forgotten() -> None:
     """Ours: the reason is that of the last one."""
     record = Record()
     record.ask({"a": WHO})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 
 import pytest
 
@@ -13,7 +14,7 @@ OURS = subject_of("", "tools/call", {"name": "order", "arguments": {"what": "piz
 SECRETS = ["a" * 32, "b" * 40]
 
 
-def test_what_was_sealed_comes_back() -> None:
+def test_a_sealed_state_is_opened() -> None:
     """MS-9: for the same request, within an hour."""
     sealer = Sealer()
     sealed = sealer.seal("text äß", OURS, NOW)
@@ -23,7 +24,7 @@ def test_what_was_sealed_comes_back() -> None:
     assert sealer.seal("text äß", OURS, NOW) != sealed
 
 
-def test_what_was_sealed_at_another_place_is_refused() -> None:
+def test_a_state_sealed_for_another_path_is_refused() -> None:
     """MS-9: agents that share a key may have tools of the same name."""
     sealed = Sealer(SECRETS, "/a/mcp").seal("text", OURS, NOW)
 
@@ -32,25 +33,36 @@ def test_what_was_sealed_at_another_place_is_refused() -> None:
         Sealer(SECRETS, "/b/mcp").open(sealed, OURS, NOW)
 
 
-@pytest.mark.parametrize("at", [0, 5, 20, -1])
-def test_what_was_changed_is_refused(at: int) -> None:
+def test_a_changed_state_is_refused() -> None:
     """MS-9: one bit, at the key's number, in the nonce, in the expiry, at the end."""
+    cases = [0, 5, 20, -1]
+
     sealer = Sealer()
-    raw = bytearray(base64.b64decode(sealer.seal("text", OURS, NOW)))
-    raw[at] ^= 1
+    accepted = []
+    for at in cases:
+        raw = bytearray(base64.b64decode(sealer.seal("text", OURS, NOW)))
+        raw[at] ^= 1
+        with suppress(SealError):
+            sealer.open(base64.b64encode(raw).decode(), OURS, NOW)
+            accepted.append(at)
 
-    with pytest.raises(SealError):
-        sealer.open(base64.b64encode(raw).decode(), OURS, NOW)
+    assert not accepted
 
 
-@pytest.mark.parametrize("sealed", ["", "AAAA", "not base64!", "\ud800", "A" * 40])
-def test_what_is_not_a_seal_is_refused(sealed: str) -> None:
+def test_a_state_that_was_never_sealed_is_refused() -> None:
     """MS-9: it is the client's to choose."""
-    with pytest.raises(SealError):
-        Sealer().open(sealed, OURS, NOW)
+    cases = ["", "AAAA", "not base64!", "\ud800", "A" * 40]
+
+    accepted = []
+    for sealed in cases:
+        with suppress(SealError):
+            Sealer().open(sealed, OURS, NOW)
+            accepted.append(sealed)
+
+    assert not accepted
 
 
-def test_what_has_expired_is_refused() -> None:
+def test_an_expired_state_is_refused() -> None:
     """MS-9: expiry is bound."""
     sealer = Sealer()
 
@@ -58,24 +70,27 @@ def test_what_has_expired_is_refused() -> None:
         sealer.open(sealer.seal("text", OURS, NOW), OURS, NOW + VALID_SECONDS + 1)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_a_state_is_bound_to_caller_method_name_and_arguments() -> None:
+    """MS-9: a state of one request is worth nothing with another."""
+    cases = [
         subject_of("ada", "tools/call", {"name": "order", "arguments": {"what": "pizza"}}),
         subject_of("", "prompts/get", {"name": "order", "arguments": {"what": "pizza"}}),
         subject_of("", "tools/call", {"name": "other", "arguments": {"what": "pizza"}}),
         subject_of("", "tools/call", {"name": "order", "arguments": {"what": "pasta"}}),
-    ],
-)
-def test_it_is_bound_to_caller_method_name_and_arguments(other: bytes) -> None:
-    """MS-9: a state of one request is worth nothing with another."""
+    ]
+
     sealer = Sealer()
+    sealed = sealer.seal("text", OURS, NOW)
+    accepted = []
+    for other in cases:
+        with suppress(SealError):
+            sealer.open(sealed, other, NOW)
+            accepted.append(other)
 
-    with pytest.raises(SealError):
-        sealer.open(sealer.seal("text", OURS, NOW), other, NOW)
+    assert not accepted
 
 
-def test_what_changes_from_round_to_round_is_not_bound() -> None:
+def test_a_state_is_not_bound_to_members_that_change_each_round() -> None:
     """Spec 2026-07-28: the retry has answers, the state, and a progress token of its own."""
     params = {"name": "order", "arguments": {"what": "pizza"}, "requestState": "x", "inputResponses": {}, "_meta": {}}
 

@@ -1,4 +1,4 @@
-"""What a document leaves to the user, and how it is filled in."""
+"""The inputs of a document that the user gives, and how they are filled in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADDRESS = Input("url", value="https://{tenant}.{region}.example.com/{other}", is
                 variables={"tenant": TENANT, "region": REGION, "unused": Input("unused")})  # fmt: skip
 
 
-def test_the_variables_of_fixed_values_are_asked_for_and_each_name_once() -> None:
+def test_each_variable_of_a_fixed_value_is_an_input_once() -> None:
     """Ours: a value that is fixed is the document's."""
     optional = Input("tenant")
 
@@ -24,12 +24,12 @@ def test_the_variables_of_fixed_values_are_asked_for_and_each_name_once() -> Non
     assert missing([ADDRESS], {"tenant": "a"}) == []
 
 
-def test_braces_are_filled_with_variables_and_others_stay() -> None:
+def test_braces_are_replaced_by_variables_and_others_stay() -> None:
     """server.json: an identifier that is no variable remains unchanged."""
     assert filled(ADDRESS, {"tenant": "acme"}) == "https://acme.eu.example.com/{other}"
 
 
-def test_a_value_that_depends_on_what_is_not_given_is_left_out() -> None:
+def test_a_value_with_a_missing_variable_is_left_out() -> None:
     """Ours: `Bearer ` alone would be wrong."""
     header = Input("Authorization", value="Bearer {token}", variables={"token": Input("token")})
 
@@ -40,7 +40,7 @@ def test_a_value_that_depends_on_what_is_not_given_is_left_out() -> None:
     assert str(caught.value) == "'token' is missing"
 
 
-def test_defaults_are_for_required_values_and_choices_bind() -> None:
+def test_a_default_is_used_only_for_a_required_value_and_choices_are_enforced() -> None:
     """Ours: what is left out has the server's own default."""
     assert filled(Input("level", default="info"), {}) is None
     assert filled(REGION, {}) == "eu"
@@ -60,7 +60,7 @@ def test_a_document_cannot_refer_to_the_environment(one: Input) -> None:
     assert filled(Input("X"), {"X": "${HOME}"}) == "${HOME}"
 
 
-def test_a_document_cannot_have_its_pieces_make_a_reference() -> None:
+def test_pieces_of_a_document_cannot_form_a_reference() -> None:
     """Ours: `$` and `{HOME}` are harmless one by one. What the user gives may be one."""
     pieces = {"dollar": Input("dollar", value="$"), "name": Input("name", value="{HOME}"), "key": Input("key")}
     made = Input("url", value="https://x?{dollar}{name}", variables=pieces)
@@ -70,10 +70,10 @@ def test_a_document_cannot_have_its_pieces_make_a_reference() -> None:
     assert filled(made._replace(value="https://x?{key}&{key}"), {"key": "${K}"}) == "https://x?${K}&${K}"
 
 
-@pytest.mark.parametrize(
-    ("name", "variable"),
-    [("API_KEY", "API_KEY"), ("X-API-Key", "X_API_KEY"), ("apiKey", "API_KEY"), ("1st", "_1ST"), ("-", "_")],
-)
-def test_a_secret_is_read_from_a_variable_of_its_name(name: str, variable: str) -> None:
-    """Ours."""
-    assert reference(name) == f"${{{variable}}}"
+def test_a_secret_is_a_reference_to_a_variable_of_its_name() -> None:
+    """Ours: the entry refers to the secret by a name that a shell can export."""
+    cases = [("API_KEY", "API_KEY"), ("X-API-Key", "X_API_KEY"), ("apiKey", "API_KEY"), ("1st", "_1ST"), ("-", "_")]
+
+    wrong = [(name, variable) for name, variable in cases if reference(name) != f"${{{variable}}}"]
+
+    assert not wrong

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gaia_mcp.catalog.mounts import has_folder_of_ours
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "expected"),
-    [
+def test_a_bind_mount_is_distinguished_from_a_volume() -> None:
+    """Docker reads `--mount` as CSV, with names in any case; the driver of a volume may make it a folder."""
+    cases = [
         ("-v", "data:/data", False),
         ("-v", "data:/data:ro", False),
         ("--volume", "./data:/data", True),
@@ -22,22 +20,28 @@ from gaia_mcp.catalog.mounts import has_folder_of_ours
         ("--mount", 'type=bind,"source=/",dst=/data', True),
         ("--mount", "type=volume,dst=/data,volume-opt=device=/,volume-opt=o=bind", True),
         ("--mount", "dst=/data\nsrc=/", True),
-    ],
-)
-def test_a_folder_is_told_from_a_volume(option: str, value: str, expected: bool) -> None:
-    """Docker reads `--mount` as CSV, with names in any case; the driver of a volume may make it a folder."""
-    assert has_folder_of_ours(option, value, ()) is expected
+    ]
+
+    wrong = [
+        (option, value, found)
+        for option, value, expected in cases
+        if (found := has_folder_of_ours(option, value, ())) is not expected
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
+def test_a_folder_named_by_the_user_is_allowed() -> None:
+    """Ours: the user has named the folder for this server, so no document chose it."""
+    cases = [
         ("-v", "/home/ada:/data"),
         ("-v", "C:\\Users:/data"),
         ("--mount", "type=bind,src=/home/ada,dst=/data"),
         ("--mount", "type=volume,dst=/data,volume-opt=device=/home/ada"),
-    ],
-)
-def test_a_folder_that_the_user_named_is_none_of_ours(option: str, value: str) -> None:
-    """Ours."""
-    assert not has_folder_of_ours(option, value, ["/home/ada", "C:\\Users"])
+    ]
+
+    wrong = [
+        (option, value) for option, value in cases if has_folder_of_ours(option, value, ["/home/ada", "C:\\Users"])
+    ]
+
+    assert not wrong

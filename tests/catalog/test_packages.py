@@ -33,14 +33,23 @@ def _flags(*options: str) -> list[dict[str, Any]]:
     return [{"type": "named", "name": option, "description": "What it is for"} for option in options]
 
 
+def error_of(held: dict[str, Any]) -> str | None:
+    """Why an entry cannot be made of a package or a remote."""
+    try:
+        _entry(held)
+    except DocumentError as error:
+        return str(error)
+    return None
+
+
 def _mount(value: str, option: str = "-v") -> dict[str, Any]:
     variables = {"folder": {"isRequired": True}}
     return {"type": "named", "name": option, "value": value, "isRequired": True, "variables": variables}
 
 
-@pytest.mark.parametrize(
-    ("held", "line"),
-    [
+def test_a_package_is_run_by_the_program_of_its_registry() -> None:
+    """server.json: npx, uvx, dnx and docker."""
+    cases = [
         (package("npm", "@a/b", "1.2.3"), "npx -y @a/b@1.2.3"),
         (package("npm", "b", ""), "npx -y b"),
         (package("npm", "b", runtimeHint="bunx"), "bunx -y b@1.0.0"),
@@ -50,8 +59,12 @@ def _mount(value: str, option: str = "-v") -> dict[str, Any]:
         (package("pypi", "mcp-b[x]", "2.0"), "uvx mcp-b[x]==2.0"),
         (package("pypi", "b", runtimeArguments=_positional("--python", "3.12")), "uvx --python 3.12 b==1.0.0"),
         (
-            package("pypi", "b", runtimeArguments=_positional("--from", "b[mcp]==1.0.0"),
-                    packageArguments=_positional("b-mcp")),
+            package(
+                "pypi",
+                "b",
+                runtimeArguments=_positional("--from", "b[mcp]==1.0.0"),
+                packageArguments=_positional("b-mcp"),
+            ),
             "uvx --from b[mcp]==1.0.0 b-mcp",
         ),
         (
@@ -76,9 +89,18 @@ def _mount(value: str, option: str = "-v") -> dict[str, Any]:
         ),
         # Many write down the whole line that their users type.
         (
-            package("oci", "ghcr.io/a/b:0.7.0", "", runtimeArguments=[
-                *_positional("run"), *_flags("-i", "--rm", "-e"), *_positional("KEY"),
-                *_flags("-e"), *_positional("MODE", "ghcr.io/a/b", "stdio")]),
+            package(
+                "oci",
+                "ghcr.io/a/b:0.7.0",
+                "",
+                runtimeArguments=[
+                    *_positional("run"),
+                    *_flags("-i", "--rm", "-e"),
+                    *_positional("KEY"),
+                    *_flags("-e"),
+                    *_positional("MODE", "ghcr.io/a/b", "stdio"),
+                ],
+            ),
             "docker run -i --rm -e KEY -e MODE ghcr.io/a/b:0.7.0 stdio",
         ),
         (
@@ -86,8 +108,12 @@ def _mount(value: str, option: str = "-v") -> dict[str, Any]:
             "docker run -i --rm docker.io/a/b:2@sha256:" + "0" * 64,
         ),
         (
-            package("npm", "@a/b", "1.2.3", runtimeArguments=[
-                {"type": "named", "name": "-y", "value": "@a/b@latest", "isRequired": True}]),
+            package(
+                "npm",
+                "@a/b",
+                "1.2.3",
+                runtimeArguments=[{"type": "named", "name": "-y", "value": "@a/b@latest", "isRequired": True}],
+            ),
             "npx -y @a/b@1.2.3",
         ),
         (
@@ -99,23 +125,27 @@ def _mount(value: str, option: str = "-v") -> dict[str, Any]:
             "uvx a-b[x]==2 mcp",
         ),
         (
-            package("pypi", "b", runtimeArguments=_positional("--from", "b", "b-mcp", "--log"),
-                    packageArguments=_positional("x")),
+            package(
+                "pypi",
+                "b",
+                runtimeArguments=_positional("--from", "b", "b-mcp", "--log"),
+                packageArguments=_positional("x"),
+            ),
             "uvx --from b==1.0.0 b-mcp --log x",
         ),
         (package("nuget", "A.B", runtimeArguments=_positional("a.b@1", "mcp")), "dnx --yes A.B@1.0.0 -- mcp"),
         # An option that is not for this program is optional, as all are that are not required.
         (package("npm", "b", runtimeArguments=_flags("--verbose")), "npx -y b@1.0.0"),
         (package("oci", "a/b", runtimeArguments=_flags("--network", "-i")), "docker run -i --rm a/b:1.0.0"),
-    ],
-)  # fmt: skip
-def test_a_package_is_run_by_the_program_of_its_registry(held: dict[str, Any], line: str) -> None:
-    """server.json: npx, uvx, dnx and docker."""
-    assert _line(held) == line
+    ]
+
+    wrong = [(held, found) for held, line in cases if (found := _line(held)) != line]
+
+    assert not wrong
 
 
 def test_arguments_and_variables_are_filled_in() -> None:
-    """Ours: an option and its value are two words; a container gets a variable only if its program is told to."""
+    """Ours: an option and its value are two words; a container gets a variable only with the option `-e`."""
     arguments = [
         {"type": "named", "name": "--port", "isRequired": True, "default": "80"},
         {"type": "named", "name": "--verbose", "format": "boolean", "isRequired": True, "default": "true"},
@@ -155,9 +185,9 @@ def test_arguments_and_variables_are_filled_in() -> None:
     assert caught.value.name == "KEY"
 
 
-@pytest.mark.parametrize(
-    ("kind", "advised", "installed", "program"),
-    [
+def test_an_installed_program_is_preferred() -> None:
+    """Ours: podman takes what is written for docker."""
+    cases = [
         ("oci", "docker", {"podman"}, "podman"),
         ("oci", "docker", {"docker", "podman"}, "docker"),
         ("oci", "podman", {"docker", "podman"}, "podman"),
@@ -165,20 +195,18 @@ def test_arguments_and_variables_are_filled_in() -> None:
         ("npm", "", {"bunx"}, "bunx"),
         ("npm", "node", {"npx", "bunx"}, "npx"),
         ("npm", "bunx", set(), "bunx"),
-    ],
-)
-def test_of_several_programs_one_that_is_installed_is_taken(
-    kind: str, advised: str, installed: set[str], program: str
-) -> None:
-    """Ours: podman takes what is written for docker."""
-    options = _positional("--network=none") if kind == "oci" else []
-    held = package(kind, "b", runtimeHint=advised, runtimeArguments=options)
-    (way,) = ways_of(read_document(document("a.b/c", packages=[held])), installed.__contains__)
+    ]
 
-    entry = entry_of(way, {})
+    wrong = []
+    for kind, advised, installed, program in cases:
+        options = _positional("--network=none") if kind == "oci" else []
+        held = package(kind, "b", runtimeHint=advised, runtimeArguments=options)
+        (way,) = ways_of(read_document(document("a.b/c", packages=[held])), installed.__contains__)
+        entry = entry_of(way, {})
+        if not entry["command"] == way.program == program or ("--network=none" in entry["args"]) is not (kind == "oci"):
+            wrong.append((kind, advised, installed, entry))
 
-    assert entry["command"] == way.program == program
-    assert ("--network=none" in entry["args"]) is (kind == "oci")
+    assert not wrong
 
 
 def test_a_container_gets_the_variables_that_the_user_adds() -> None:
@@ -193,15 +221,15 @@ def test_a_container_gets_the_variables_that_the_user_adds() -> None:
 
 
 def test_a_container_sees_a_folder_that_the_user_names() -> None:
-    """Ours."""
+    """Ours: a document may ask for a folder, but not choose one."""
     held = package("oci", "a/b", runtimeArguments=[_mount("type=bind,src={folder},dst=/data", "--mount")])
 
     assert "type=bind,src=/home/ada,dst=/data" in _line(held, {"folder": "/home/ada"})
 
 
-@pytest.mark.parametrize(
-    ("held", "problem"),
-    [
+def test_a_document_cannot_run_anything_else() -> None:
+    """Ours: it was written by a stranger."""
+    cases = [
         (package("npm", "--call=x"), "'--call=x' is not the name of a package of npm"),
         (package("npm", "-c", ""), "'-c' is not the name of a package of npm"),
         (package("npm", "git+https://x/y"), "'git+https://x/y' is not the name of a package of npm"),
@@ -242,8 +270,12 @@ def test_a_container_sees_a_folder_that_the_user_names() -> None:
             "it has uvx take its program from 'b==0.1', which is not the version '1.0.0'",
         ),
         (
-            package("pypi", "b", runtimeArguments=_positional("--from", "b"),
-                    packageArguments=_positional("--index-url", "https://x", "b")),
+            package(
+                "pypi",
+                "b",
+                runtimeArguments=_positional("--from", "b"),
+                packageArguments=_positional("--index-url", "https://x", "b"),
+            ),
             "it gives uvx '--index-url', which could make it do anything",
         ),
         (
@@ -262,7 +294,10 @@ def test_a_container_sees_a_folder_that_the_user_names() -> None:
             package("npm", "b", packageArguments=[{"type": "named", "name": "--k=${HOME}", "value": "x"}]),
             "the option '--k=${HOME}' refers to a variable of the environment",
         ),
-        ({"type": "sse", "url": "file:///etc/passwd"}, "the URL 'file:///etc/passwd' does not begin with https:// or http://"),
+        (
+            {"type": "sse", "url": "file:///etc/passwd"},
+            "the URL 'file:///etc/passwd' does not begin with https:// or http://",
+        ),
         (
             {"type": "sse", "url": "https://x", "headers": [{"name": "X", "value": "a\r\nHost: b"}]},
             "the header 'X' cannot be sent",
@@ -275,19 +310,16 @@ def test_a_container_sees_a_folder_that_the_user_names() -> None:
             {"type": "sse", "url": "https://x", "headers": [{"name": "Host", "value": "internal"}]},
             "the header 'Host' cannot be sent",
         ),
-    ],
-)  # fmt: skip
-def test_a_document_cannot_have_anything_else_run(held: dict[str, Any], problem: str) -> None:
-    """Ours: it was written by a stranger."""
-    with pytest.raises(DocumentError) as caught:
-        _entry(held)
+    ]
 
-    assert str(caught.value) == problem
+    wrong = [(held, found) for held, problem in cases if (found := error_of(held)) != problem]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "program"),
-    [
+def test_a_document_sets_no_variable_of_the_program() -> None:
+    """Ours: it would be an option in another place. The user may set it."""
+    cases = [
         ("npm", "PATH", "npx"),
         ("npm", "NPM_CONFIG_REGISTRY", "npx"),
         ("npm", "npm_config_registry", "npx"),
@@ -295,15 +327,16 @@ def test_a_document_cannot_have_anything_else_run(held: dict[str, Any], problem:
         ("pypi", "LD_PRELOAD", "uvx"),
         ("nuget", "NUGET_PACKAGES", "dnx"),
         ("oci", "DOCKER_HOST", "docker"),
-    ],
-)
-def test_a_document_sets_no_variable_of_the_program(kind: str, name: str, program: str) -> None:
-    """Ours: it would be an option in another place. The user may set it."""
-    held = package(kind, "b", environmentVariables=[{"name": name, "value": "x"}])
+    ]
 
-    with pytest.raises(DocumentError, match=f"it sets {name} to 'x', which could have {program} do anything else"):
-        _entry(held)
-    assert _entry(held, {name: "y"})["env"] == {name: "y"}
+    wrong = []
+    for kind, name, program in cases:
+        held = package(kind, "b", environmentVariables=[{"name": name, "value": "x"}])
+        problem = f"it sets {name} to 'x', which could have {program} do anything else"
+        if (found := error_of(held)) != problem or _entry(held, {name: "y"})["env"] != {name: "y"}:
+            wrong.append((kind, name, found))
+
+    assert not wrong
 
 
 def test_a_remote_is_a_url_with_headers() -> None:
@@ -315,7 +348,7 @@ def test_a_remote_is_a_url_with_headers() -> None:
     assert _entry({"type": "sse", "url": "https://x/sse"}) == {"url": "https://x/sse", "type": "sse"}
 
 
-def test_what_cannot_be_used_here_is_named() -> None:
+def test_an_unsupported_package_is_named() -> None:
     """Ours: a package that listens on a port would have to be started beside its URL."""
     packages = [
         package("mcpb", "https://x/y.mcpb"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -13,6 +14,7 @@ from gaia_mcp.catalog.registry import MAX_RESPONSE_BYTES, Registry
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, RegistryError, RegistryUnknownError
 from tests.registry_support import ServedRegistry, document, served_registry
+from tests.waiting import ENOUGH_SECONDS
 
 SERVERS = "/v0.1/servers"
 TIME = "/v0.1/servers/io.github.a%2Ftime/versions/latest"
@@ -31,7 +33,7 @@ def served() -> Iterator[ServedRegistry]:
         yield registry
 
 
-def _opened(url: str, seconds: float = 5) -> Registry:
+def _opened(url: str, seconds: float = ENOUGH_SECONDS) -> Registry:
     return Registry(url, Deadline(seconds))
 
 
@@ -44,7 +46,7 @@ def test_a_document_is_read_by_name_and_version(served: ServedRegistry) -> None:
     assert served.asked == [TIME, TIME.replace("latest", "1.1.0%2Bb")]
 
 
-def test_a_search_reads_all_pages_and_looks_into_descriptions(served: ServedRegistry) -> None:
+def test_a_search_reads_all_pages_and_descriptions(served: ServedRegistry) -> None:
     """Registry API v0.1: it searches names alone, and only the newest versions are asked for."""
     served.notes["io.github.b/timeless"] = {"status": "deleted"}
     served.documents.append({"name": "io.github.c/time-of-no-version"})
@@ -65,7 +67,7 @@ def test_a_search_reads_all_pages_and_looks_into_descriptions(served: ServedRegi
     ]
 
 
-def test_what_the_registry_does_not_have_is_told(served: ServedRegistry) -> None:
+def test_an_unknown_server_or_version_is_reported(served: ServedRegistry) -> None:
     """Ours: a version is missing, or the whole server."""
     with _opened(served.url) as registry:
         for version, what in (("latest", "server 'a.b/c'"), ("9", "version '9' of 'a.b/c'")):
@@ -74,9 +76,9 @@ def test_what_the_registry_does_not_have_is_told(served: ServedRegistry) -> None
             assert str(caught.value) == f"the registry {served.url} has no {what}"
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "problem"),
-    [
+def test_an_invalid_response_is_an_error(served: ServedRegistry) -> None:
+    """Ours: any web server may be at the URL."""
+    cases = [
         (500, b"", "responded with status 500"),
         (302, b"", "responded with status 302"),
         (429, b"", "responded with status 429: too many requests"),
@@ -86,18 +88,20 @@ def test_what_the_registry_does_not_have_is_told(served: ServedRegistry) -> None
         (200, b"\xff", "did not return a JSON object: is it the URL of a registry?"),
         (200, b"{}", "returned an invalid document: the document is not an object"),
         (200, b" " * (MAX_RESPONSE_BYTES + 1), "sent more than 10 MiB"),
-    ],
-)
-def test_a_response_that_is_no_document_is_an_error(
-    served: ServedRegistry, status: int, body: bytes, problem: str
-) -> None:
-    """Ours: any web server may be at the URL."""
-    served.answers[TIME] = (status, body)
+    ]
 
-    with _opened(served.url) as registry, pytest.raises(RegistryError) as caught:
-        registry.document("io.github.a/time")
+    def problem(status: int, body: bytes) -> str | None:
+        served.answers[TIME] = (status, body)
+        try:
+            with _opened(served.url) as registry:
+                registry.document("io.github.a/time")
+        except RegistryError as error:
+            return str(error).removeprefix(f"the registry {served.url} ")
+        return None
 
-    assert str(caught.value) == f"the registry {served.url} {problem}"
+    wrong = [(status, found) for status, body, expected in cases if (found := problem(status, body)) != expected]
+
+    assert not wrong
 
 
 def test_a_registry_that_has_moved_is_named_with_its_new_url(served: ServedRegistry) -> None:
@@ -111,8 +115,8 @@ def test_a_registry_that_has_moved_is_named_with_its_new_url(served: ServedRegis
     assert caught.value.moved == "http://other.example:80/api"
 
 
-def test_a_list_that_is_not_there_is_not_that_of_a_registry(served: ServedRegistry) -> None:
-    """Ours: a URL with a wrong path, of which there is none that could be looked for."""
+def test_a_missing_list_of_servers_is_an_error(served: ServedRegistry) -> None:
+    """Ours: most likely the path of the URL is wrong."""
     served.answers[SERVERS] = (404, b"<html>")
 
     with _opened(served.url) as registry, pytest.raises(RegistryError) as caught:
@@ -130,15 +134,14 @@ def test_pages_that_repeat_end_a_search(served: ServedRegistry) -> None:
     assert len(served.asked) == 2
 
 
-@pytest.mark.parametrize("path", ["", "/", "/api/mcp", "/api/mcp//"])
-def test_a_registry_may_lie_below_a_path(served: ServedRegistry, path: str) -> None:
+def test_a_registry_may_lie_below_a_path(served: ServedRegistry) -> None:
     """Ours: companies mount it beside other services."""
-    below = path.rstrip("/")
-    served.answers[below + TIME] = (200, json.dumps({"server": served.documents[0]}).encode())
-
-    with _opened(served.url + path) as registry:
-        assert registry.document("io.github.a/time").name == "io.github.a/time"
-    assert registry.url == served.url + below
+    for path in ("", "/", "/api/mcp", "/api/mcp//"):
+        below = path.rstrip("/")
+        served.answers[below + TIME] = (200, json.dumps({"server": served.documents[0]}).encode())
+        with _opened(served.url + path) as registry:
+            assert registry.document("io.github.a/time").name == "io.github.a/time", path
+        assert registry.url == served.url + below
 
 
 def test_credentials_and_a_token_go_to_the_registry_and_nowhere_else(served: ServedRegistry) -> None:
@@ -146,22 +149,22 @@ def test_credentials_and_a_token_go_to_the_registry_and_nowhere_else(served: Ser
     host = served.url.removeprefix("http://")
     with _opened(f"http://ada:pa%20ss@{host}") as registry:
         registry.document("io.github.a/time")
-    with Registry(served.url, Deadline(5), token="t0ken") as other:
+    with Registry(served.url, Deadline(ENOUGH_SECONDS), token="t0ken") as other:
         other.document("io.github.a/time")
 
     assert registry.url == served.url
     assert served.authorization == ["Basic YWRhOnBhIHNz", "Bearer t0ken"]
 
 
-def test_a_page_that_is_not_one_ends_a_search(served: ServedRegistry) -> None:
-    """Ours."""
+def test_an_invalid_page_ends_a_search(served: ServedRegistry) -> None:
+    """Ours: what the registry returns besides servers is not followed."""
     served.answers[SERVERS] = (200, b'{"servers": [7, {"server": 1}], "metadata": 5}')
 
     with _opened(served.url) as registry:
         assert list(registry.search(["time"])) == []
 
 
-def test_a_registry_that_is_not_there_or_silent_is_an_error() -> None:
+def test_an_unreachable_or_silent_registry_is_an_error() -> None:
     """Ours: within the deadline."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = f"http://127.0.0.1:{mute.getsockname()[1]}"
@@ -177,30 +180,28 @@ def test_a_registry_that_is_not_there_or_silent_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("head", [b"content-length: 999999\r\n\r\n", b"\r\n", b"x: "])
-def test_a_response_that_never_ends_ends_with_the_deadline(head: bytes) -> None:
+def test_a_response_that_never_ends_is_cut_at_the_deadline(head: bytes) -> None:
     """Ours: each byte would begin the wait anew."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ended = threading.Event()
 
         def drip() -> None:
             connection, _ = server.accept()
-            with connection:
+            with connection, contextlib.suppress(OSError):
                 connection.recv(4096)
                 connection.sendall(b"HTTP/1.1 200 OK\r\n" + head)
                 while not ended.wait(0.02):
-                    try:
-                        connection.sendall(b" ")
-                    except OSError:
-                        return
+                    connection.sendall(b" ")
 
         thread = threading.Thread(target=drip)
         thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
         try:
-            with (
-                _opened(f"http://127.0.0.1:{server.getsockname()[1]}", 0.3) as registry,
-                pytest.raises(DeadlineError),
-            ):
+            with _opened(url, 0.3) as registry, pytest.raises(DeadlineError):
                 registry.document("a.b/c")
         finally:
             ended.set()
+            # On a busy machine the deadline may have expired before the connection was made.
+            with contextlib.suppress(OSError):
+                socket.create_connection(server.getsockname()).close()
             thread.join()

@@ -23,30 +23,35 @@ def test_variables_are_expanded_everywhere() -> None:
     assert command.env == {"A": "${TOKEN}", "B": "plain"}
 
 
-def test_what_is_not_given_stays_away() -> None:
+def test_missing_args_stay_missing() -> None:
     """Ours: no args is not the same as no arguments."""
     assert resolved(Command("a b")) == Command("a b", None, {}, None)
     assert resolved(Command("a", [])).args == []
 
 
-@pytest.mark.parametrize(
-    ("command", "field"),
-    [
+def test_an_unset_variable_is_named_with_its_place() -> None:
+    """Ours: which variable, and where it is wanted."""
+    cases = [
         (Command("${NONE}"), "command"),
         (Command("a", ["${NONE}"]), "args"),
         (Command("a", env={"TOKEN": "${NONE}"}), "env TOKEN"),
         (Command("a", cwd="${NONE}"), "cwd"),
-    ],
-)
-def test_a_variable_that_is_missing_is_named_with_its_place(command: Command, field: str) -> None:
-    """Ours: which variable, and where it is wanted."""
-    with pytest.raises(VariableUnsetError) as caught:
-        resolved(command)
-    assert (caught.value.server, caught.value.variable) == ("fs", "NONE")
-    assert f"{field} refers" in caught.value.message
+    ]
+
+    wrong = []
+    for command, field in cases:
+        try:
+            resolved(command)
+        except VariableUnsetError as error:
+            if not ((error.server, error.variable) == ("fs", "NONE") and f"{field} refers" in error.message):
+                wrong.append((command, field, error))
+        else:
+            wrong.append((command, field, None))
+
+    assert not wrong
 
 
-def test_a_program_may_pass_on_what_looks_like_a_variable() -> None:
+def test_an_unset_variable_in_args_may_be_kept_as_text() -> None:
     """GAIA: `args` reach the server as they are. Ours: elsewhere the variable is missed all the same."""
     command = Command("a", ["${NONE}/${TOKEN}", "${NONE:-x}"], keeps_unset=True)
 
@@ -55,25 +60,25 @@ def test_a_program_may_pass_on_what_looks_like_a_variable() -> None:
         resolved(command._replace(env={"A": "${NONE}"}))
 
 
-def test_a_command_line_with_empty_args_is_masked_as_one() -> None:
+def test_a_command_line_with_empty_args_is_masked() -> None:
     """Ours: it is split all the same, so it may hold a secret."""
     assert "hunter2" not in Command("run --password hunter2", []).described()
 
 
-def test_a_tilde_is_the_person_s_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_expanded_to_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: there is no shell that would expand it. Arguments are the server's own affair."""
     monkeypatch.setenv("HOME", "/home/jane")
     ready = resolved(Command("~/bin/run", ["~/x"], cwd="~"))
     assert (ready.command, ready.cwd, ready.args) == ("/home/jane/bin/run", "/home/jane", ["~/x"])
 
 
-def test_the_rest_of_a_command_line_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rest_of_a_command_line_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the // of a URL in it is not a path's."""
     monkeypatch.setenv("HOME", "/home/jane")
     assert resolved(Command("~/run --url http://h/./x/")).command == "/home/jane/run --url http://h/./x/"
 
 
-def test_the_home_of_an_unknown_user_is_left_for_the_start_to_fail() -> None:
+def test_the_home_of_an_unknown_user_is_not_expanded() -> None:
     """Ours: "there is no such command" says it well enough."""
     assert resolved(Command("~nobody-of-that-name/run")).command == "~nobody-of-that-name/run"
 
@@ -121,19 +126,19 @@ def test_a_command_is_shown_without_secrets(
     assert command.described() == described
 
 
-def test_a_description_is_one_line_and_not_too_long() -> None:
-    """Ours: a terminal is told nothing by the text in an entry."""
+def test_a_described_command_is_one_line_of_limited_length() -> None:
+    """Ours: the text of an entry must not control a terminal."""
     assert Command("a\n\x1b[2Jb").described() == "a \\x1b[2Jb"
     assert len(Command("a" * 1000).described()) == 400
 
 
-def test_an_identity_has_no_value_of_a_variable() -> None:
+def test_an_identity_contains_no_values_of_variables() -> None:
     """Ours: a token is renewed every day."""
     assert SECRETIVE.identity() == ["npx", ["x y", "--token", "hunter22"], ["A", "B", "K"], "/x"]
     assert SECRETIVE.transport == "stdio"
 
 
-def test_a_command_that_inherits_everything_is_another_server_and_says_so() -> None:
+def test_inherit_changes_the_identity_and_is_shown() -> None:
     """Ours: with other variables it may have other tools. What is cached of other servers stays known."""
     command = Command("a", [], cwd="/x", inherit=True)
 

@@ -57,14 +57,14 @@ def test_a_secret_is_fetched_when_the_entry_is_used() -> None:
 
 
 @pytest.mark.usefixtures("keyring")
-def test_a_secret_that_is_not_there_is_an_error() -> None:
+def test_a_missing_secret_is_an_error() -> None:
     """Ours: it names the account, which is no secret."""
     with pytest.raises(EntryError, match="has no entry 'github:OTHER'"):
         secret_from_keyring("gh", "OTHER", "gaia.connections:github:OTHER")
 
 
 @pytest.mark.usefixtures("keyring")
-def test_a_keyring_that_refuses_is_an_error_of_ours() -> None:
+def test_an_error_of_the_keyring_becomes_an_entry_error() -> None:
     """Ours: another library's exception is translated where it crosses our border."""
     with pytest.raises(EntryError, match="the keyring is locked") as caught:
         secret_from_keyring("gh", "TOKEN", "gaia.connections:locked")
@@ -72,15 +72,24 @@ def test_a_keyring_that_refuses_is_an_error_of_ours() -> None:
 
 
 @pytest.mark.usefixtures("keyring")
-@pytest.mark.parametrize("reference", ["login:github:TOKEN", "gaia.connections", "gaia.connections:", ":x", ""])
-def test_only_gaia_s_own_service_is_looked_at(reference: str) -> None:
+def test_only_the_service_of_gaia_is_read() -> None:
     """Ours: a configuration file must not be able to read every secret of the system."""
-    with pytest.raises(EntryError, match=r"gaia\.connections") as caught:
-        secret_from_keyring("gh", "TOKEN", reference)
-    assert caught.value.server == "gh"
+    cases = ["login:github:TOKEN", "gaia.connections", "gaia.connections:", ":x", ""]
+
+    wrong = []
+    for reference in cases:
+        try:
+            secret_from_keyring("gh", "TOKEN", reference)
+        except EntryError as error:
+            if "gaia.connections" not in str(error) or error.server != "gh":
+                wrong.append((reference, error))
+        else:
+            wrong.append((reference, None))
+
+    assert not wrong
 
 
-def test_without_the_package_one_is_told_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_keyring_package_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: it is not a dependency."""
     install(tmp_path, monkeypatch, "raise ImportError('not here')")
     with pytest.raises(EntryError) as caught:

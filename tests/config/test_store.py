@@ -6,6 +6,8 @@ import json
 import stat
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,42 +39,39 @@ def mode_of(path: Path) -> int:
 class TestServers:
     """What is configured."""
 
-    def test_without_a_file_there_are_none(self, store: ConfigStore) -> None:
+    def test_a_missing_file_has_no_servers(self, store: ConfigStore) -> None:
         """Ours: everybody begins without one, and reading makes none."""
         assert store.servers() == {}
         assert store.names() == []
         assert not store.path.exists()
 
-    @pytest.mark.parametrize(
-        ("content", "names"),
-        [
+    def test_both_keys_are_read_and_the_newer_one_wins(self, path: Path) -> None:
+        """Ours: `mcpServers`, or the older `servers`; the order is the file's."""
+        cases = [
             ('{"mcpServers": {"b": {}, "a": {}}}', ["b", "a"]),
             ('{"servers": {"a": {}}}', ["a"]),
             ('{"servers": {"old": {}}, "mcpServers": {"new": {}}}', ["new"]),
             ('{"servers": {"old": {}}, "mcpServers": {}}', []),
             ('{"other": 1}', []),
             ("{}", []),
-        ],
-    )
-    def test_both_keys_are_read_and_the_newer_one_wins(
-        self, store: ConfigStore, path: Path, content: str, names: list[str]
-    ) -> None:
-        """Ours: `mcpServers`, or the older `servers`; the order is the file's."""
-        path.write_text(content)
-        assert store.names() == names
+        ]
 
-    @pytest.mark.parametrize("key", ["mcpServers", "servers"])
-    @pytest.mark.parametrize("value", ["[]", "null", "5"])
-    def test_servers_that_are_no_object_are_an_error(
-        self, store: ConfigStore, path: Path, key: str, value: str
-    ) -> None:
+        def names(content: str) -> list[str]:
+            path.write_text(content)
+            return ConfigStore(path).names()
+
+        assert {content: names(content) for content, _ in cases} == dict(cases)
+
+    def test_servers_that_are_not_an_object_are_an_error(self, store: ConfigStore, path: Path) -> None:
         """Ours: it names the key, and a change leaves the file as it is."""
-        content = f'{{"{key}": {value}}}'
-        path.write_text(content)
-        for use in (store.servers, lambda: store.add(read_entry("a", ENTRY)), lambda: store.remove(["a"])):
-            with pytest.raises(ConfigFileError, match=f"'{key}' is not an object"):
-                use()
-        assert path.read_text() == content
+        for key in ("mcpServers", "servers"):
+            for value in ("[]", "null", "5"):
+                content = f'{{"{key}": {value}}}'
+                path.write_text(content)
+                for use in (store.servers, lambda: store.add(READ), lambda: store.remove(["a"])):
+                    with pytest.raises(ConfigFileError, match=f"'{key}' is not an object"):
+                        use()
+                assert path.read_text() == content
 
     def test_the_servers_of_a_document_are_a_copy(self, path: Path) -> None:
         """Ours: a change of one must not change the other."""
@@ -84,7 +83,7 @@ class TestServers:
 class TestEntry:
     """One of them."""
 
-    def test_an_entry_knows_its_name_and_file(self, store: ConfigStore, path: Path) -> None:
+    def test_an_entry_has_its_name_and_file(self, store: ConfigStore, path: Path) -> None:
         """Ours: errors say where it comes from."""
         store.add(read_entry("fs", ENTRY))
         entry = store.entry("fs")
@@ -115,7 +114,7 @@ class TestEntry:
 class TestChanging:
     """Adding and removing, without losing what others have written."""
 
-    def test_the_first_server_makes_folder_and_file(self, tmp_path: Path) -> None:
+    def test_the_first_server_creates_folder_and_file(self, tmp_path: Path) -> None:
         """Ours: folder 0700, file 0600."""
         store = ConfigStore(tmp_path / "new" / "servers.json")
         store.add(read_entry("fs", ENTRY))
@@ -123,25 +122,22 @@ class TestChanging:
         assert (mode_of(store.path.parent), mode_of(store.path)) == (0o700, 0o600)
         assert [entry.name for entry in store.path.parent.iterdir()] == ["servers.json"]
 
-    @pytest.mark.parametrize("key", ["mcpServers", "servers"])
-    @pytest.mark.parametrize("indent", [2, 4, "\t"])
-    def test_everything_else_in_the_file_survives(
-        self, store: ConfigStore, path: Path, key: str, indent: int | str
-    ) -> None:
+    def test_all_other_content_of_the_file_is_preserved(self, store: ConfigStore, path: Path) -> None:
         """Ours: unknown keys and their order survive, byte for byte."""
-        document = {
-            "zeta": {"b": 1, "a": [1.5, None, True]},
-            key: {"web": {"note": "é", "type": "new-kind", "url": 5}, "fs": {"x": 1, "command": "y"}, "odd": None},
-            "globalShortcut": "Ctrl+Space",
-        }
-        before = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
-        path.write_text(before, encoding="utf-8")
+        for key, indent in product(("mcpServers", "servers"), (2, 4, "\t")):
+            document = {
+                "zeta": {"b": 1, "a": [1.5, None, True]},
+                key: {"web": {"note": "é", "type": "new-kind", "url": 5}, "fs": {"x": 1, "command": "y"}, "odd": None},
+                "globalShortcut": "Ctrl+Space",
+            }
+            before = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+            path.write_text(before, encoding="utf-8")
 
-        store.add(read_entry("new", ENTRY))
-        assert list(json.loads(path.read_text(encoding="utf-8"))) == list(document)
-        assert store.names() == ["web", "fs", "odd", "new"]
-        assert store.remove(["new"]) == [ENTRY]
-        assert path.read_text(encoding="utf-8") == before
+            store.add(read_entry("new", ENTRY))
+            assert list(json.loads(path.read_text(encoding="utf-8"))) == list(document)
+            assert store.names() == ["web", "fs", "odd", "new"]
+            assert store.remove(["new"]) == [ENTRY]
+            assert path.read_text(encoding="utf-8") == before
 
     def test_of_both_keys_only_the_newer_is_changed(self, store: ConfigStore, path: Path) -> None:
         """Ours: what is not read is not written."""
@@ -171,7 +167,7 @@ class TestChanging:
         assert store.servers() == {"a": {"command": "other"}, "b": ENTRY}
         assert store.names() == ["a", "b"]
 
-    def test_nonsense_is_not_saved(self, store: ConfigStore) -> None:
+    def test_an_invalid_name_or_entry_is_not_saved(self, store: ConfigStore) -> None:
         """Ours: a name or an entry that could not be used."""
         with pytest.raises(EntryError):
             store.add(read_entry("a b", ENTRY))
@@ -194,22 +190,27 @@ class TestChanging:
         assert store.remove(["b", "a"]) == [{"command": "b"}, ENTRY]
         assert json.loads(path.read_text()) == {"mcpServers": {}}
 
-    def test_removing_from_nothing_makes_no_file(self, store: ConfigStore) -> None:
+    def test_removing_an_unknown_server_creates_no_file(self, store: ConfigStore) -> None:
         """Ours: there is nothing to say in it."""
         with pytest.raises(ServerUnknownError):
             store.remove(["a"])
         assert not store.path.exists()
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"null", b"\xff\xfe{", b'{"mcpServers": {"a": {}, "a": {}}}'])
-    def test_a_file_that_cannot_be_read_is_never_overwritten(
-        self, store: ConfigStore, path: Path, content: bytes
-    ) -> None:
-        """Ours."""
-        path.write_bytes(content)
-        for use in (lambda: store.add(read_entry("a", ENTRY), replace=["a"]), lambda: store.remove(["a"]), store.names):
-            with pytest.raises(ConfigFileError):
-                use()
-        assert path.read_bytes() == content
+    def test_an_invalid_file_is_never_overwritten(self, store: ConfigStore, path: Path) -> None:
+        """Ours: it may hold servers that a person wants back."""
+        contents = [b"", b"{", b"null", b"\xff\xfe{", b'{"mcpServers": {"a": {}, "a": {}}}']
+
+        changed = []
+        for content in contents:
+            path.write_bytes(content)
+            for use in (lambda: store.add(READ, replace=["a"]), lambda: store.remove(["a"]), store.names):
+                with suppress(ConfigFileError):
+                    use()
+                    changed.append((content, use))
+            if path.read_bytes() != content:
+                changed.append((content, path.read_bytes()))
+
+        assert not changed
         assert [entry.name for entry in path.parent.iterdir()] == ["servers.json"]
 
     def test_a_read_only_file_is_not_changed(self, store: ConfigStore, path: Path) -> None:
@@ -227,7 +228,7 @@ class TestChanging:
         store.add(read_entry("a", ENTRY))
         assert mode_of(path) == 0o664
 
-    def test_the_person_s_own_file_becomes_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_user_s_file_becomes_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ours: it holds tokens."""
         monkeypatch.setenv("GAIA_HOME", str(tmp_path))
         store = ConfigStore.locate(cwd=tmp_path / "elsewhere")
@@ -236,7 +237,7 @@ class TestChanging:
         store.add(read_entry("a", ENTRY))
         assert mode_of(store.path) == 0o600
 
-    def test_whose_file_it_is_the_given_environment_says(self, tmp_path: Path) -> None:
+    def test_the_user_s_file_is_found_by_the_given_environment(self, tmp_path: Path) -> None:
         """Ours: a program may have one of its own for its users."""
         path = tmp_path / "mcp_servers.json"
         path.write_text("{}")
@@ -246,7 +247,7 @@ class TestChanging:
         )
         assert mode_of(path) == 0o600
 
-    def test_a_symlink_stays_one(self, store: ConfigStore, path: Path, tmp_path: Path) -> None:
+    def test_a_symlink_to_the_file_stays_a_symlink(self, store: ConfigStore, path: Path, tmp_path: Path) -> None:
         """Ours: people keep their configuration elsewhere."""
         (tmp_path / "real.json").write_text('{"mcpServers": {"old": {}}}')
         path.symlink_to("real.json")
@@ -255,7 +256,7 @@ class TestChanging:
         assert list(json.loads((tmp_path / "real.json").read_text())["mcpServers"]) == ["old", "a"]
 
     @pytest.mark.story
-    def test_many_writers_at_once_lose_nothing(self, path: Path, tmp_path: Path) -> None:
+    def test_concurrent_writers_lose_no_entry(self, path: Path, tmp_path: Path) -> None:
         """Ours: lock, temporary file, rename; here also by two names of one file."""
         link = tmp_path / "links" / "servers.json"
         link.parent.mkdir()
@@ -265,7 +266,7 @@ class TestChanging:
             "from gaia_mcp.config.entries import read_entry\nfrom gaia_mcp.config.store import ConfigStore\n"
             "store = ConfigStore(Path(sys.argv[1]))\n"
             "sys.stdin.readline()\n"
-            "for number in range(10):\n"
+            "for number in range(5):\n"
             "    store.add(read_entry(f'{sys.argv[2]}-{number}', {'command': 'x'}))\n"
         )
         writers = [
@@ -274,22 +275,21 @@ class TestChanging:
                 stdin=subprocess.PIPE,
                 text=True,
             )
-            for number in range(6)
+            for number in range(4)
         ]
         for writer in writers:
             assert writer.stdin is not None
             writer.stdin.write("go\n")
             writer.stdin.flush()
         for writer in writers:
-            writer.communicate(timeout=30)
-
-        assert [writer.returncode for writer in writers] == [0] * 6
-        assert sorted(ConfigStore(path).names()) == sorted(f"w{one}-{two}" for one in range(6) for two in range(10))
+            writer.communicate()
+        assert [writer.returncode for writer in writers] == [0] * 4
+        assert sorted(ConfigStore(path).names()) == sorted(f"w{one}-{two}" for one in range(4) for two in range(5))
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["links", "servers.json"]
 
 
 @pytest.mark.parametrize("name", ["fs", "a.b@c-d_e"])
-def test_a_name_for_every_shell_may_be_given(name: str) -> None:
+def test_a_valid_name_is_accepted(name: str) -> None:
     """Ours: see the names' own tests."""
     check_server_name(name)
 
@@ -306,10 +306,8 @@ class TestAddAll:
         assert store.servers()["a"] == {"command": "y"}
 
     @pytest.mark.parametrize(("name", "error"), [("a", ServerExistsError), ("b c", EntryError)])
-    def test_one_that_cannot_be_saved_keeps_all_from_it(
-        self, store: ConfigStore, name: str, error: type[Exception]
-    ) -> None:
-        """Ours."""
+    def test_no_server_is_saved_if_one_is_invalid(self, store: ConfigStore, name: str, error: type[Exception]) -> None:
+        """Ours: half an import would have to be undone by hand."""
         store.add(read_entry("a", ENTRY))
         before = store.path.read_bytes()
         with pytest.raises(error):
@@ -325,7 +323,7 @@ class TestReplace:
         path.write_text(json.dumps({"x": 1, "servers": {"a": ENTRY, "b": ENTRY, "odd": 7}}))
         return store
 
-    def test_it_stands_where_the_other_one_stood(self, full: ConfigStore) -> None:
+    def test_a_replacement_keeps_the_position(self, full: ConfigStore) -> None:
         """Ours: under its name or another, and the rest as it was."""
         full.replace("a", ENTRY, read_entry("a", {"command": "y"}))
         assert full.servers() == {"a": {"command": "y"}, "b": ENTRY, "odd": 7}
@@ -340,7 +338,7 @@ class TestReplace:
         full.replace("odd", full.own("odd"), READ, new_name="odd")
         assert full.own("odd") == ENTRY
 
-    def test_another_s_change_is_not_lost(self, full: ConfigStore) -> None:
+    def test_a_concurrent_change_is_not_overwritten(self, full: ConfigStore) -> None:
         """Ours: nor is what was removed or renamed brought back."""
         before = full.path.read_bytes()
         with pytest.raises(ConfigFileError):
@@ -389,7 +387,7 @@ class TestLocate:
         approve(found, environ)
         return ConfigStore.locate(environ=environ, cwd=project)
 
-    def test_a_file_that_is_named_counts_alone(
+    def test_a_named_file_is_the_only_one_used(
         self, path: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ours: `--config` names another file; no project lies over that."""
@@ -399,13 +397,13 @@ class TestLocate:
         with pytest.raises(ConfigFileError):
             ConfigStore.locate(Path("~nobody-of-that-name/x.json"))
 
-    def test_the_person_s_own_file_is_the_usual_one(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
-        """Ours."""
+    def test_the_user_s_file_is_the_default(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+        """Ours: a command that names no file works in every folder."""
         store = ConfigStore.locate(environ=environ, cwd=tmp_path)
         assert (store.path, store.project) == (user, None)
         assert store.names() == ["mine", "fs"]
 
-    def test_the_working_folder_is_looked_at(
+    def test_a_project_file_in_the_working_folder_is_found(
         self, user: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ours: the one that the command was typed in."""
@@ -414,9 +412,7 @@ class TestLocate:
         assert found is not None
         assert found.path.resolve() == (project / "mcp_servers.json").resolve()
 
-    def test_a_project_counts_for_nothing_until_it_is_approved(
-        self, user: Path, project: Path, environ: dict[str, str]
-    ) -> None:
+    def test_an_unapproved_project_is_ignored(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: nothing from a working folder is run because a command was typed there."""
         store = ConfigStore.locate(environ=environ, cwd=project)
         assert store.project is not None
@@ -426,17 +422,19 @@ class TestLocate:
         with pytest.raises(ServerUnknownError):
             store.entry("db")
 
-    def test_an_approved_project_lies_over_the_person_s_own(
+    def test_an_approved_project_overrides_the_user_s_file(
         self, user: Path, project: Path, environ: dict[str, str]
     ) -> None:
-        """Ours."""
+        """Ours: a project chooses its own version of a server."""
         store = self.approved(project, environ)
         assert store.names() == ["mine", "fs", "db"]
         assert (store.entry("fs").described(), store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
         assert (store.entry("mine").described(), store.entry("mine").source) == ("m", user)
 
-    def test_one_byte_that_changed_ends_it(self, user: Path, project: Path, environ: dict[str, str]) -> None:
-        """Ours: that very content. An approval can also be taken back."""
+    def test_a_changed_project_file_is_no_longer_approved(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Ours: that very content. An approval can also be revoked."""
         self.approved(project, environ)
         path = project / "mcp_servers.json"
         content = path.read_text()
@@ -448,13 +446,13 @@ class TestLocate:
         revoke(path, environ)
         assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs"]
 
-    def test_what_was_approved_is_what_is_used(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+    def test_the_approved_content_is_used(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: a file that changes while we run changes nothing."""
         store = self.approved(project, environ)
         (project / "mcp_servers.json").write_text('{"mcpServers": {"fs": {"command": "evil"}}}')
         assert store.entry("fs").described() == "theirs"
 
-    def test_changes_go_to_the_person_s_own_file(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+    def test_changes_are_saved_in_the_user_s_file(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: a project's file is the project's."""
         store = self.approved(project, environ)
         before = (project / "mcp_servers.json").read_bytes()
@@ -464,9 +462,7 @@ class TestLocate:
         assert list(json.loads(user.read_text())["mcpServers"]) == ["mine", "new"]
         assert store.entry("fs").described() == "theirs"
 
-    def test_a_project_s_server_cannot_be_removed_here(
-        self, user: Path, project: Path, environ: dict[str, str]
-    ) -> None:
+    def test_a_project_s_server_cannot_be_removed(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: the error tells where it comes from."""
         store = self.approved(project, environ)
         with pytest.raises(ServerUnknownError) as caught:
@@ -476,7 +472,7 @@ class TestLocate:
             store.remove(["mime"])
         assert "'mine'" in caught.value.hint
 
-    def test_an_approved_file_that_is_broken_is_an_error_about_that_file(
+    def test_an_invalid_approved_file_is_named_in_the_error(
         self, user: Path, project: Path, environ: dict[str, str]
     ) -> None:
         """Ours: not about the person's own."""
@@ -494,7 +490,7 @@ class TestLocate:
         for cwd in (user.parent, tmp_path / "link"):
             assert ConfigStore.locate(environ=environ, cwd=cwd).project is None
 
-    def test_a_working_folder_that_is_gone_holds_no_project(
+    def test_a_deleted_working_folder_has_no_project(
         self, user: Path, tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ours, bad input."""
@@ -504,12 +500,12 @@ class TestLocate:
         gone.rmdir()
         assert ConfigStore.locate(environ=environ).project is None
 
-    def test_a_shared_file_counts_as_well(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+    def test_a_shared_project_file_is_used(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: `.mcp.json`."""
         (project / "mcp_servers.json").rename(project / ".mcp.json")
         assert self.approved(project, environ).names() == ["mine", "fs", "db"]
 
-    def test_a_store_can_be_made_of_its_parts(self, path: Path, tmp_path: Path) -> None:
+    def test_a_store_can_be_constructed_with_a_project_file(self, path: Path, tmp_path: Path) -> None:
         """Ours: for programs that decide for themselves whom they trust."""
         data = b'{"servers": {"a": {"command": "x"}}}'
         assert ConfigStore(path, ProjectFile(tmp_path / "p.json", data, approved=True)).names() == ["a"]

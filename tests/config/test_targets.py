@@ -34,7 +34,7 @@ def test_variables_are_expanded_everywhere(target: Target, ready: Target) -> Non
         (Remote("https://host", {"Authorization": "${NONE}"}), "header Authorization"),
     ],
 )
-def test_a_variable_that_is_missing_is_named_with_its_place(target: Target, field: str) -> None:
+def test_an_unset_variable_is_named_with_its_place(target: Target, field: str) -> None:
     """Ours: which variable, and where it is wanted."""
     with pytest.raises(VariableUnsetError) as caught:
         target.resolved("x", ENVIRON)
@@ -42,7 +42,7 @@ def test_a_variable_that_is_missing_is_named_with_its_place(target: Target, fiel
     assert f"{field} refers" in caught.value.message
 
 
-def test_a_url_that_becomes_a_file_is_refused() -> None:
+def test_a_url_that_expands_to_a_file_url_is_refused() -> None:
     """Ours: what is not a URL in an entry is not one after its variables are expanded."""
     with pytest.raises(EntryError, match="must begin with http"):
         Remote("${FILE}").resolved("x", {"FILE": "file:///etc/passwd"})
@@ -73,6 +73,6 @@ def test_a_target_is_shown_without_secrets(
     assert target.described() == described
 
 
-def test_an_identity_has_no_value_of_a_header() -> None:
+def test_an_identity_contains_no_values_of_headers() -> None:
     """Ours: a token is renewed every day."""
     assert Remote("https://host", {"B": "secret", "A": "x"}).identity() == ["http", "https://host", ["A", "B"]]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.config import project_code
+from gaia_mcp.config.project_code import MAX_BYTES, Limits, TooMuchCodeError, code_of
 from gaia_mcp.config.trust import approve, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import approvals_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 CONTENT = '{"mcpServers": {"fs": {"command": "npx"}}}'
 
@@ -39,7 +40,7 @@ def is_approved(folder: Path, environ: dict[str, str]) -> bool:
     return found.approved
 
 
-def test_a_folder_without_a_file_has_none(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_folder_without_a_project_file_has_none(tmp_path: Path, environ: dict[str, str]) -> None:
     """Ours: the usual case; not even the approvals are read."""
     assert find_project_file(tmp_path, environ) is None
     assert not approvals_file(environ).parent.exists()
@@ -52,8 +53,8 @@ def test_a_file_is_found_but_not_approved(project: Path, environ: dict[str, str]
     assert (found.path, found.data, found.approved) == (project / "mcp_servers.json", CONTENT.encode(), False)
 
 
-def test_an_approval_is_remembered(project: Path, environ: dict[str, str]) -> None:
-    """Ours."""
+def test_an_approval_is_saved(project: Path, environ: dict[str, str]) -> None:
+    """Ours: in a file that only its owner can read and write."""
     found = find_project_file(project, environ)
     assert found is not None
     approve(found, environ)
@@ -62,20 +63,18 @@ def test_an_approval_is_remembered(project: Path, environ: dict[str, str]) -> No
     assert stat.S_IMODE(approvals_file(environ).parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("change", [CONTENT + " ", CONTENT.replace("npx", "nqx"), "", "{}"])
-def test_one_byte_that_changed_ends_the_approval(project: Path, environ: dict[str, str], change: str) -> None:
+def test_a_changed_byte_ends_the_approval(project: Path, environ: dict[str, str]) -> None:
     """Ours: that very content. As it was before, it is approved again."""
-    found = find_project_file(project, environ)
-    assert found is not None
-    approve(found, environ)
+    approve_now(project, environ)
 
-    (project / "mcp_servers.json").write_text(change)
-    assert not is_approved(project, environ)
-    (project / "mcp_servers.json").write_text(CONTENT)
-    assert is_approved(project, environ)
+    for change in (CONTENT + " ", CONTENT.replace("npx", "nqx"), "", "{}"):
+        (project / "mcp_servers.json").write_text(change)
+        assert not is_approved(project, environ), change
+        (project / "mcp_servers.json").write_text(CONTENT)
+        assert is_approved(project, environ)
 
 
-def test_what_was_read_is_what_is_approved(project: Path, environ: dict[str, str]) -> None:
+def test_the_content_that_was_read_is_approved(project: Path, environ: dict[str, str]) -> None:
     """Ours: a file that changes between reading and approving is not approved."""
     found = find_project_file(project, environ)
     assert found is not None
@@ -135,32 +134,41 @@ def test_the_shared_name_is_the_second_choice(project: Path, environ: dict[str, 
     assert is_approved(project, environ)
 
 
-@pytest.mark.parametrize("kind", ["folder", "pipe", "broken link", "link to itself"])
-def test_only_a_regular_file_is_used(project: Path, environ: dict[str, str], kind: str) -> None:
+def test_only_a_regular_file_is_used(tmp_path: Path, environ: dict[str, str]) -> None:
     """Ours: a pipe in a working folder must not keep every command waiting. Without another, the reason is known."""
-    path = project / "mcp_servers.json"
-    path.unlink()
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(path if kind == "link to itself" else "nowhere")
-    found = find_project_file(project, environ)
-    if kind == "broken link":
-        assert found is None
-    else:
-        assert found is not None
-        assert (found.path, found.data, found.approved) == (path, b"", False)
-        assert found.problem.startswith("cannot be read: ")
+    makers: dict[str, Callable[[Path], object]] = {
+        "folder": Path.mkdir,
+        "pipe": os.mkfifo,
+        "link to itself": lambda path: path.symlink_to(path),
+    }
+    for kind, make in makers.items():
+        path = tmp_path / kind / "mcp_servers.json"
+        path.parent.mkdir()
+        make(path)
 
-    (project / ".mcp.json").write_text("{}")
-    found = find_project_file(project, environ)
+        found = find_project_file(path.parent, environ)
+        assert found is not None, kind
+        assert (found.path, found.data, found.approved) == (path, b"", False)
+        assert found.problem.startswith("cannot be read: "), kind
+
+        (path.parent / ".mcp.json").write_text("{}")
+        found = find_project_file(path.parent, environ)
+        assert found is not None
+        assert found.path.name == ".mcp.json", kind
+
+
+def test_a_broken_link_is_no_file(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Ours: the shared file is used in its place."""
+    (tmp_path / "mcp_servers.json").symlink_to("nowhere")
+    assert find_project_file(tmp_path, environ) is None
+
+    (tmp_path / ".mcp.json").write_text("{}")
+    found = find_project_file(tmp_path, environ)
     assert found is not None
     assert found.path.name == ".mcp.json"
 
 
-def test_other_approvals_and_unknown_keys_are_kept(project: Path, environ: dict[str, str]) -> None:
+def test_other_approvals_and_unknown_keys_are_preserved(project: Path, environ: dict[str, str]) -> None:
     """Ours: keys we do not know are kept."""
     path = approvals_file(environ)
     path.parent.mkdir()
@@ -177,20 +185,18 @@ def test_other_approvals_and_unknown_keys_are_kept(project: Path, environ: dict[
     assert json.loads(path.read_text()) == {"version": 2, "approved": {"/other/mcp_servers.json": "abc"}}
 
 
-@pytest.mark.parametrize("content", ['{"approved": []}', "[]", "", "{"])
-def test_approvals_that_cannot_be_read_are_an_error_and_stay(
-    project: Path, environ: dict[str, str], content: str
-) -> None:
+def test_an_invalid_approvals_file_is_an_error_and_not_changed(project: Path, environ: dict[str, str]) -> None:
     """Ours: nothing is approved by accident, and nothing is overwritten."""
     path = approvals_file(environ)
     path.parent.mkdir()
-    path.write_text(content)
-    with pytest.raises(ConfigFileError) as caught:
-        find_project_file(project, environ)
-    assert caught.value.path == path
-    with pytest.raises(ConfigFileError):
-        revoke(project / "mcp_servers.json", environ)
-    assert path.read_text() == content
+    for content in ('{"approved": []}', "[]", "", "{"):
+        path.write_text(content)
+        with pytest.raises(ConfigFileError) as caught:
+            find_project_file(project, environ)
+        assert caught.value.path == path, content
+        with pytest.raises(ConfigFileError):
+            revoke(project / "mcp_servers.json", environ)
+        assert path.read_text() == content
 
 
 def test_an_approval_that_is_not_a_string_approves_nothing(project: Path, environ: dict[str, str]) -> None:
@@ -231,7 +237,7 @@ def coded(project: Path, environ: dict[str, str]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["x_handler.py", "pkg/notes.py", "pkg/notes/__init__.py"])
-def test_code_that_has_changed_is_approved_no_longer(coded: Path, environ: dict[str, str], name: str) -> None:
+def test_changed_code_is_no_longer_approved(coded: Path, environ: dict[str, str], name: str) -> None:
     """Ours: the trust is bound to the content of the file, also of one that would be imported instead."""
     file = coded / name
     before = file.read_bytes() if file.exists() else None
@@ -248,7 +254,7 @@ def test_code_that_has_changed_is_approved_no_longer(coded: Path, environ: dict[
     assert is_approved(coded, environ)
 
 
-def test_code_that_is_removed_replaced_or_led_elsewhere_is_approved_no_longer(
+def test_removed_replaced_or_relinked_code_is_no_longer_approved(
     coded: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """Ours: what cannot be read has changed; a link counts by what it leads to."""
@@ -265,7 +271,7 @@ def test_code_that_is_removed_replaced_or_led_elsewhere_is_approved_no_longer(
     assert not is_approved(coded, environ)
 
 
-def test_a_path_that_a_variable_changes_is_approved_no_longer(project: Path, environ: dict[str, str]) -> None:
+def test_a_path_changed_by_a_variable_is_no_longer_approved(project: Path, environ: dict[str, str]) -> None:
     """Ours: the file is approved, not its name."""
     (project / "mcp_servers.json").write_text('{"mcpServers": {"x": {"handler": "${WHERE}/x.py"}}}')
     for folder in ("one", "two"):
@@ -294,21 +300,20 @@ def test_an_approval_of_an_earlier_version_does_not_count_for_code(coded: Path, 
     assert "code" not in json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("entry", [{"handler": 5}, {"agent": "demo"}, {"handler": "x.py", "command": "npx"}, "x", None])
-def test_what_runs_no_file_of_its_own_needs_no_other_approval(
-    project: Path, environ: dict[str, str], entry: object
-) -> None:
-    """Ours."""
-    (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"x": entry}}))
-    found = find_project_file(project, environ)
-    assert found is not None
-    assert found.code == {}
-    approve(found, environ)
-    assert is_approved(project, environ)
+def test_an_entry_without_code_needs_no_other_approval(project: Path, environ: dict[str, str]) -> None:
+    """Ours: the approval of the project's file covers all that it names."""
+    for entry in ({"handler": 5}, {"agent": "demo"}, {"handler": "x.py", "command": "npx"}, "x", None):
+        (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"x": entry}}))
+
+        found = find_project_file(project, environ)
+        assert found is not None
+        assert found.code == {}, entry
+        approve(found, environ)
+        assert is_approved(project, environ), entry
 
 
 @pytest.mark.parametrize("content", ["{", '{"mcpServers": []}'])
-def test_a_file_that_cannot_be_parsed_runs_nothing(project: Path, environ: dict[str, str], content: str) -> None:
+def test_an_invalid_project_file_has_no_code(project: Path, environ: dict[str, str], content: str) -> None:
     """Ours: what is wrong with it is reported where it is used."""
     (project / "mcp_servers.json").write_text(content)
     found = find_project_file(project, environ)
@@ -345,35 +350,38 @@ def approve_now(project: Path, environ: dict[str, str]) -> None:
     assert is_approved(project, environ)
 
 
-@pytest.mark.parametrize("name", IMPORTABLE)
-def test_what_the_code_could_import_is_approved_with_it(coded: Path, environ: dict[str, str], name: str) -> None:
+def test_importable_files_are_approved_with_the_code(coded: Path, environ: dict[str, str]) -> None:
     """Ours: a file that is added, changed or removed; a new one may come before an installed module."""
-    file = coded / name
-    file.parent.mkdir(exist_ok=True, parents=True)
+    for name in IMPORTABLE:
+        file = coded / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text("one")
+        found = find_project_file(coded, environ)
+        assert found is not None
+        assert (found.approved, found.changed) == (False, str(file)), name
+        approve_now(coded, environ)
+        file.write_text("two")
+        assert not is_approved(coded, environ), name
+        approve_now(coded, environ)
+        file.unlink()
+        assert not is_approved(coded, environ), name
+        approve_now(coded, environ)
 
-    file.write_text("one")
-    found = find_project_file(coded, environ)
-    assert found is not None
-    assert (found.approved, found.changed) == (False, str(file))
-    approve_now(coded, environ)
-    file.write_text("two")
-    assert not is_approved(coded, environ)
-    approve_now(coded, environ)
-    file.unlink()
-    assert not is_approved(coded, environ)
 
-
-@pytest.mark.parametrize("name", NOT_IMPORTABLE)
-def test_what_python_would_not_import_needs_no_approval(coded: Path, environ: dict[str, str], name: str) -> None:
+def test_files_that_are_not_importable_need_no_approval(coded: Path, environ: dict[str, str]) -> None:
     """Ours: data, what is made of a source, what is installed, and what is not of the project."""
-    file = coded / name
-    file.parent.mkdir(exist_ok=True, parents=True)
-    file.write_text("one")
+    refused = []
+    for name in NOT_IMPORTABLE:
+        file = coded / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text("one")
+        if not is_approved(coded, environ):
+            refused.append(name)
 
-    assert is_approved(coded, environ)
+    assert not refused
 
 
-def test_code_elsewhere_is_approved_without_what_lies_beside_it(
+def test_code_outside_the_project_is_approved_without_its_folder(
     project: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """Ours: that folder is not the project's; it may be the home folder."""
@@ -388,7 +396,7 @@ def test_code_elsewhere_is_approved_without_what_lies_beside_it(
     assert not is_approved(project, environ)
 
 
-def test_a_folder_that_appears_is_not_approved(project: Path, environ: dict[str, str]) -> None:
+def test_a_new_folder_is_not_approved(project: Path, environ: dict[str, str]) -> None:
     """Ours: what could not be read has changed; links in a circle end nothing."""
     (project / "mcp_servers.json").write_text('{"mcpServers": {"x": {"handler": "late/x.py"}}}')
     approve_now(project, environ)
@@ -403,25 +411,37 @@ def test_a_folder_that_appears_is_not_approved(project: Path, environ: dict[str,
     assert not is_approved(project, environ)
 
 
-@pytest.mark.parametrize("kind", ["files", "bytes", "one file", "folder"])
-def test_more_code_than_can_be_read_at_every_command_is_not_approved(
-    coded: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    """Ours: with the reason; a folder may be anybody's home."""
-    for name in ("a", "b", "c", "d"):
-        (coded / f"{name}.{'txt' if kind == 'folder' else 'py'}").write_bytes(b"x" * (30 if kind == "one file" else 10))
-    limits = {"files": ("MAX_FILES", 6), "bytes": ("MAX_BYTES", 40), "one file": ("MAX_BYTES", 29)}
-    monkeypatch.setattr(project_code, *limits.get(kind, ("MAX_LOOKED_AT", 7)))
+def test_a_project_with_too_much_code_is_not_approved(coded: Path, environ: dict[str, str]) -> None:
+    """Ours: with the reason; every command in the folder would read all of it."""
+    with (coded / "huge.py").open("wb") as huge:
+        huge.truncate(MAX_BYTES + 1)  # Without taking the space.
 
     found = find_project_file(coded, environ)
-
     assert found is not None
     assert (found.approved, found.changed, found.code) == (False, "", {})
     assert found.problem.startswith("runs code ")
 
 
+def test_files_bytes_and_entries_of_folders_are_limited(coded: Path, environ: dict[str, str]) -> None:
+    """Ours: a folder may be a home folder, with all kinds of files."""
+    path = coded / "mcp_servers.json"
+    for name in ("a.py", "b.py", "c.py", "d.py"):
+        (coded / name).write_bytes(b"x" * 10)
+    for name in ("e.txt", "f.txt", "g.txt", "h.txt"):
+        (coded / name).touch()
+    code = code_of(path, path.read_bytes(), environ)
+    content = sum((coded / name).stat().st_size for name in code if (coded / name).is_file())
+    enough = Limits(files=len(code), size=content + 1, entries=20)
+
+    assert code_of(path, path.read_bytes(), environ, limits=enough) == code
+    for few in (enough._replace(files=len(code) - 1), enough._replace(size=content), enough._replace(size=9),
+                enough._replace(entries=10)):  # fmt: skip
+        with pytest.raises(TooMuchCodeError):
+            code_of(path, path.read_bytes(), environ, limits=few)
+
+
 @pytest.mark.parametrize("cwd", [None, "code"])
-def test_what_the_path_of_an_entry_leads_to_is_approved_with_it(
+def test_files_in_the_pythonpath_of_an_entry_are_approved_with_it(
     project: Path, environ: dict[str, str], cwd: str | None
 ) -> None:
     """Ours: as far as it is of the project; the path begins in the folder that the code runs in."""
@@ -442,7 +462,7 @@ def test_what_the_path_of_an_entry_leads_to_is_approved_with_it(
     assert (found.approved, found.changed) == (False, str(project / own))
 
 
-def test_folders_in_folders_without_end_are_no_error(coded: Path, environ: dict[str, str]) -> None:
+def test_deeply_nested_folders_are_no_error(coded: Path, environ: dict[str, str]) -> None:
     """Ours: every command in the folder reads them."""
     folders = [coded.joinpath(*["d"] * depth) for depth in range(1, 1200)]
     for folder in folders:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_what_is_known_of_a_command_is_known_however_it_was_typed() -> None:
+def test_the_key_of_a_command_does_not_depend_on_its_spelling() -> None:
     """Ours: the name is what was typed, and differs."""
     one = TypedEntry("uvx  time", Command("uvx", ["time"]))
     other = TypedEntry("uvx time", Command("uvx", ["time"]))
@@ -25,7 +25,7 @@ def test_what_is_known_of_a_command_is_known_however_it_was_typed() -> None:
     assert not is_server_name(one.key)
 
 
-def test_a_command_that_names_a_file_is_another_in_another_folder(
+def test_the_key_of_a_command_with_a_file_depends_on_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: `node server.js` means this folder's."""
@@ -42,8 +42,8 @@ def test_a_command_that_names_a_file_is_another_in_another_folder(
     assert keys[0][1] == keys[1][1]
 
 
-def test_a_working_folder_that_has_gone_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours."""
+def test_a_deleted_working_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the key is then made of what was typed alone."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -52,7 +52,7 @@ def test_a_working_folder_that_has_gone_is_no_reason_to_fail(tmp_path: Path, mon
     assert TypedEntry("x", Command("node", [".", "server.js"])).key
 
 
-def test_a_key_holds_no_secret_and_can_name_a_file() -> None:
+def test_a_key_contains_no_secret_and_is_a_valid_file_name() -> None:
     """Ours: the folder of the cache is not private everywhere, and a file name is no place for a token."""
     token = "sk-1234567890abcdef"
     for target in (Command("x", ["--token", token]), Remote(f"https://me:{token}@example.com/mcp")):

@@ -24,9 +24,9 @@ OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
 ENTRY = {"command": "uvx", "args": ["a"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_comments_and_trailing_commas_are_ignored() -> None:
+    """Ours: as editors do."""
+    cases = [
         ('{"a": 1}', {"a": 1}),
         ('// c\n{"a": 1, /* b */ "b": [1, 2,], // d\n}\n// e', {"a": 1, "b": [1, 2]}),
         ('{"a": "// no comment", "b": "/* nor this */",}', {"a": "// no comment", "b": "/* nor this */"}),
@@ -37,24 +37,22 @@ ENTRY = {"command": "uvx", "args": ["a"]}
         ('{"a": 1 // b\r, "c": 2}', {"a": 1, "c": 2}),
         ('{"a": 1, // b\r\n"c": 2, // d\n\r}', {"a": 1, "c": 2}),
         ('{"a": 1 // b\u2028, "c": 2\u2029\x85\x0b\x0c\n}', {"a": 1}),
-    ],
-)
-def test_comments_and_trailing_commas_are_read_over(text: str, value: Any) -> None:
-    """Ours: as editors do."""
-    assert parse(text) == value
+    ]
+
+    assert {text: parse(text) for text, _ in cases} == dict(cases)
 
 
 @steady
 @given(value=VALUES)
-def test_what_is_json_is_read_as_json_is(value: Any) -> None:
+def test_plain_json_is_read_as_json_loads_does(value: Any) -> None:
     """Ours: with a comment behind it our own reader is used, and finds the same."""
     text = json.dumps(value, indent=1)
     assert parse(text) == parse(text + "// c") == json.loads(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "at"),
-    [
+def test_a_syntax_error_has_its_place() -> None:
+    """Ours: a person goes to the place in an editor."""
+    cases = [
         ("", "ends too early", 0),
         ('{"a": 1', "ends too early", 7),
         ('{"a"', "ends too early", 4),
@@ -70,19 +68,24 @@ def test_what_is_json_is_read_as_json_is(value: Any) -> None:
         ('{"a": "x\ny"}', "not JSON", 8),
         ('{"a": "x', "not JSON", 6),
         ("[" * 100_000, "nested too deeply", 201),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, at: int) -> None:
-    """Ours."""
-    with pytest.raises(TextProblemError, match=words.replace("|", r"\|")) as caught:
-        parse(text)
-    assert caught.value.at == at
+    ]
+
+    wrong = []
+    for text, words, at in cases:
+        try:
+            parse(text)
+        except TextProblemError as error:
+            if words not in str(error) or error.at != at:
+                wrong.append((text, words, at, error))
+        else:
+            wrong.append((text, words, at, None))
+
+    assert not wrong
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '{"a": 1, "b": 2, "a": 3} // c'])
-def test_a_key_that_is_there_twice_is_told(text: str) -> None:
-    """Ours: it is for the caller to say whether that matters."""
+def test_a_repeated_key_is_marked(text: str) -> None:
+    """Ours: the caller decides whether that matters."""
     value = parse(text)
     assert isinstance(value, Repeated)
     assert value.key == "a"
@@ -97,25 +100,25 @@ def test_a_member_is_added_behind_the_others_and_nothing_else_changes() -> None:
     assert with_member(OLD, ("mcpServers", "b"), ENTRY) == OLD.replace("    // end", new + "    // end")
 
 
-def test_without_a_trailing_comma_none_is_left_behind() -> None:
+def test_no_trailing_comma_is_added() -> None:
     """Ours: hosts that read no comments read no trailing comma either. A comment behind a value stays with it."""
     old = '{\n  "s": {\n    "a": 1 // one\n  }\n}'
     assert with_member(old, ("s", "b"), 2) == '{\n  "s": {\n    "a": 1, // one\n    "b": 2\n  }\n}'
 
 
 @pytest.mark.story
-def test_many_comments_on_a_line_take_no_time() -> None:
-    """Ours: a project's file may be anybody's. In a process of its own, which can be ended."""
+def test_many_comments_on_a_line_do_not_backtrack() -> None:
+    """Ours: a project's file may be of any origin. In a process of its own, which can be ended."""
     program = (
         "from gaia_mcp.hosts.jsonc import with_member\n"
         "text = '{\\n \"m\": {\\n  \"a\": {}' + '/**//**/' * 40 + ' }\\n}\\n'\n"
         "print(with_member(text, ('m', 'b'), {'c': 1}).count('/**/'))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=20, check=True)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
     assert ran.stdout == b"80\n"
 
 
-def test_a_member_is_replaced_where_it_stands() -> None:
+def test_a_member_is_replaced_in_its_place() -> None:
     """Ours: on one line if it was so."""
     new = '{"command": "uvx", "args": ["a"]}'
     assert with_member(OLD, ("mcpServers", "a"), ENTRY) == OLD.replace('{"command": "old"}', new)
@@ -124,9 +127,9 @@ def test_a_member_is_replaced_where_it_stands() -> None:
     assert with_member('{\n  "a": {}\n}', ("a",), {"c": 2}) == '{\n  "a": {\n    "c": 2\n  }\n}'
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_a_member_is_added_to_every_form_of_an_object() -> None:
+    """Ours; None: there is no object that could."""
+    cases: list[tuple[str, str | None]] = [
         ("", '{\n  "s": {\n    "b": 1\n  }\n}\n'),
         (" \r\n", '{\r\n  "s": {\r\n    "b": 1\r\n  }\r\n}\r\n'),
         ("{}", '{\n  "s": {\n    "b": 1\n  }\n}'),
@@ -151,15 +154,16 @@ def test_a_member_is_replaced_where_it_stands() -> None:
         ('{"s": 0}', None),
         ('{"s": []}', None),
         ("[]", None),
-    ],
-)
-def test_every_form_of_an_object_takes_a_member(old: str, new: str | None) -> None:
-    """Ours; None: there is no object that could."""
-    if new is None:
-        with pytest.raises(TextProblemError, match="object"):
-            with_member(old, ("s", "b"), 1)
-    else:
-        assert with_member(old, ("s", "b"), 1) == new
+    ]
+
+    def changed(old: str) -> str | None:
+        try:
+            return with_member(old, ("s", "b"), 1)
+        except TextProblemError as error:
+            assert "object" in str(error), old  # noqa: PT017
+            return None
+
+    assert {old: changed(old) for old, _ in cases} == dict(cases)
 
 
 @pytest.mark.parametrize(
@@ -170,14 +174,14 @@ def test_every_form_of_an_object_takes_a_member(old: str, new: str | None) -> No
         ('{"s": {"b": 2 // b\r, "c": 2}}', '{"s": {"b": 1 // b\r, "c": 2}}'),
     ],
 )
-def test_a_comment_that_a_carriage_return_ends_swallows_nothing(old: str, new: str) -> None:
+def test_a_carriage_return_ends_a_line_comment(old: str, new: str) -> None:
     """Ours: what VS Code reads behind it is not overlooked, or a comma would be missing."""
     assert with_member(old, ("s", "b"), 1) == new
 
 
 @steady
 @given(before=OBJECTS, servers=OBJECTS, after=OBJECTS, name=st.text(), value=VALUES, data=st.data())
-def test_whatever_surrounds_it_survives(
+def test_the_surrounding_text_is_preserved(
     before: dict[str, Any], servers: dict[str, Any], after: dict[str, Any], name: str, value: Any, data: st.DataObject
 ) -> None:
     """Ours: what was before and behind the one member is there again, byte for byte."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import pytest
 
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
 
@@ -14,9 +11,9 @@ THEIRS = re.compile(r"\$\{env:(?P<name>\w+)\}")
 SECRET = "hunter22hunter22"
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
+def test_a_secret_is_masked_anywhere_in_an_entry() -> None:
+    """Ours: references and names of variables are not secrets, and everything else stays as it is."""
+    cases = [
         ({"env": {"TOKEN": SECRET, "OURS": "${TOKEN}"}}, {"env": {"TOKEN": "****", "OURS": "${TOKEN}"}}),
         ({"headers": {"Authorization": f"Bearer {SECRET}"}}, {"headers": {"Authorization": "****"}}),
         ({"args": ["--token", SECRET, "path"]}, {"args": ["--token", "****", "path"]}),
@@ -24,11 +21,11 @@ SECRET = "hunter22hunter22"
         ({"url": f"https://me:{SECRET}@example.com/mcp"}, {"url": "https://****@example.com/mcp"}),
         ({"apiKey": SECRET, "timeout": 5, "note": "plain"}, {"apiKey": "****", "timeout": 5, "note": "plain"}),
         ({"env_http_headers": {"X-Key": "KEY_NAME"}}, {"env_http_headers": {"X-Key": "KEY_NAME"}}),
-    ],
-)
-def test_a_secret_is_masked_wherever_it_stands(entry: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Ours: references and names of variables are none, and everything else stays as it is."""
-    assert masked_entry(entry) == expected
+    ]
+
+    wrong = [(entry, found) for entry, expected in cases if (found := masked_entry(entry)) != expected]
+
+    assert not wrong
 
 
 def test_a_reference_of_another_host_is_not_a_secret() -> None:
@@ -39,13 +36,16 @@ def test_a_reference_of_another_host_is_not_a_secret() -> None:
     assert masked_entry(entry) == {"env": {"TOKEN": "****"}}
 
 
-@pytest.mark.parametrize("entry", [None, "text", 7, ["x"]])
-def test_an_entry_that_is_not_an_object_is_masked_as_a_whole(entry: Any) -> None:
+def test_an_entry_that_is_not_an_object_is_masked_as_a_whole() -> None:
     """Ours: nothing is known about it."""
-    assert masked_entry(entry) == "****"
+    cases = [None, "text", 7, ["x"]]
+
+    wrong = [entry for entry in cases if masked_entry(entry) != "****"]
+
+    assert not wrong
 
 
-def test_secrets_in_plain_text_are_named_by_their_place() -> None:
+def test_plain_secrets_are_listed_by_their_place() -> None:
     """Ours: the remark tells where a reference can stand instead."""
     entry = {
         "command": "run",

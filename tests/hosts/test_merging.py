@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.merging import Found, Step, differences, plan
 from gaia_mcp.hosts.places import Place
@@ -26,7 +24,7 @@ def outcomes(steps: list[Step]) -> list[tuple[str, str]]:
 
 
 def test_a_server_is_new_the_same_or_in_conflict() -> None:
-    """Ours."""
+    """Ours: only a new server is saved without a question."""
     steps = plan([found("n", A), found("s", A), found("c", A)], {"s": A, "c": B}, OURS)
     assert outcomes(steps) == [("n", "new"), ("s", "same"), ("c", "conflict")]
     assert [step.is_saved for step in steps] == [True, False, False]
@@ -40,7 +38,7 @@ def test_with_force_a_conflict_is_replaced() -> None:
     assert steps[1].entry == A
 
 
-def test_what_says_nothing_about_how_it_is_reached_survives_a_replacement() -> None:
+def test_members_that_do_not_say_how_a_server_is_reached_survive_a_replacement() -> None:
     """Ours: a host that knows no switch has not switched it on; nor is a note of ours the host's to forget."""
     ours = {"url": "https://h", "headers": {"A": "b"}, "type": "sse", "timeout": 5, "disabled": True, "x_mine": 1}
     (kept,) = plan([found("s", A)], {"s": ours}, OURS, force=True)
@@ -52,7 +50,7 @@ def test_what_says_nothing_about_how_it_is_reached_survives_a_replacement() -> N
     assert was_none.entry == A
 
 
-def test_two_hosts_with_one_server_agree_or_not() -> None:
+def test_the_same_server_of_two_hosts_is_one_step_or_a_conflict() -> None:
     """Ours: of two that differ neither is chosen; with force it is the first."""
     agreeing = [found("n", A), found("n", A, CODEX)]
     differing = [found("n", A), found("n", B, CODEX), found("n", B, OURS)]
@@ -75,7 +73,7 @@ def test_of_two_hosts_the_one_that_differs_from_ours_is_named() -> None:
     assert (forced.outcome, len(forced.sources)) == ("same", 2)
 
 
-def test_what_a_host_has_no_place_for_is_no_difference() -> None:
+def test_a_member_that_a_host_cannot_hold_is_not_a_difference() -> None:
     """Ours: between ours and a host's, and between two hosts'; the second of them is asked."""
 
     def as_held_by(one: Found, entry: dict[str, Any]) -> dict[str, Any]:
@@ -89,16 +87,16 @@ def test_what_a_host_has_no_place_for_is_no_difference() -> None:
     assert (two[0].entry, real[0].differs) == (rich, ["args"])
 
 
-def test_what_cannot_be_carried_over_is_a_step_of_its_own() -> None:
+def test_an_entry_that_cannot_be_converted_is_a_step_of_its_own() -> None:
     """Ours: another host's server of that name is not held up by it."""
     steps = plan([found("n", {}, reason="no object"), found("n", A, CODEX)], {}, OURS)
     assert outcomes(steps) == [("n", "left"), ("n", "new")]
     assert (steps[0].reason, steps[0].is_saved) == ("no object", False)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "differs"),
-    [
+def test_only_members_that_identify_a_server_are_a_difference() -> None:
+    """Ours: not a switch, not a timeout, not how the same program is written."""
+    cases = [
         (A, {**A, "env": {}, "disabled": True, "timeout": 5, "x_mine": 1}, []),
         ({"command": "x"}, {"command": "x", "args": []}, []),
         ({"command": "x a"}, A, []),
@@ -115,16 +113,19 @@ def test_what_cannot_be_carried_over_is_a_step_of_its_own() -> None:
         ({**A, "env": {"K": "v"}, "cwd": "/w"}, {**A, "env": "rubbish"}, ["cwd", "env K"]),
         (A, "rubbish", ["everything"]),
         ({"command": 5}, {"command": ""}, ["command"]),
-    ],
-)
-def test_only_what_makes_another_server_is_a_difference(one: Any, other: Any, differs: list[str]) -> None:
-    """Ours: not a switch, not a timeout, not how the same program is written."""
+    ]
+
     which = {"npx": "/usr/bin/npx", "/usr/bin/npx": "/usr/bin/npx"}.get
-    assert differences(one, other, which) == differs
-    assert sorted(differences(other, one, which)) == sorted(differs)
+    wrong = []
+    for one, other, differs in cases:
+        found, reverse = differences(one, other, which), differences(other, one, which)
+        if (found, sorted(reverse)) != (differs, sorted(differs)):
+            wrong.append((one, other, found, reverse))
+
+    assert not wrong
 
 
-def test_two_entries_with_other_tools_are_not_the_same() -> None:
+def test_entries_with_different_tool_filters_differ() -> None:
     """Ours: what is excluded there could be called here; a host that excludes nothing does not say that all are wanted.
     The order of names means nothing.
     """
@@ -136,7 +137,7 @@ def test_two_entries_with_other_tools_are_not_the_same() -> None:
     assert differences(A, {**A, "includeTools": []}) == ["includeTools"]
 
 
-def test_a_filter_in_conflict_is_replaced_and_another_stays() -> None:
+def test_a_conflicting_filter_is_replaced_and_any_other_stays() -> None:
     """Ours: the entry is then the one that was asked for, and no choice is lost that the host has not made."""
     ours = {**A, "includeTools": ["a"], "timeout": 5}
     (same,) = plan([found("s", A)], {"s": ours}, OURS)

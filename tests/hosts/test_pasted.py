@@ -1,11 +1,10 @@
-"""What is read from text that a person pastes."""
+"""Entries in text that a person pastes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +16,9 @@ TEXT = json.dumps(TIME)
 FENCED = f'Put this into the file:\n\n```json\n{{\n  // ours\n  "time": {TEXT},\n}}\n```\nand restart.\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "host"),
-    [
+def test_an_entry_is_read_from_any_surrounding_text() -> None:
+    """Ours: the forms in which READMEs and hosts' files give one."""
+    cases = [
         (f'{{"mcpServers": {{"time": {TEXT}}}}}', "time", "claude-code"),
         (f'{{"servers": {{"time": {TEXT}}}, "inputs": []}}', "time", "vscode"),
         (f'{{"mcp": {{"servers": {{"time": {TEXT}}}}}}}', "time", "vscode"),
@@ -41,23 +40,25 @@ FENCED = f'Put this into the file:\n\n```json\n{{\n  // ours\n  "time": {TEXT},\
         (f"```\n{TEXT}", None, "claude-code"),
         ('[mcp_servers.time]\ncommand = "uvx"\nargs = ["mcp-server-time"]\n', "time", "codex"),
         ("mcpServers:\n  - name: time\n    command: uvx\n    args: [mcp-server-time]\n", "time", "continue"),
-    ],
-)
-def test_an_entry_is_read_from_whatever_is_around_it(text: str, name: str | None, host: str) -> None:
-    """Ours: the forms in which READMEs and hosts' files give one."""
-    (found,) = read_pasted(text)
-    assert (found.name, found.host.key) == (name, host)
-    assert {key: held for key, held in found.raw.items() if key != "name"} == TIME
+    ]
+
+    wrong = []
+    for text, name, host in cases:
+        found = [(one.name, one.host.key, {**one.raw, "name": ""}) for one in read_pasted(text)]
+        if found != [(name, host, {**TIME, "name": ""})]:
+            wrong.append((text, found))
+
+    assert not wrong
 
 
-def test_several_entries_are_read_in_their_order() -> None:
-    """Ours."""
+def test_several_entries_are_read_in_order() -> None:
+    """Ours: the order is the author's, and they are saved and listed in it."""
     text = '"b": {"command": "x"}, "a": {"url": "https://host"},'
     assert [(one.name, list(one.raw)) for one in read_pasted(text)] == [("b", ["command"]), ("a", ["url"])]
     assert read_pasted('{"mcpServers": {}}') == read_pasted("[]") == []
 
 
-def test_what_json_has_no_type_for_becomes_text() -> None:
+def test_a_value_without_a_json_type_becomes_a_string() -> None:
     """Ours: TOML and YAML have dates, and keys that are no text."""
     (toml,) = read_pasted('[mcp_servers.a]\ncommand = "x"\nsince = 2026-01-02\n')
     (yaml,) = read_pasted("mcpServers:\n  a: {command: x, since: 2026-01-02, 5: y}\n")
@@ -65,16 +66,22 @@ def test_what_json_has_no_type_for_becomes_text() -> None:
     assert yaml.raw == {"command": "x", "since": "2026-01-02", "5": "y"}
 
 
-@pytest.mark.parametrize("text", ["{}", '{"a": {"b": 1}}', '{"handler": "x.y:Z"}', '{"command": {"path": "x"}}'])
-def test_an_object_without_servers_is_one_entry(text: str) -> None:
-    """Ours: of a kind that only we have, of a host's earlier form, or invalid, which is told where entries are read."""
-    (found,) = read_pasted(text)
-    assert (found.name, found.raw) == (None, json.loads(text))
+def test_an_object_without_servers_is_one_entry() -> None:
+    """Ours: of a kind that only we have, of a host's earlier form, or invalid, which reading the entry reports."""
+    cases = ["{}", '{"a": {"b": 1}}', '{"handler": "x.y:Z"}', '{"command": {"path": "x"}}']
+
+    wrong = []
+    for text in cases:
+        found = [(one.name, one.raw) for one in read_pasted(text)]
+        if found != [(None, json.loads(text))]:
+            wrong.append((text, found))
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column", "told"),
-    [
+def test_an_invalid_entry_is_reported_with_its_place() -> None:
+    """Ours: what is wrong, and where it stands in the text as it was pasted."""
+    cases = [
         ("", 0, 0, "is empty"),
         ('{\n  "time": {"command": "uvx" "args": []}\n}', 2, 29, "a comma"),
         ("{'command': 'x'}", 1, 2, "' stands where JSON has a double quote"),
@@ -102,15 +109,19 @@ def test_an_object_without_servers_is_one_entry(text: str) -> None:
         ("7", 1, 1, "does not contain an object"),
         ("{" * 100_000, 1, 2, "a name in double quotes"),
         ('{"a":' * 100_000, 1, 1006, "nested too deeply"),
-    ],
-)
-def test_what_is_nearly_an_entry_is_told_with_its_place(text: str, line: int, column: int, told: str) -> None:
-    """Ours: what is wrong, and where it stands in the text as it was pasted."""
-    with pytest.raises(TextProblemError) as caught:
-        read_pasted(text)
+    ]
 
-    assert told in caught.value.problem
-    assert (caught.value.line, caught.value.column) == (line, column)
+    wrong = []
+    for text, line, column, problem in cases:
+        try:
+            read_pasted(text)
+        except TextProblemError as error:
+            if problem not in error.problem or (error.line, error.column) != (line, column):
+                wrong.append((text, error.line, error.column, error))
+        else:
+            wrong.append((text, 0, 0, None))
+
+    assert not wrong
 
 
 @given(st.text() | st.text(alphabet='{}[]":,\\/*`\n abc-_10', max_size=60))
@@ -123,20 +134,18 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     json.dumps([one.raw for one in found], allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "text", [TEXT, f'"time": {TEXT}', "```json\n{}", "// c\n{}", "[mcp_servers.a]\n", "{command:x}", "[]"]
-)
-def test_an_entry_is_told_from_a_name_and_a_command(text: str) -> None:
+def test_a_pasted_entry_is_distinguished_from_a_name_or_a_command() -> None:
     """Ours: no name and no program begins so."""
-    assert looks_pasted(text)
-    assert not any(
-        map(looks_pasted, ("time", "uvx mcp-server-time", "./run.sh", "https://host/mcp", "-", "[ -f x ]", ""))
-    )
+    entries = [TEXT, f'"time": {TEXT}', "```json\n{}", "// c\n{}", "[mcp_servers.a]\n", "{command:x}", "[]"]
+    others = ["time", "uvx mcp-server-time", "./run.sh", "https://host/mcp", "-", "[ -f x ]", ""]
+
+    assert [text for text in entries if not looks_pasted(text)] == []
+    assert [text for text in others if looks_pasted(text)] == []
 
 
-@pytest.mark.parametrize(
-    ("raw", "foreign"),
-    [
+def test_only_a_form_of_another_host_is_translated() -> None:
+    """Ours: all else is saved as it was pasted, and an invalid entry is reported as that."""
+    cases = [
         (TIME, False),
         ({"command": "x", "env": {"A": "${B}"}, "alwaysAllow": []}, False),
         ({"url": "https://host", "type": "http"}, False),
@@ -149,8 +158,8 @@ def test_an_entry_is_told_from_a_name_and_a_command(text: str) -> None:
         ({"url": "https://host", "headers": {"Authorization": "Bearer ${input:token}"}}, True),
         ({"command": "x", "env": 5}, False),
         (5, False),
-    ],
-)
-def test_only_a_form_that_is_not_ours_is_translated(raw: Any, foreign: bool) -> None:
-    """Ours: all else is saved as it was pasted, and an invalid entry is told as that."""
-    assert is_foreign(raw) is foreign
+    ]
+
+    wrong = [(raw, found) for raw, foreign in cases if (found := is_foreign(raw)) is not foreign]
+
+    assert not wrong

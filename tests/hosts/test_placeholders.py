@@ -1,15 +1,13 @@
-"""Values that stand for a person's own."""
+"""Placeholders, in whose place the user puts a value."""
 
 from __future__ import annotations
-
-import pytest
 
 from gaia_mcp.hosts.placeholders import is_placeholder, placeholders
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_a_placeholder_is_recognised() -> None:
+    """Ours: as READMEs write it."""
+    cases = [
         ("GITHUB_TOKEN", "<YOUR_TOKEN>"),
         ("API_KEY", "YOUR_API_KEY_HERE"),
         ("API_KEY", "your-api-key"),
@@ -28,16 +26,16 @@ from gaia_mcp.hosts.placeholders import is_placeholder, placeholders
         ("FOLDER", "path/to/notes"),
         ("FOLDER", "/Users/username/Desktop"),
         ("FOLDER", "C:\\path\\to\\notes"),
-    ],
-)
-def test_what_stands_for_a_value_is_recognised(name: str, value: str) -> None:
-    """Ours: as READMEs write it."""
-    assert is_placeholder(value, name)
+    ]
+
+    wrong = [(name, value) for name, value in cases if not is_placeholder(value, name)]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_a_value_is_not_taken_for_a_placeholder() -> None:
+    """Ours: a wrong remark would send the user looking for a mistake that there is not."""
+    cases = [
         ("TOKEN", "${TOKEN}"),
         ("TOKEN", "${TOKEN:-x}"),
         ("Authorization", "Bearer ${T}"),
@@ -50,14 +48,14 @@ def test_what_stands_for_a_value_is_recognised(name: str, value: str) -> None:
         ("FOLDER", "xpath/tools"),
         ("LEVEL", "info"),
         ("KEYRING", {"$keyring": "x"}),
-    ],
-)
-def test_a_value_is_not_taken_for_a_placeholder(name: str, value: object) -> None:
-    """Ours."""
-    assert not is_placeholder(value, name)
+    ]
+
+    wrong = [(name, value) for name, value in cases if is_placeholder(value, name)]
+
+    assert not wrong
 
 
-def test_every_place_of_an_entry_is_looked_at() -> None:
+def test_placeholders_are_found_anywhere_in_an_entry() -> None:
     """Ours; an entry that is not valid has none."""
     command = {"command": "x", "args": ["-y", "/path/to/notes"], "env": {"A": "1", "TOKEN": "<token>"}}
     remote = {"url": "https://host/<id>", "headers": {"X": "YOUR_KEY"}}

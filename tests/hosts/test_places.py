@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.known import BY_KEY, HOSTS
@@ -24,9 +21,9 @@ HOME = Path("/home/ada")
 WINDOWS = {"APPDATA": "/R", "LOCALAPPDATA": "/L"}
 
 
-@pytest.mark.parametrize(
-    ("host", "mac", "linux", "windows"),
-    [
+def test_the_file_of_a_host_depends_on_the_platform() -> None:
+    """Ours: the first is the usual one."""
+    cases = [
         (
             "claude-desktop",
             "/home/ada/Library/Application Support/Claude/claude_desktop_config.json",
@@ -55,18 +52,21 @@ WINDOWS = {"APPDATA": "/R", "LOCALAPPDATA": "/L"}
             "/home/ada/.config/trae/mcp.json",
             "/R/Trae/User/mcp.json",
         ),
-    ],
-)
-def test_every_system_has_its_own_place(host: str, mac: str, linux: str, windows: str) -> None:
-    """Ours: the first is the usual one."""
-    found = [
-        places(HOSTS[host], environ, HOME, platform)[0].path
-        for environ, platform in (({}, "darwin"), ({}, "linux"), (WINDOWS, "win32"))
     ]
-    assert found == [Path(mac), Path(linux), Path(windows)]
+
+    wrong = []
+    for host, mac, linux, windows in cases:
+        found = [
+            places(HOSTS[host], environ, HOME, platform)[0].path
+            for environ, platform in (({}, "darwin"), ({}, "linux"), (WINDOWS, "win32"))
+        ]
+        if found != [Path(mac), Path(linux), Path(windows)]:
+            wrong.append((host, found))
+
+    assert not wrong
 
 
-def test_variables_move_the_places() -> None:
+def test_environment_variables_move_the_files() -> None:
     """Ours: XDG's on Linux, a host's own everywhere, Windows' by default where they always are."""
     assert places(HOSTS["goose"], {"XDG_CONFIG_HOME": "/x"}, HOME, "linux")[0].path == Path("/x/goose/config.yaml")
     assert places(HOSTS["goose"], {"XDG_CONFIG_HOME": "/x"}, HOME, "darwin")[0].path.is_relative_to(HOME)
@@ -77,14 +77,19 @@ def test_variables_move_the_places() -> None:
     assert store[1].is_relative_to(HOME / "AppData" / "Local" / "Packages")
 
 
-def test_every_host_has_a_place_everywhere() -> None:
-    """Ours."""
-    for host in HOSTS.values():
-        for platform in ("darwin", "linux", "win32"):
-            assert places(host, {}, HOME, platform) or (not host.user and host.project)
+def test_every_host_has_a_file_on_every_platform() -> None:
+    """Ours: an import looks for the file of each host, on each platform."""
+    missing = [
+        (host.key, platform)
+        for host in HOSTS.values()
+        for platform in ("darwin", "linux", "win32")
+        if not places(host, {}, HOME, platform) and (host.user or not host.project)
+    ]
+
+    assert not missing
 
 
-def test_a_project_has_places_of_its_own() -> None:
+def test_a_project_has_files_of_its_own() -> None:
     """Ours: Claude Code keeps a second one for this person alone; others keep none."""
     (cursor,) = project_places(HOSTS["cursor"], Path("/p"), {}, HOME)
     assert (cursor.path, cursor.scope) == (Path("/p/.cursor/mcp.json"), "project")
@@ -94,7 +99,7 @@ def test_a_project_has_places_of_its_own() -> None:
     assert project_places(HOSTS["goose"], Path("/p"), {}, HOME) == []
 
 
-def test_the_folder_of_a_project_is_known_by_its_file() -> None:
+def test_the_folder_of_a_project_is_found_from_its_file() -> None:
     """Ours: wherever it is read from; a file outside a project has none."""
     here = Path("/here")
     _, own = project_places(HOSTS["claude-code"], here, {}, HOME)
@@ -104,7 +109,7 @@ def test_the_folder_of_a_project_is_known_by_its_file() -> None:
     assert found == [here, Path("/else/p"), None]
 
 
-def test_the_file_that_is_there_is_chosen(tmp_path: Path) -> None:
+def test_the_existing_file_is_chosen(tmp_path: Path) -> None:
     """Ours: else the usual one."""
     candidates = places(HOSTS["opencode"], {}, tmp_path, "linux")
     assert chosen_place(candidates).path.name == "opencode.json"
@@ -113,12 +118,12 @@ def test_the_file_that_is_there_is_chosen(tmp_path: Path) -> None:
     assert chosen_place(candidates).path.name == "opencode.jsonc"
 
 
-def test_what_may_not_be_looked_at_is_there(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_examined_counts_as_existing(tmp_path: Path) -> None:
     """Ours: reading it reports why not, and the other hosts are read all the same."""
     assert [is_there(tmp_path / name) for name in ("no", "x" * 300)] == [False, True]
 
 
-def test_all_that_is_here_is_found(tmp_path: Path) -> None:
+def test_all_existing_files_are_found(tmp_path: Path) -> None:
     """Ours: the person's own, and with a folder that of the project."""
     for path in (".cursor/mcp.json", ".claude.json", "p/.mcp.json", "p/.vscode/mcp.json"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -135,9 +140,9 @@ def test_all_that_is_here_is_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "document", "host", "layout"),
-    [
+def test_a_file_is_recognised_by_its_place_its_name_or_its_content() -> None:
+    """Ours: in this order."""
+    cases = [
         (str(HOME / ".cursor/mcp.json"), {}, "cursor", Layout("json", ("mcpServers",))),
         ("/else/.cursor/mcp.json", {}, "cursor", Layout("json", ("mcpServers",))),
         ("/else/.vscode/mcp.json", {}, "vscode", Layout("json", ("servers",))),
@@ -151,17 +156,18 @@ def test_all_that_is_here_is_found(tmp_path: Path) -> None:
         ("/else/x.yaml", {}, "goose", Layout("yaml", ("extensions",))),
         ("/else/x.yml", {"mcpServers": []}, "continue", Layout("yaml", ("mcpServers",), listed=True)),
         ("/else/x.yml", {"mcpServers": {}}, "claude-code", Layout("yaml", ("mcpServers",))),
-    ],
-)
-def test_a_file_is_known_by_its_place_its_name_or_what_is_in_it(
-    path: str, document: Any, host: str, layout: Layout
-) -> None:
-    """Ours: in this order."""
-    place = place_of(Path(path), document, {}, HOME)
-    assert (place.host.key, place.layout, place.path) == (host, layout, Path(path))
+    ]
+
+    wrong = []
+    for path, document, host, layout in cases:
+        place = place_of(Path(path), document, {}, HOME)
+        if (place.host.key, place.layout, place.path) != (host, layout, Path(path)):
+            wrong.append((path, document, place))
+
+    assert not wrong
 
 
-def test_what_the_table_says_holds_together() -> None:
+def test_the_table_of_hosts_is_consistent() -> None:
     """Ours: a key of the table is the host's own, and every key of a file leads to a host that reads it."""
     assert all(key == host.key for key, host in HOSTS.items())
     assert all(HOSTS[host].layout.root == (key,) for key, host in BY_KEY.items())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+import re
 
 from gaia_mcp.hosts.dialects import Dialect, NotCarriedError
 from gaia_mcp.hosts.known import HOSTS
@@ -13,9 +11,9 @@ from gaia_mcp.hosts.reading import entry_from
 PLAIN = Dialect()
 
 
-@pytest.mark.parametrize(
-    ("host", "theirs", "ours"),
-    [
+def test_the_entries_of_every_host_are_read() -> None:
+    """Ours: nothing is left behind of these, so there is nothing to remark."""
+    cases = [
         (
             "claude-desktop",
             {"command": "npx", "args": ["-y", "p"], "env": {"K": "v"}},
@@ -99,16 +97,20 @@ PLAIN = Dialect()
         ("opencode", {"type": "remote", "url": "https://h"}, {"url": "https://h"}),
         ("copilot-cli", {"type": "local", "command": "x", "tools": ["*"]}, {"command": "x", "args": []}),
         ("mcporter", {"baseUrl": "https://h"}, {"url": "https://h"}),
-    ],
-)
-def test_the_entries_of_every_host_are_read(host: str, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Ours: nothing is left behind of these, so there is nothing to remark."""
-    assert entry_from(theirs, HOSTS[host].dialect) == (ours, [])
+    ]
+
+    wrong = [
+        (host, found)
+        for host, theirs, ours in cases
+        if (found := entry_from(theirs, HOSTS[host].dialect)) != (ours, [])
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("theirs", "words"),
-    [
+def test_an_entry_that_cannot_be_converted_is_refused_with_the_reason() -> None:
+    """Ours: no half of an entry is imported."""
+    cases = [
         ("npx x", "is not an object"),
         (None, "is not an object"),
         ({}, "neither a command nor a URL"),
@@ -128,17 +130,24 @@ def test_the_entries_of_every_host_are_read(host: str, theirs: dict[str, Any], o
         ({"type": ["x"], "url": "https://h"}, "type"),
         ({"command": "${workspaceFolder}/x"}, "command: "),
         ({"command": "x", "args": ["${command:pick}"]}, "args: "),
-    ],
-)
-def test_what_cannot_be_a_server_here_is_refused_with_the_reason(theirs: Any, words: str) -> None:
-    """Ours: no half of an entry is imported."""
-    with pytest.raises(NotCarriedError, match=words):
-        entry_from(theirs, HOSTS["vscode"].dialect)
+    ]
+
+    wrong = []
+    for theirs, words in cases:
+        try:
+            entry_from(theirs, HOSTS["vscode"].dialect)
+        except NotCarriedError as error:
+            if not re.search(words, str(error)):
+                wrong.append((theirs, words, error))
+        else:
+            wrong.append((theirs, words, None))
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("host", "member", "words"),
-    [
+def test_a_member_that_is_not_imported_has_a_remark() -> None:
+    """Ours: everything that cannot be carried over has its remark."""
+    cases = [
         ("vscode", {"envFile": "/x/.env"}, "envFile is not read"),
         ("vscode", {"sandbox": {"a": 1}, "dev": {"b": 1}}, "only the host knows them: sandbox, dev"),
         ("cursor", {"env": {"K": ["x"]}}, "env K is not a string"),
@@ -151,27 +160,29 @@ def test_what_cannot_be_a_server_here_is_refused_with_the_reason(theirs: Any, wo
         ("cursor", {"timeout": 5}, "timeout has no effect"),
         ("cursor", {"url": "https://h"}, "url has no effect"),
         ("gemini", {"trust": True, "authProviderType": "x"}, "only the host knows them: trust, authProviderType"),
-    ],
-)
-def test_what_stays_behind_is_told(host: str, member: dict[str, Any], words: str) -> None:
-    """Ours: everything that cannot be carried over has its remark."""
-    entry, (told,) = entry_from({"command": "x", **member}, HOSTS[host].dialect)
-    assert words in told
-    assert entry["command"] == "x"
+    ]
+
+    wrong = []
+    for host, member, words in cases:
+        entry, remarks = entry_from({"command": "x", **member}, HOSTS[host].dialect)
+        if [words in remark for remark in remarks] != [True] or entry["command"] != "x":
+            wrong.append((host, member, entry, remarks))
+
+    assert not wrong
 
 
-def test_what_says_nothing_is_passed_over_in_silence() -> None:
+def test_members_without_effect_are_ignored_without_a_remark() -> None:
     """Ours: descriptions, and switches that are off."""
     silent = {"description": "d", "trust": False, "alwaysAllow": [], "tools": ["*"], "oauth": None, "enabled": True}
     assert entry_from({"command": "x", **silent}, PLAIN) == ({"command": "x", "args": []}, [])
 
 
-def test_a_long_timeout_becomes_the_longest() -> None:
-    """Ours."""
+def test_a_timeout_beyond_the_limit_becomes_the_limit() -> None:
+    """Ours: GAIA's own limit is 600 s, and a host's longer one is no reason to refuse the server."""
     assert entry_from({"command": "x", "timeout": 6_000_000}, HOSTS["gemini"].dialect)[0]["timeout"] == 600
 
 
-def test_a_project_knows_its_folder() -> None:
-    """Ours."""
+def test_the_workspace_folder_of_a_project_is_expanded() -> None:
+    """Ours: the variable of an editor for the open folder has one value in the file of a project."""
     entry, _ = entry_from({"command": "x", "args": ["${workspaceFolder}/a"]}, HOSTS["vscode"].dialect, folder="/p")
     assert entry["args"] == ["/p/a"]

@@ -1,4 +1,4 @@
-"""Servers that a host has been told elsewhere not to use."""
+"""Servers that are disabled in another file of a host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gaia_mcp.hosts.switches import switched_off
 PROJECT = Path("/p")
 
 
-def test_gemini_keeps_a_list_beside_its_servers(tmp_path: Path) -> None:
+def test_gemini_lists_excluded_servers_beside_them(tmp_path: Path) -> None:
     """Ours: what is no name in it is passed over."""
     (place,) = places(HOSTS["gemini"], {}, tmp_path)
     place.path.parent.mkdir()
@@ -20,7 +20,7 @@ def test_gemini_keeps_a_list_beside_its_servers(tmp_path: Path) -> None:
     assert switched_off(place, PROJECT, {}, tmp_path) == {"a"}
 
 
-def test_claude_code_keeps_two_for_every_project(tmp_path: Path) -> None:
+def test_claude_code_has_two_lists_of_disabled_servers_for_each_project(tmp_path: Path) -> None:
     """Ours: one for the servers that the project shares, one for the person's own."""
     held = {"disabledMcpjsonServers": ["shared"], "disabledMcpServers": ["own"]}
     (tmp_path / ".claude.json").write_text(json.dumps({"projects": {str(PROJECT): held}}))
@@ -30,7 +30,7 @@ def test_claude_code_keeps_two_for_every_project(tmp_path: Path) -> None:
     assert found == [set(), {"shared"}, {"own"}]
 
 
-def test_a_missing_file_switches_nothing_off(tmp_path: Path) -> None:
+def test_a_missing_or_invalid_file_disables_no_server(tmp_path: Path) -> None:
     """Ours: nor does one that cannot be read, which reading the servers reports."""
     (place,) = places(HOSTS["gemini"], {}, tmp_path)
     assert switched_off(place, PROJECT, {}, tmp_path) == set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import pytest
 
@@ -19,16 +19,19 @@ NO_INCLUDE = "includeTools is not exported: the host uses all tools"
 NO_EXCLUDE = "excludeTools is not exported: the host uses these tools too"
 
 
-@pytest.mark.parametrize(
-    ("host", "theirs", "ours"),
-    [
+def test_the_tool_filter_of_a_host_is_imported_with_its_servers() -> None:
+    """Gemini CLI's, Codex's and others' own documents; what is excluded there must not be usable here."""
+    cases = [
         ("gemini", BOTH, BOTH),
         ("qwen", BOTH, BOTH),
         ("gemini", {"includeTools": ["run(ls)", "read"]}, {"includeTools": ["run", "read"]}),
         ("gemini", {"includeTools": []}, {"includeTools": []}),
         ("gemini", {"excludeTools": []}, {}),
-        ("codex", {"enabled_tools": ["read"], "disabled_tools": ["write"]},
-         {"includeTools": ["read"], "excludeTools": ["write"]}),
+        (
+            "codex",
+            {"enabled_tools": ["read"], "disabled_tools": ["write"]},
+            {"includeTools": ["read"], "excludeTools": ["write"]},
+        ),
         ("kiro", {"disabledTools": ["write"]}, {"excludeTools": ["write"]}),
         ("windsurf", {"disabledTools": ["write"]}, {"excludeTools": ["write"]}),
         ("roo", {"disabledTools": ["write"], "alwaysAllow": []}, {"excludeTools": ["write"]}),
@@ -40,31 +43,42 @@ NO_EXCLUDE = "excludeTools is not exported: the host uses these tools too"
         ("mcporter", {"blockedTools": ["write"]}, {"excludeTools": ["write"]}),
         # A file of ours, or of a program that took our names over.
         ("claude-code", BOTH, BOTH),
-    ],
-)  # fmt: skip
-def test_the_filter_of_a_host_comes_with_its_servers(host: str, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Gemini CLI's, Codex's and others' own documents; what is excluded there must not be usable here."""
-    assert entry_from({**COMMAND, **theirs}, HOSTS[host].dialect) == ({**COMMAND, **ours}, [])
+    ]
+
+    wrong = [
+        (host, theirs, found)
+        for host, theirs, ours in cases
+        if (found := entry_from({**COMMAND, **theirs}, HOSTS[host].dialect)) != ({**COMMAND, **ours}, [])
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("host", "theirs", "key"),
-    [
+def test_a_server_with_an_invalid_filter_is_not_imported() -> None:
+    """Ours: without the filter it would have more tools than it should."""
+    cases = [
         ("gemini", {"includeTools": "read"}, "includeTools"),
         ("codex", {"disabled_tools": {"write": True}}, "disabled_tools"),
         ("copilot-cli", {"tools": [7]}, "tools"),
         ("cursor", {"excludeTools": [""]}, "excludeTools"),
-    ],
-)
-def test_a_server_whose_filter_cannot_be_read_is_left(host: str, theirs: dict[str, Any], key: str) -> None:
-    """Ours: without the filter it would have more tools than it should."""
-    with pytest.raises(NotCarriedError, match=f"its {key} is not a list of tool names"):
-        entry_from({**COMMAND, **theirs}, HOSTS[host].dialect)
+    ]
+
+    wrong = []
+    for host, theirs, key in cases:
+        try:
+            entry_from({**COMMAND, **theirs}, HOSTS[host].dialect)
+        except NotCarriedError as error:
+            if not re.search(f"its {key} is not a list of tool names", str(error)):
+                wrong.append((host, theirs, key, error))
+        else:
+            wrong.append((host, theirs, key, None))
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("host", "ours", "theirs", "remarks"),
-    [
+def test_a_tool_filter_is_exported_where_the_host_has_one() -> None:
+    """As above; a remark where a tool that is excluded here can be used there."""
+    cases = [
         ("gemini", BOTH, BOTH, []),
         ("gemini", {"includeTools": ["read_*"]}, {"includeTools": ["read_*"]}, [f"{PATTERNS}read_*"]),
         ("codex", BOTH, {"enabled_tools": ["read", "write"], "disabled_tools": ["write"]}, []),
@@ -76,23 +90,27 @@ def test_a_server_whose_filter_cannot_be_read_is_left(host: str, theirs: dict[st
         ("copilot-cli", {"includeTools": []}, {"tools": []}, []),
         ("mcporter", BOTH, {"allowedTools": ["read"]}, []),
         ("mcporter", {"excludeTools": ["write"]}, {"blockedTools": ["write"]}, []),
-        ("mcporter", {"includeTools": ["*_file"], "excludeTools": ["write"]}, {"allowedTools": ["*_file"]},
-         [NO_EXCLUDE, f"{PATTERNS}*_file"]),
+        (
+            "mcporter",
+            {"includeTools": ["*_file"], "excludeTools": ["write"]},
+            {"allowedTools": ["*_file"]},
+            [NO_EXCLUDE, f"{PATTERNS}*_file"],
+        ),
         ("cursor", BOTH, {}, [NO_INCLUDE, NO_EXCLUDE]),
         ("cursor", {"excludeTools": []}, {}, []),
-    ],
-)  # fmt: skip
-def test_our_filter_goes_where_a_host_has_one(
-    host: str, ours: dict[str, Any], theirs: dict[str, Any], remarks: list[str]
-) -> None:
-    """As above; a remark where a tool that is excluded here can be used there."""
-    new, told = entry_for("s", {**COMMAND, **ours}, HOSTS[host].dialect)
+    ]
 
-    assert {key: value for key, value in new.items() if key not in (*COMMAND, "type")} == theirs
-    assert told == remarks
+    wrong = []
+    for host, ours, theirs, remarks in cases:
+        new, found = entry_for("s", {**COMMAND, **ours}, HOSTS[host].dialect)
+        members = {key: value for key, value in new.items() if key not in (*COMMAND, "type")}
+        if (members, found) != (theirs, remarks):
+            wrong.append((host, ours, members, found))
+
+    assert not wrong
 
 
-def test_patterns_become_the_names_that_they_match() -> None:
+def test_patterns_are_replaced_by_the_names_that_they_match() -> None:
     """Ours: for hosts that take names alone. A name stays, also of a tool that there is not."""
     tools = ["read_file", "read_dir", "write"]
     entry = {**COMMAND, "includeTools": ["read_file", "read_*", "gone"], "excludeTools": ["?rite", "x*"]}
@@ -121,7 +139,7 @@ def test_a_filter_is_replaced_with_the_rest_of_an_entry() -> None:
     assert new == {**COMMAND, "enabled_tools": ["list"], "required": True}
 
 
-def test_inheriting_everything_is_remarked_on_and_read_again() -> None:
+def test_inherit_has_a_remark_on_export_and_is_imported_again() -> None:
     """Ours: each host decides by itself what a server inherits."""
     new, remarks = entry_for("s", {**COMMAND, "inherit": True}, HOSTS["gemini"].dialect)
 

@@ -50,7 +50,7 @@ def test_a_syntax_error_names_its_file_and_line_itself(tmp_path: Path, text: byt
     assert not line or words.endswith(f"(half.py, line {line})")
 
 
-def test_a_failure_elsewhere_has_no_place() -> None:
+def test_a_failure_outside_the_users_code_has_no_place() -> None:
     """Ours: the user cannot mend the standard library."""
     thread = ThreadPoolExecutor(1).submit(json.loads, "{")
 
@@ -64,7 +64,7 @@ def test_a_failure_is_one_line_of_printable_text() -> None:
     assert len(failure_in_words(ValueError("x" * 100_000))) < 2000
 
 
-def test_an_error_that_cannot_be_printed_has_its_name() -> None:
+def test_an_error_whose_str_fails_is_shown_by_its_class() -> None:
     """Ours: it is the user's code as well."""
 
     class SilentError(Exception):

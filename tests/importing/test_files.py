@@ -58,7 +58,7 @@ def test_a_file_becomes_a_module_of_its_name(tmp_path: Path) -> None:
     assert module.__file__ == str(tmp_path / "carrot.py")
 
 
-def test_a_file_is_executed_anew_each_time() -> None:
+def test_a_file_is_executed_again_on_each_import() -> None:
     """Ours: two handlers may come from one file."""
     path = write("carrot.py", "PLACE = object()")
 
@@ -68,8 +68,8 @@ def test_a_file_is_executed_anew_each_time() -> None:
     assert (first.__name__, second.__name__) == ("carrot", "_file_carrot")
 
 
-def test_what_was_compiled_before_is_not_used() -> None:
-    """Ours: it may have been made of something else, and whoever approved the file has not read it."""
+def test_a_compiled_file_is_not_used() -> None:
+    """Ours: it may have been compiled from other source, and the user has approved the file alone."""
     path = write("carrot.py", "WORD = 'written'")
     compiled_as(path, "compiled")
     with first_in_path(str(path.parent.absolute())):
@@ -86,21 +86,22 @@ def test_a_file_in_another_encoding_is_read_as_it_declares() -> None:
     assert import_file(write("marked.py", b"\xef\xbb\xbfWORD = 'Preis: 3 \xe2\x82\xac'")).WORD == "Preis: 3 €"
 
 
-@pytest.mark.parametrize("text", ["raise SystemExit(3)", "raise KeyboardInterrupt", "def (", "1/0", b"'\xe4'", b"\0"])
-def test_a_file_that_fails_leaves_no_half_a_module(text: str | bytes) -> None:
+def test_a_failed_import_leaves_no_module(tmp_path: Path) -> None:
     """Ours: whatever it raises; the next try begins anew."""
-    path = write("carrot.py", text)
+    texts = ["raise SystemExit(3)", "raise KeyboardInterrupt", "def (", "1/0", b"'\xe4'", b"\0"]
 
-    with pytest.raises(BaseException) as caught:
-        import_file(path)
+    for text in texts:
+        path = write("carrot.py", text)
+        with pytest.raises(BaseException) as caught:
+            import_file(path)
+        assert not isinstance(caught.value, AssertionError), text
+        assert "carrot" not in sys.modules, text
+        path.write_text("WORD = 1")
+        assert import_file(path).__name__ == "carrot", text
+        forget_modules(tmp_path)
 
-    assert not isinstance(caught.value, AssertionError)
-    assert "carrot" not in sys.modules
-    path.write_text("WORD = 1")
-    assert import_file(path).__name__ == "carrot"
 
-
-def test_a_file_that_is_not_there_is_an_error() -> None:
+def test_a_missing_file_is_an_error() -> None:
     """Ours: that of the system."""
     with pytest.raises(FileNotFoundError):
         import_file(Path("carrot.py"))
@@ -110,7 +111,7 @@ def test_a_file_that_is_not_there_is_an_error() -> None:
 @pytest.mark.story
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize("end", ["", "raise ValueError", "raise SystemExit(3)"])
-def test_the_child_of_a_file_that_forks_does_not_go_on(tmp_path: Path, end: str) -> None:
+def test_the_forked_child_of_an_imported_file_exits(tmp_path: Path, end: str) -> None:
     """Ours: the program would run twice."""
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
@@ -124,7 +125,7 @@ def test_the_child_of_a_file_that_forks_does_not_go_on(tmp_path: Path, end: str)
         assert pipe.read() == b"in the child"
 
 
-def test_what_a_file_imports_from_its_folder_is_imported_by_its_source(tmp_path: Path) -> None:
+def test_modules_in_the_folder_of_a_file_are_imported_from_source(tmp_path: Path) -> None:
     """Ours: that is what was approved; packages, and what they import, and also what is imported later."""
     for name in ("sack/__init__.py", "sack/inner.py", "near.py", "late.py"):
         compiled_as(write(name, "WORD = 'written'"), "compiled")
@@ -138,7 +139,7 @@ def test_what_a_file_imports_from_its_folder_is_imported_by_its_source(tmp_path:
     assert module.late() == "written"
 
 
-def test_a_file_that_is_named_like_another_module_does_not_hide_it(tmp_path: Path) -> None:
+def test_a_file_named_like_another_module_does_not_hide_it(tmp_path: Path) -> None:
     """Ours: also after another file has been loaded from the same folder."""
     for name in ("carrot.py", "parsnip.py", "gettext.py"):
         write(name, "import json\nimport gettext\nPLACE = gettext.__file__")
@@ -178,7 +179,7 @@ def test_a_module_elsewhere_is_imported_as_usual(tmp_path: Path) -> None:
     del sys.modules["celeriac"]  # It is installed, and would not be forgotten.
 
 
-def test_a_module_that_changes_how_modules_are_found_is_left_alone(tmp_path: Path) -> None:
+def test_a_module_may_replace_the_import_finders(tmp_path: Path) -> None:
     """Ours: many an importer of others does."""
     write("endive.py", "import sys\nsys.meta_path.clear()")
     sys.path.insert(0, str(tmp_path))
@@ -191,7 +192,7 @@ def test_a_module_that_changes_how_modules_are_found_is_left_alone(tmp_path: Pat
     assert len(sys.meta_path) == 1
 
 
-def test_a_folder_is_the_first_that_modules_come_from_and_then_the_last(tmp_path: Path) -> None:
+def test_a_folder_is_first_in_the_path_and_last_afterwards(tmp_path: Path) -> None:
     """Ours: as that of a script is; afterwards it must not be in the way of what the program imports."""
     before = list(sys.path)
     write("near/parsnip.py", "WORD = 'near'")
@@ -223,7 +224,7 @@ def test_a_folder_that_was_in_the_path_stays_where_it_was(tmp_path: Path) -> Non
     assert sys.path == before
 
 
-def test_code_may_change_the_path_meanwhile(tmp_path: Path) -> None:
+def test_code_may_change_the_path(tmp_path: Path) -> None:
     """Ours: many a file does."""
     with first_in_path(str(tmp_path)):
         sys.path.clear()
@@ -231,7 +232,7 @@ def test_code_may_change_the_path_meanwhile(tmp_path: Path) -> None:
     assert sys.path == [str(tmp_path)]
 
 
-def test_forgotten_modules_are_read_anew(tmp_path: Path) -> None:
+def test_forgotten_modules_are_imported_again(tmp_path: Path) -> None:
     """Ours: the file and those that it imports from its folder, nothing else."""
     write("turnip.py", "WORD = 'old'\n")
     path = write("carrot.py", "from turnip import WORD\n")
@@ -246,7 +247,7 @@ def test_forgotten_modules_are_read_anew(tmp_path: Path) -> None:
     assert "json" in sys.modules
 
 
-def test_what_is_installed_and_what_is_ours_is_not_forgotten(tmp_path: Path) -> None:
+def test_installed_modules_and_our_own_are_not_forgotten(tmp_path: Path) -> None:
     """Ours: an environment inside the folder, and a folder that we lie in ourselves."""
     write("env/lib/site-packages/installed_here.py", "")
     sys.path.insert(0, str(tmp_path / "env/lib/site-packages"))

@@ -53,7 +53,7 @@ if sys.platform == "linux":
 
 @pytest.mark.story
 @pytest.mark.parametrize("name", ["json", "signal", "statistics", "sched", "wave", "secrets", "select", "types"])
-def test_an_file_that_is_named_like_a_standard_module_replaces_none(tmp_path: Path, name: str) -> None:
+def test_a_file_named_like_a_standard_module_does_not_replace_it(tmp_path: Path, name: str) -> None:
     """Ours: whether that module is loaded already, built in, or imported for the first time afterwards."""
     (tmp_path / f"{name}.py").write_text(AGENT)
     (tmp_path / "neighbour.py").write_text("WORD = 'near'\n")
@@ -96,10 +96,10 @@ def install(folder: Path, name: str) -> None:
     (folder / "site-packages" / f"{name}.py").write_text("WORD = 'installed'\n")
 
 
-def test_a_file_that_is_named_like_an_installed_module_does_not_hide_it(
+def test_a_file_named_like_an_installed_module_does_not_hide_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: `redis.py` around the module `redis` is what many a person writes."""
+    """Ours: many people write a `redis.py` around the module `redis`."""
     install(tmp_path, "radish")
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "radish.py").write_text("import radish\nWORD = radish.WORD + ', wrapped'\n")
@@ -114,7 +114,7 @@ def test_a_file_that_is_named_like_an_installed_module_does_not_hide_it(
         forget_modules(tmp_path)
 
 
-def test_a_file_in_the_path_under_another_name_is_not_another_module(
+def test_a_file_reached_through_a_link_in_the_path_is_the_same_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a folder of packages may hold the file itself, and be reached through a link."""
@@ -125,7 +125,8 @@ def test_a_file_in_the_path_under_another_name_is_not_another_module(
     assert module_name("turnip", str(tmp_path / "link")) == "turnip"
 
 
-@pytest.mark.parametrize("stem", ["turnip.json", "two words", "-", "json.turnip"])
-def test_a_file_whose_name_is_no_identifier_hides_nothing(tmp_path: Path, stem: str) -> None:
+def test_a_file_whose_name_is_not_an_identifier_has_its_own_name(tmp_path: Path) -> None:
     """Ours: nothing can import it by that name."""
-    assert module_name(stem, str(tmp_path)) == stem
+    stems = ["turnip.json", "two words", "-", "json.turnip"]
+
+    assert {stem: module_name(stem, str(tmp_path)) for stem in stems} == {stem: stem for stem in stems}

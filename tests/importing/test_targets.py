@@ -6,18 +6,18 @@ import py_compile
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_mcp.importing.files import forget_modules
 from gaia_mcp.importing.targets import import_named, split_target
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
 
-@pytest.mark.parametrize(
-    ("target", "parts"),
-    [
+
+def test_a_target_is_split_into_a_place_and_a_class() -> None:
+    """Ours: a path may hold colons."""
+    cases = [
         ("package.module:Class", ("package.module", ":", "Class")),
         ("./x.py:Outer.Inner", ("./x.py", ":", "Outer.Inner")),
         ("./x.py", ("./x.py", "", "")),
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
         ("C:/x.py", ("C:/x.py", "", "")),
         ("/srv/a:b/x.py", ("/srv/a:b/x.py", "", "")),
         ("/srv/a:b/x.py:Class", ("/srv/a:b/x.py", ":", "Class")),
-    ],
-)
-def test_a_target_has_a_place_and_a_class(target: str, parts: tuple[str, str, str]) -> None:
-    """Ours: a path may hold colons."""
-    assert split_target(target) == parts
+    ]
+
+    assert {target: split_target(target) for target, _ in cases} == dict(cases)
 
 
 def test_a_module_in_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +63,7 @@ def test_a_module_in_the_working_folder_is_imported_by_its_source(
         forget_modules(tmp_path)
 
 
-def test_a_working_folder_that_was_deleted_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_imported_in_a_deleted_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the module may be elsewhere."""
     gone = tmp_path / "gone"
     gone.mkdir()

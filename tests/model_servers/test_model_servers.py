@@ -1,4 +1,4 @@
-"""The model servers: what the tests of agents rest on."""
+"""The model servers that the tests of agents use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.model_servers.gemini import Gemini
 from tests.model_servers.openai_responses import OpenAIResponses
 from tests.model_servers.script import RESULT, Call, Failure, Reply, Text, next_reply, offered_name
 from tests.model_servers.server import ModelServer
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from tests.model_servers.server import Dialect
@@ -34,14 +35,14 @@ EVERY = pytest.mark.parametrize(("dialect", "path", "body"), ASKED, ids=["anthro
 def _post(url: str, body: dict[str, Any]) -> tuple[int, str]:
     request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urlopen(request, timeout=5) as response:
+        with urlopen(request, timeout=ENOUGH_SECONDS) as response:
             return response.status, response.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
 
 
 @EVERY
-def test_a_turn_gets_the_reply_of_the_script(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
+def test_a_turn_gets_the_scripted_reply(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
     """Ours: and a request beside the conversation does not."""
     with ModelServer(dialect, Text("hello there")) as server:
         assert "hello there" in _post(server.url + path, body)[1]
@@ -52,8 +53,8 @@ def test_a_turn_gets_the_reply_of_the_script(dialect: Dialect, path: str, body: 
 
 
 @EVERY
-def test_an_error_of_the_script_is_one_of_http(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
-    """Ours."""
+def test_a_scripted_failure_is_an_http_error(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
+    """Ours: an agent reads the status of HTTP, and shows the message."""
     with ModelServer(dialect, Failure(401, "no such key")) as server:
         status, text = _post(server.url + path, body)
 
@@ -62,8 +63,8 @@ def test_an_error_of_the_script_is_one_of_http(dialect: Dialect, path: str, body
 
 
 @EVERY
-def test_a_tool_that_is_not_offered_is_not_called(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
-    """Ours: the test hears of it, instead of an agent that is asked for the impossible."""
+def test_a_call_of_an_unknown_tool_is_an_http_error(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
+    """Ours: the test fails with the reason, instead of an agent that cannot run the tool."""
     with ModelServer(dialect, Call("calculate")) as server:
         status, text = _post(server.url + path, body)
 
@@ -75,7 +76,7 @@ def test_a_tool_that_is_not_offered_is_not_called(dialect: Dialect, path: str, b
     ("results", "reply"),
     [([], Call("add")), (["3"], Text("it is 3")), (["3", "4"], Text("it is 4"))],
 )
-def test_the_turn_is_the_number_of_results(results: list[str], reply: Reply) -> None:
+def test_a_turn_is_counted_by_the_tool_results(results: list[str], reply: Reply) -> None:
     """Ours: so that a request which is sent again gets the same reply."""
     assert next_reply((Call("add"), Text(f"it is {RESULT}")), results) == reply
 

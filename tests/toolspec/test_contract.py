@@ -33,8 +33,8 @@ def changed(**members: Any) -> list[str]:
     return as_lines(as_objects(differences(contract_of([TOOL]), contract_of([{**TOOL, **members}]))))
 
 
-def test_the_same_promise_has_the_same_hash_however_it_is_written() -> None:
-    """Ours: key order, 1 and 1.0, null members, and what nobody is shown are no part of it."""
+def test_equivalent_definitions_have_the_same_hash() -> None:
+    """Ours: key order, 1 and 1.0, null members, and members that are not shown do not matter."""
     other = {
         "_meta": {"x": 1},
         "icons": [],
@@ -69,24 +69,29 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
     assert fingerprint(found) == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
+def test_every_member_that_is_shown_is_part_of_the_hash() -> None:
+    """Ours. For Python true equals 1; for JSON it does not."""
+    cases = [
         {"description": "Tomorrow's weather"},
         {"title": "Forecast"},
         {"inputSchema": {**TOOL["inputSchema"], "required": ["days"]}},
         {"inputSchema": {"type": "object", "properties": {"days": {"type": "integer", "minimum": True}}}},
         {"outputSchema": {}},
         {"annotations": {"readOnlyHint": True}},
-    ],
-)
-def test_every_part_that_somebody_is_shown_counts(members: dict[str, Any]) -> None:
-    """Ours. For Python true equals 1; for JSON it does not."""
-    assert fingerprint(canonical_tool({**TOOL, **members})) != fingerprint(canonical_tool(TOOL))
-    assert changed(**members)
+    ]
+
+    wrong = [
+        members
+        for members in cases
+        if not (
+            fingerprint(canonical_tool({**TOOL, **members})) != fingerprint(canonical_tool(TOOL)) and changed(**members)
+        )
+    ]
+
+    assert not wrong
 
 
-def test_tools_that_come_and_go_are_told() -> None:
+def test_added_and_removed_tools_are_listed() -> None:
     """Ours: by name, in order."""
     then, now = contract_of([TOOL, {"name": "b"}]), contract_of([{"name": "a"}, TOOL])
 
@@ -147,7 +152,7 @@ def test_lists_of_objects_are_compared_item_by_item() -> None:
 
 
 def test_lists_of_objects_that_grow_are_compared_as_a_whole() -> None:
-    """Ours: which item is the new one, nobody can say."""
+    """Ours: it cannot be told which item is the new one."""
     old, new = ({**TOOL, "inputSchema": {"anyOf": items}} for items in ([{"a": 1}], [{"b": 2}, {"a": 1}]))
 
     lines = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))
@@ -207,7 +212,7 @@ def test_a_value_is_cut_only_where_it_is_too_long() -> None:
     assert lines(fitting + "x") == [f'    + title: "{fitting}…']
 
 
-def test_a_part_that_comes_or_goes_is_shown_whole() -> None:
+def test_an_added_or_removed_member_is_shown_whole() -> None:
     """Ours: also one of the wrong type."""
     assert changed(title="Fore\ncast")[1:] == ["  title", "    + Fore", "    + cast"]
     assert changed(description=None)[1:] == ["  description", "    - Tomorrow's weather."]
@@ -235,12 +240,12 @@ def test_an_empty_line_shows_without_white_space_behind_its_sign() -> None:
     ]
 
 
-def test_texts_that_only_differ_in_what_does_not_show_say_so() -> None:
+def test_a_difference_in_invisible_characters_alone_is_reported() -> None:
     """Ours: an empty difference explains nothing."""
     assert changed(description="Tomorrow's weather. ")[2:] == ["    ~ only in invisible characters, such as line ends"]
 
 
-def test_what_json_cannot_say_has_no_canonical_form() -> None:
+def test_a_definition_that_is_not_json_has_no_canonical_form() -> None:
     """Ours: a hostile definition is an error of its own kind."""
     deep: Any = {}
     for _ in range(100_000):
@@ -251,7 +256,7 @@ def test_what_json_cannot_say_has_no_canonical_form() -> None:
             canonical_tool({"name": "x", "inputSchema": value})
 
 
-def test_a_schema_nested_deeper_than_people_write_is_compared_as_a_whole_below() -> None:
+def test_a_schema_is_compared_as_a_whole_below_the_limit_of_depth() -> None:
     """Ours: it must not end us."""
     old: Any = 1
     new: Any = 2
@@ -266,7 +271,7 @@ def test_a_schema_nested_deeper_than_people_write_is_compared_as_a_whole_below()
     assert line.startswith("    ~ a.a.a.")
 
 
-def test_no_line_of_a_difference_can_touch_a_terminal_or_pass_for_another() -> None:
+def test_control_characters_and_line_ends_of_a_difference_are_escaped() -> None:
     """Ours: names, keys, texts and values are the server's own."""
     schema = {"k\n\x1b": {"v": "\x1b\n\u202e"}}
     tool = {"name": "a\nremoved b\x1b", "description": "x\rgood\x9b", "inputSchema": schema}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 
 from gaia_mcp.toolspec.examples import example_of
@@ -14,9 +13,9 @@ from tests.schema_support import ANY_SCHEMA
 ROOT = {"$defs": {"Size": {"enum": ["xl", "s"]}, "List": {"type": "array", "items": {"$ref": "#/$defs/List"}}}}
 
 
-@pytest.mark.parametrize(
-    ("field", "typed"),
-    [
+def test_an_example_is_valid_for_its_field() -> None:
+    """Ours: the line that is advised works when it is copied, where the schema tells enough."""
+    cases = [
         ({"type": "string"}, "VALUE"),
         ({"type": "string", "enum": ["small", "large"]}, "small"),
         ({"oneOf": [{"const": "n", "title": "North"}]}, "n"),
@@ -32,11 +31,11 @@ ROOT = {"$defs": {"Size": {"enum": ["xl", "s"]}, "List": {"type": "array", "item
         ({"$ref": "#/$defs/Size"}, "xl"),
         ({"$ref": "#/$defs/List"}, "VALUE"),
         (None, "VALUE"),
-    ],
-)
-def test_an_example_is_what_the_field_allows(field: Any, typed: str) -> None:
-    """Ours: the line that is advised works when it is copied, where the schema tells enough."""
-    assert example_of(field, ROOT) == typed
+    ]
+
+    wrong = [(field, found) for field, typed in cases if (found := example_of(field, ROOT)) != typed]
+
+    assert not wrong
 
 
 @steady

@@ -21,7 +21,7 @@ def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:
     return invalid_arguments.problems_in(schema_of(as_text(schema)).errors(arguments), schema, arguments)
 
 
-def test_a_report_has_the_words_that_the_documents_promise() -> None:
+def test_a_report_has_the_documented_wording() -> None:
     """GAIA's documents: programs look for them."""
     assert report("book", ["'hotel' is missing"], {"type": "object"}, {"n": 1}).splitlines() == [
         "MCP tool 'book' input validation failed.",
@@ -41,7 +41,7 @@ def test_a_report_has_the_words_that_the_documents_promise() -> None:
     ]
 
 
-def test_what_is_not_json_is_shown_all_the_same() -> None:
+def test_a_report_shows_arguments_that_are_not_json() -> None:
     """Ours: the report is about a mistake, and must not raise another."""
     endless: list[object] = []
     endless.append(endless)
@@ -50,8 +50,8 @@ def test_what_is_not_json_is_shown_all_the_same() -> None:
     assert "(it cannot be shown as JSON)" in report("t", [], {}, endless)
 
 
-def test_arguments_that_fit_have_no_problem() -> None:
-    """Ours."""
+def test_valid_arguments_have_no_problems() -> None:
+    """Ours: neither a validation error nor a remark on a name."""
     assert problems_in(CLOSED, {"hotel": "Ritz", "nights": 2}) == []
 
 
@@ -65,20 +65,20 @@ def test_a_name_that_is_almost_right_is_suggested() -> None:
     assert "there is no 'x'" in " ".join(problems_in(CLOSED, {"hotel": "Ritz", "x": 1}))
 
 
-def test_other_problems_are_told_as_they_are() -> None:
-    """Ours."""
+def test_a_validation_error_is_reported_as_a_problem() -> None:
+    """Ours: a likely misspelling is a remark beside the errors of the validator, not in their place."""
     assert problems_in(CLOSED, {"hotel": "Ritz", "nights": "two"}) != []
 
 
 def test_near_misses_are_names_that_the_schema_does_not_mention() -> None:
-    """Ours: one that fits, and one like no other, is none."""
+    """Ours: neither a known name, nor one that resembles no other."""
     found = near_misses(OPEN, {"hotl": "Ritz", "nights": 1, "zzz": 1})
 
     assert len(found) == 1
     assert found[0].startswith("'hotl', ")
 
 
-def test_the_details_of_a_report_are_found_again() -> None:
+def test_the_details_of_a_report_are_parsed() -> None:
     """Ours: a person is shown these, without the schema and the arguments."""
     details = ["- day: '2024-13-45' is not a date", "- 'hotel' is missing"]
     found = ["day: '2024-13-45' is not a date", "'hotel' is missing"]
@@ -96,8 +96,8 @@ def test_a_name_that_the_schema_does_not_mention_is_found() -> None:
     assert unknown_names({"type": "object"}, {"zzz": 1}) == []
 
 
-def test_a_schema_that_takes_any_name_mentions_all() -> None:
-    """JSON Schema: by `additionalProperties`, or by a pattern. A likely mistake is told all the same."""
+def test_a_schema_that_allows_additional_properties_has_no_unknown_names() -> None:
+    """JSON Schema: by `additionalProperties`, or by a pattern. A likely mistake is reported all the same."""
     for more in ({"additionalProperties": True}, {"additionalProperties": {"type": "integer"}}):
         assert unknown_names({**OPEN, **more}, {"zzz": 1}) == []
         assert unknown_names({**OPEN, **more}, {"hotl": 1}) == ["'hotl', did you mean 'hotel'?"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gaia_mcp.toolspec.scope import can_meet, is_in_scope
 
 
-@pytest.mark.parametrize(
-    ("stages", "stage", "allowed"),
-    [
+def test_stages_restrict_a_caller_that_names_its_stage() -> None:
+    """A3: null means all, `[]` nothing, "all" every stage, and a caller's None passes."""
+    cases = [
         (None, "build", True),
         ([], "build", False),
         (["build", "deploy"], "build", True),
@@ -21,20 +19,24 @@ from gaia_mcp.toolspec.scope import can_meet, is_in_scope
         (["build"], None, True),
         ([], None, True),
         (None, None, True),
-    ],
-)
-def test_stages_restrict_a_caller_that_names_its_stage(
-    stages: list[str] | None, stage: str | None, allowed: bool
-) -> None:
-    """A3: null means all, `[]` nothing, "all" every stage, and a caller's None passes."""
-    assert is_in_scope(stages, None, stage, None) is allowed
-    assert is_in_scope(stages, ["me"], stage, "me") is allowed
-    assert not is_in_scope(stages, ["me"], stage, "you")
+    ]
+
+    wrong = [
+        (stages, stage, allowed)
+        for stages, stage, allowed in cases
+        if not (
+            is_in_scope(stages, None, stage, None) is allowed
+            and is_in_scope(stages, ["me"], stage, "me") is allowed
+            and not is_in_scope(stages, ["me"], stage, "you")
+        )
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("agents", "agent", "allowed"),
-    [
+def test_agents_restrict_a_caller_that_names_its_agent() -> None:
+    """A3: as stages, but no agent's name stands for all of them; both restrictions must allow the caller."""
+    cases = [
         (None, "terraform-agent", True),
         ([], "terraform-agent", False),
         (["terraform-agent"], "terraform-agent", True),
@@ -43,20 +45,24 @@ def test_stages_restrict_a_caller_that_names_its_stage(
         (["all"], "all", True),
         (["bicep-agent"], None, True),
         ([], None, True),
-    ],
-)
-def test_agents_restrict_a_caller_that_names_its_agent(
-    agents: list[str] | None, agent: str | None, allowed: bool
-) -> None:
-    """A3: as stages, but no agent's name stands for all of them; both restrictions must allow the caller."""
-    assert is_in_scope(None, agents, None, agent) is allowed
-    assert is_in_scope(["build"], agents, "build", agent) is allowed
-    assert not is_in_scope(["build"], agents, "deploy", agent)
+    ]
+
+    wrong = [
+        (agents, agent, allowed)
+        for agents, agent, allowed in cases
+        if not (
+            is_in_scope(None, agents, None, agent) is allowed
+            and is_in_scope(["build"], agents, "build", agent) is allowed
+            and not is_in_scope(["build"], agents, "deploy", agent)
+        )
+    ]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "meet"),
-    [
+def test_two_restrictions_meet_where_a_caller_may_use_both() -> None:
+    """A6: only then is it a problem that both have a tool of one name."""
+    cases = [
         ((None, None), (None, None), True),
         ((["build"], None), (["deploy"], None), False),
         ((["build"], None), (["deploy", "build"], None), True),
@@ -66,11 +72,12 @@ def test_agents_restrict_a_caller_that_names_its_agent(
         ((None, ["all"]), (None, ["coder"]), False),
         (([], None), (None, None), False),
         ((None, []), (None, None), False),
-    ],
-)
-def test_two_restrictions_meet_where_a_caller_may_use_both(
-    one: tuple[list[str] | None, list[str] | None], other: tuple[list[str] | None, list[str] | None], meet: bool
-) -> None:
-    """A6: only then is it a problem that both have a tool of one name."""
-    assert can_meet(*one, *other) is meet
-    assert can_meet(*other, *one) is meet
+    ]
+
+    wrong = [
+        (one, other, meet)
+        for one, other, meet in cases
+        if not (can_meet(*one, *other) is meet and can_meet(*other, *one) is meet)
+    ]
+
+    assert not wrong

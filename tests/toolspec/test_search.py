@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gaia_mcp.toolspec.search import score, search_words
 
 
@@ -14,7 +12,7 @@ def points(tool: dict[str, Any], *words: str) -> int:
 
 
 def test_every_word_has_to_occur() -> None:
-    """Ours."""
+    """Ours: each further search term narrows the list."""
     tool = {"name": "get_weather", "description": "The forecast for a city"}
 
     assert points(tool, "weather", "city")
@@ -42,13 +40,16 @@ def test_case_is_ignored_and_a_word_with_spaces_is_several() -> None:
     assert points(tool, "Two numbers") == points(tool, "two", "numbers") > 0
 
 
-def test_what_has_a_meaning_in_a_pattern_is_taken_as_it_is() -> None:
-    """Ours."""
+def test_a_regular_expression_in_a_search_term_is_literal() -> None:
+    """Ours: only `*`, `?` and `[` have a meaning in a search."""
     assert points({"name": "a+b"}, "a+b")
     assert not points({"name": "aab"}, "a+b")
 
 
-@pytest.mark.parametrize("schema", [None, [], {}, {"properties": None}, {"properties": []}])
-def test_an_odd_schema_is_passed_over(schema: Any) -> None:
+def test_an_invalid_input_schema_is_skipped() -> None:
     """Ours: it was kept as the server sent it."""
-    assert not points({"inputSchema": schema}, "weather")
+    cases = [None, [], {}, {"properties": None}, {"properties": []}]
+
+    wrong = [schema for schema in cases if points({"inputSchema": schema}, "weather")]
+
+    assert not wrong

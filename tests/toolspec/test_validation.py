@@ -34,11 +34,11 @@ def validation_errors(schema: Any, value: Any) -> list[ValidationError]:
 
 
 class TestCheckSchema:
-    """Is it a schema that can be used?"""
+    """Whether a schema can be used."""
 
-    @pytest.mark.parametrize(
-        "schema",
-        [
+    def test_a_usable_schema_is_accepted(self) -> None:
+        """JSON Schema 2020-12 and its forerunners; words that are not known are notes."""
+        cases = [
             {},
             True,
             False,
@@ -50,15 +50,20 @@ class TestCheckSchema:
             {"x-unknown": [1, 2], "type": "string", "format": "no-such-format"},
             nested(100),
             {"properties": {f"p{number}": {"type": "string"} for number in range(5000)}},
-        ],
-    )
-    def test_a_usable_schema_is_accepted(self, schema: Any) -> None:
-        """JSON Schema 2020-12 and its forerunners; words that are not known are notes."""
-        check_schema(schema)
+        ]
 
-    @pytest.mark.parametrize(
-        ("schema", "words"),
-        [
+        refused = []
+        for schema in cases:
+            try:
+                check_schema(schema)
+            except SchemaError as error:
+                refused.append((schema, error))
+
+        assert not refused
+
+    def test_an_unusable_schema_is_refused_with_the_reason(self) -> None:
+        """B-4: an unknown dialect is reported. Ours: `test-client` says of every schema what is wrong where."""
+        cases = [
             ({"type": "strin"}, "type"),
             ({"properties": {"a": {"type": 5}}}, "properties.a.type"),
             ({"required": "path"}, "required"),
@@ -72,13 +77,19 @@ class TestCheckSchema:
             ({"$ref": "https://example.org/schema.json"}, "https://example.org/schema.json"),
             ({"$schema": "https://example.org/my-dialect"}, "https://example.org/my-dialect"),
             ({"default": {1, 2}}, "not JSON"),
-        ],
-    )
-    def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
-        """B-4: an unknown dialect is reported. Ours: `test-client` says of every schema what is wrong where."""
-        with pytest.raises(SchemaError) as caught:
-            check_schema(schema)
-        assert words in str(caught.value)
+        ]
+
+        wrong = []
+        for schema, words in cases:
+            try:
+                check_schema(schema)
+            except SchemaError as error:
+                if words not in str(error):
+                    wrong.append((schema, words, error))
+            else:
+                wrong.append((schema, words, None))
+
+        assert not wrong
 
     def test_the_dialect_is_2020_12_unless_the_schema_names_another(self) -> None:
         """B-4: `prefixItems` came with 2020-12, `items` for each place went with it."""
@@ -100,26 +111,33 @@ class TestCheckSchema:
         assert error.where == "a\ufffd"
 
     @pytest.mark.parametrize("depth", [500, 100_000])
-    def test_a_schema_without_bottom_is_refused(self, depth: int) -> None:
+    def test_a_schema_nested_too_deeply_is_refused(self, depth: int) -> None:
         """Ours: neither Python's limit nor the validator's is a crash."""
         with pytest.raises(SchemaError):
             check_schema(nested(depth))
 
-    @pytest.mark.parametrize(
-        "schema",
-        [
+    def test_a_reference_to_another_document_is_an_external_reference_error(self) -> None:
+        """B-5: nothing can be checked against the first. Ours: a local mistake is common and harmless."""
+        cases = [
             {"$ref": "https://example.org/a.json"},
             {"properties": {"a": {"$ref": "other.json#/a"}}},
             {"$id": "https://example.org/a", "allOf": [{"$ref": "b"}]},
             {"items": {"$dynamicRef": "https://example.org/a#b"}},
             {"$ref": "file:///etc/passwd"},
             {"$ref": "x://it's"},
-        ],
-    )
-    def test_a_reference_to_another_document_is_told_from_one_that_leads_nowhere(self, schema: Any) -> None:
-        """B-5: nothing can be checked against the first. Ours: a local mistake is common and harmless."""
-        with pytest.raises(ExternalReferenceError, match="is not part of it, and is not fetched"):
-            check_schema(schema)
+        ]
+
+        wrong = []
+        for schema in cases:
+            try:
+                check_schema(schema)
+            except ExternalReferenceError as error:
+                if "is not part of it, and is not fetched" not in str(error):
+                    wrong.append((schema, error))
+            else:
+                wrong.append((schema, None))
+
+        assert not wrong
         with pytest.raises(SchemaError) as caught:
             check_schema({"$ref": "#/$defs/missing"})
         assert not isinstance(caught.value, ExternalReferenceError)
@@ -153,7 +171,7 @@ class TestCheckSchema:
 
 
 class TestValidationErrors:
-    """Does a value fit?"""
+    """What is wrong with a value."""
 
     SCHEMA: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -166,12 +184,12 @@ class TestValidationErrors:
         "additionalProperties": False,
     }
 
-    def test_a_value_that_fits_has_none(self) -> None:
+    def test_a_valid_value_has_no_errors(self) -> None:
         """JSON Schema 2020-12."""
         assert validation_errors(self.SCHEMA, {"path": "/", "mode": 1, "limit": 3} | {}) != []
         assert validation_errors({**self.SCHEMA, "required": ["path"]}, {"path": "/", "limit": 3}) == []
 
-    def test_everything_that_does_not_fit_is_said_at_once(self) -> None:
+    def test_all_validation_errors_are_reported_at_once(self) -> None:
         """Ours: one look, one correction; what is missing or unknown first."""
         found = validation_errors(self.SCHEMA, {"limit": 99, "tags": [{}, {"name": 3}], "colour": "red", "size": 1})
 
@@ -198,13 +216,13 @@ class TestValidationErrors:
             == "[1][1]"
         )
 
-    def test_unevaluated_members_are_unknown_ones(self) -> None:
+    def test_an_unevaluated_member_is_reported_as_unknown(self) -> None:
         """JSON Schema 2020-12: the newer way to close an object."""
         assert [problem.what for problem in validation_errors({"unevaluatedProperties": False}, {"a": 1})] == [
             "there is no 'a'"
         ]
 
-    def test_a_long_message_loses_its_middle(self) -> None:
+    def test_a_long_message_is_cut_in_the_middle(self) -> None:
         """Ours: a megabyte that does not fit need not be read again, but why it does not."""
         (problem,) = validation_errors({"type": "integer"}, "x" * 1000)
         assert len(problem.what) == 300
@@ -219,31 +237,42 @@ class TestValidationErrors:
         ]
         assert validation_errors({"$ref": "#"}, 1) == []
 
-    @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", r"^(?=(a+)+$)(a+)+\2$", r"^(a|a)*\1b$"])
-    def test_a_pattern_that_explodes_elsewhere_comes_to_an_end(self, pattern: str) -> None:
+    def test_a_pattern_that_backtracks_exponentially_terminates(self) -> None:
         """Ours: a server's pattern must not hang us."""
-        assert validation_errors({"type": "string", "pattern": pattern}, "a" * 5000 + "!") != []
+        cases = ["^(a+)+$", "^(a|aa)*$", r"^(?=(a+)+$)(a+)+\2$", r"^(a|a)*\1b$"]
 
-    @pytest.mark.parametrize(
-        "value",
-        [{"a": {1}}, {1: 2}, {"a": json.loads("[" * 900 + "]" * 900)}, {"a": object()}],
-        ids=["a set", "a number as a key", "900 deep", "an object"],
-    )
-    def test_what_is_no_json_or_too_deep_does_not_fit(self, value: Any) -> None:
+        wrong = [
+            pattern
+            for pattern in cases
+            if validation_errors({"type": "string", "pattern": pattern}, "a" * 5000 + "!") == []
+        ]
+
+        assert not wrong
+
+    def test_a_value_that_is_not_json_or_nested_too_deeply_is_invalid(self) -> None:
         """Ours: an answer, not an exception of the validator."""
+        cases = [{"a": {1}}, {1: 2}, {"a": json.loads("[" * 900 + "]" * 900)}, {"a": object()}]
+
         schema = {"properties": {"a": {"type": "string"}}}
-        assert [problem.keyword for problem in validation_errors(schema, value)] == ["json"]
+        wrong = [value for value in cases if [each.keyword for each in validation_errors(schema, value)] != ["json"]]
 
-    @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, 2**63, -(2**70)])
-    def test_unusual_numbers_are_checked_without_an_exception(self, value: float) -> None:
+        assert not wrong
+
+    def test_unusual_numbers_are_checked_without_an_exception(self) -> None:
         """Ours: an infinity is no JSON number, an integer of any length is."""
-        assert bool(validation_errors({"type": "number"}, value)) == isinstance(value, float)
+        cases = [float("inf"), float("nan"), 10**400, 2**63, -(2**70)]
 
-    def test_formats_are_notes(self) -> None:
+        wrong = [
+            value for value in cases if bool(validation_errors({"type": "number"}, value)) != isinstance(value, float)
+        ]
+
+        assert not wrong
+
+    def test_format_is_an_annotation_only(self) -> None:
         """JSON Schema 2020-12: `format` annotates; a stricter reading is the server's."""
         assert validation_errors({"type": "string", "format": "email"}, "jane") == []
 
-    def test_no_arguments_fit_a_tool_that_names_none(self) -> None:
+    def test_no_arguments_are_valid_for_a_tool_without_required_ones(self) -> None:
         """Ours: not even the validator is loaded for it."""
         assert is_trivial({"type": "object", "properties": {"a": {"type": "integer"}}}, {})
         assert not is_trivial({"type": "object", "required": ["a"]}, {})
@@ -271,9 +300,9 @@ def test_the_validator_can_be_loaded_ahead() -> None:
     assert "jsonschema_rs" in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("parts", "value", "errors"),
-    [
+def test_an_error_of_a_union_is_that_of_the_likeliest_part() -> None:
+    """Ours: pydantic writes `T | None` so, and "not valid under any of the schemas listed" does not help."""
+    cases: list[tuple[list[object], object, list[str]]] = [
         ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
         ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
         ([{"const": "hero-1", "title": "One"}, {"const": 2}], "x", ['a: "x" is not one of "hero-1", 2']),
@@ -302,19 +331,19 @@ def test_the_validator_can_be_loaded_ahead() -> None:
             {"b": 1},
             ['a: a.b: 1 is not of type "null", or a.b: 2 was expected'],
         ),
-    ],
-)
-@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
-def test_a_value_that_fits_no_part_of_a_union_is_judged_by_the_likeliest_part(
-    union: str, parts: list[object], value: object, errors: list[str]
-) -> None:
-    """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
-    assert [
-        str(problem) for problem in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})
-    ] == errors
+    ]
+
+    wrong = []
+    for parts, value, errors in cases:
+        for union in ("anyOf", "oneOf"):
+            found = [str(each) for each in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})]
+            if found != errors:
+                wrong.append((union, parts, value, found))
+
+    assert not wrong
 
 
-def test_a_value_that_fits_several_parts_where_one_should_is_reported() -> None:
+def test_a_value_valid_under_several_parts_of_one_of_is_reported() -> None:
     """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
     schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
 

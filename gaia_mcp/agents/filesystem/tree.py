@@ -67,10 +67,15 @@ class _Folder(NamedTuple):
 
 
 class Tree:
-    """The files below `root`, an absolute path without links. May be used from several threads."""
+    """The files below `root`, an absolute path without links. May be used from several threads.
 
-    def __init__(self, root: Path) -> None:
+    `in_open_folders` is false where the system cannot open files relative to a folder.
+    """
+
+    def __init__(self, root: Path, *, max_entries: int = MAX_ENTRIES, in_open_folders: bool = _HAS_DESCRIPTORS) -> None:
         self._root = root
+        self._max_entries = max_entries
+        self._in_open_folders = in_open_folders
 
     def read(self, path: str) -> bytes:
         """The content of a regular file. Raises `PathError`."""
@@ -100,12 +105,12 @@ class Tree:
                 raise
 
     def entries(self, path: str) -> tuple[list[Entry], bool]:
-        """Up to `MAX_ENTRIES` entries of a folder, sorted by name, and whether these are all. Raises `PathError`."""
+        """Up to `max_entries` entries of a folder, sorted by name, and whether these are all. Raises `PathError`."""
         with self._folder(_parts(path)) as folder:
             place = folder.path if folder.descriptor is None else folder.descriptor
             with os.scandir(place) as found:
-                entries = [Entry(one.name, _kind(one)) for one in islice(found, MAX_ENTRIES + 1)]
-        return sorted(entries[:MAX_ENTRIES]), len(entries) <= MAX_ENTRIES
+                entries = [Entry(one.name, _kind(one)) for one in islice(found, self._max_entries + 1)]
+        return sorted(entries[: self._max_entries]), len(entries) <= self._max_entries
 
     @contextmanager
     def _file(self, path: str) -> Iterator[tuple[_Folder, str]]:
@@ -122,7 +127,7 @@ class Tree:
     @contextmanager
     def _folder(self, names: list[str]) -> Iterator[_Folder]:
         try:
-            descriptor = os.open(self._root, _FOLDER) if _HAS_DESCRIPTORS else None
+            descriptor = os.open(self._root, _FOLDER) if self._in_open_folders else None
         except OSError as problem:
             raise PathError(f"the root folder cannot be opened: {problem.strerror}") from problem
         folder = _Folder(self._root, descriptor)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp import MCPClient
-from gaia_mcp.agents.filesystem import agent
 from gaia_mcp.agents.filesystem.agent import FilesystemAgent
+from gaia_mcp.agents.filesystem.tree import MAX_ENTRIES
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.testing import client_for
 
@@ -36,7 +37,7 @@ def text_of(result: dict[str, Any]) -> str:
     return text
 
 
-def test_its_tools_are_those_of_agentvault(client: MCPClient, root: Path) -> None:
+def test_the_tools_are_those_of_agentvault(client: MCPClient, root: Path) -> None:
     """Spec, C5."""
     assert [tool.name for tool in client.list_tools()] == [
         "filesystem.readFile", "filesystem.writeFile", "filesystem.listDirectory",
@@ -49,43 +50,52 @@ def test_its_tools_are_those_of_agentvault(client: MCPClient, root: Path) -> Non
     assert text_of(client.call_tool("filesystem.listDirectory", {"path": "."})) == "[FILE] a.txt\n[DIR] sub"
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "text"),
-    [
+def test_a_failed_operation_is_an_error_result(root: Path) -> None:
+    """Spec, C5, and the document: a failure of a tool is a result with `isError`."""
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("readFile", {"path": "b.txt"}, "'b.txt': it does not exist"),
         ("readFile", {"path": "../x"}, "'../x': with '..' it could lead out of the root folder"),
         ("readFile", {"path": "bytes"}, "'bytes': it is not text in UTF-8: byte 3 does not fit"),
         ("writeFile", {"path": "no/x", "content": ""}, "'no/x': there is no folder 'no'"),
         ("writeFile", {"path": "x", "content": "\ud800"}, "'x': half of a surrogate pair is not text"),
         ("listDirectory", {"path": "a.txt"}, "'a.txt': 'a.txt' is not a folder"),
-    ],
-)
-def test_what_cannot_be_done_is_a_failure_in_words(root: Path, tool: str, arguments: dict[str, Any], text: str) -> None:
-    """Spec, C5, and the document: a failure of a tool is a result with `isError`."""
+    ]
     (root / "bytes").write_bytes(b"ab\xff")
+    served = FilesystemAgent(str(root))
 
-    result = FilesystemAgent(str(root)).execute_mcp_tool(f"filesystem.{tool}", arguments)
+    wrong = []
+    for tool, arguments, text in cases:
+        result = served.execute_mcp_tool(f"filesystem.{tool}", arguments)
+        if result != {"content": [{"type": "text", "text": text}], "isError": True}:
+            wrong.append((tool, arguments, result))
 
-    assert result == {"content": [{"type": "text", "text": text}], "isError": True}
+    assert not wrong
 
 
-def test_each_name_has_one_line(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_entry_is_listed_on_one_line(root: Path) -> None:
     """Ours: a file may be called as another entry, and not be text at all."""
     (root / "sub" / "x\n[DIR] y").write_text("")
     (root / "sub" / "\udcff\x1b[1m").write_text("")
     served = FilesystemAgent(str(root))
 
     lines = served.execute_mcp_tool("filesystem.listDirectory", {"path": "sub"})
+
     assert lines == "[FILE] x\\n[DIR] y\n[FILE] \ufffd\\x1b[1m"
     assert served.execute_mcp_tool("filesystem.listDirectory", {}) == "[FILE] a.txt\n[DIR] sub"
 
-    monkeypatch.setattr("gaia_mcp.agents.filesystem.tree.MAX_ENTRIES", 1)
-    monkeypatch.setattr(agent, "MAX_ENTRIES", 1)
-    few = served.execute_mcp_tool("filesystem.listDirectory", {"path": "."})
-    assert few.splitlines()[1] == "(more than 1; the others are left out)"
+
+def test_a_list_of_too_many_entries_ends_with_the_limit(root: Path) -> None:
+    """Ours: the model must not take a part for all."""
+    for number in range(MAX_ENTRIES + 1):
+        (root / "sub" / str(number)).touch()
+
+    lines = FilesystemAgent(str(root)).execute_mcp_tool("filesystem.listDirectory", {"path": "sub"}).splitlines()
+
+    assert len(lines) == MAX_ENTRIES + 1
+    assert lines[-1] == f"(more than {MAX_ENTRIES}; the others are left out)"
 
 
-def test_an_empty_folder_is_called_empty(root: Path) -> None:
+def test_an_empty_folder_is_reported_as_empty(root: Path) -> None:
     """Ours: no text at all would read like a failure."""
     served = FilesystemAgent(str(root))
 
@@ -102,15 +112,21 @@ def test_an_agent_that_only_reads_has_no_tool_to_write(root: Path) -> None:
     assert (root / "a.txt").read_text(encoding="utf-8").startswith("first")
 
 
-@pytest.mark.parametrize("options", [{}, {"root": ""}, {"root": 3}, {"root": ".", "read_only": "yes"}])
-def test_other_options_are_refused(options: dict[str, Any]) -> None:
-    """Ours."""
-    with pytest.raises(TypeError):
-        FilesystemAgent(**options)
+def test_invalid_options_are_refused() -> None:
+    """Ours: no folder is served that was not named explicitly."""
+    cases = [{}, {"root": ""}, {"root": 3}, {"root": ".", "read_only": "yes"}]
+
+    accepted = []
+    for options in cases:
+        with suppress(TypeError):
+            FilesystemAgent(**options)
+            accepted.append(options)
+
+    assert not accepted
 
 
-def test_a_root_that_is_no_folder_is_refused_and_one_behind_a_link_is_served(root: Path) -> None:
-    """Ours: whoever starts the server may mean a link; whoever uses it may not."""
+def test_the_root_must_be_a_folder_or_a_link_to_one(root: Path) -> None:
+    """Ours: the user who starts the server may name a link; a client may not."""
     with pytest.raises(ConfigFileError):
         FilesystemAgent(str(root / "a.txt"))
     (root / "link").symlink_to(root / "sub")

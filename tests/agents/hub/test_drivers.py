@@ -1,4 +1,4 @@
-"""The drivers of command lines: what is run for a request, and how what was written is judged."""
+"""The drivers of command lines: the invocation for a request, and the answer that is read from the output."""
 
 from __future__ import annotations
 
@@ -32,14 +32,19 @@ FAILURES = {
 }
 
 
-@EVERY
-@pytest.mark.parametrize("prompt", ["--help", "-", "@file", "two\nlines\n", "x" * 1_000_000, "ünïcode \0"])
-def test_the_prompt_is_standard_input_byte_for_byte(driver: Driver, prompt: str) -> None:
+def test_the_prompt_is_standard_input_byte_for_byte() -> None:
     """B4: a leading `--`, newlines and a megabyte are nothing special, and no argument holds any of it."""
-    run = driver.invocation(Request(prompt))
+    prompts = ["--help", "-", "@file", "two\nlines\n", "x" * 1_000_000, "ünïcode \0"]
 
-    assert run.stdin == prompt.encode()
-    assert run.arguments == driver.invocation(Request("other")).arguments
+    wrong = []
+    for name, driver in DRIVERS.items():
+        arguments = driver.invocation(Request("other")).arguments
+        for prompt in prompts:
+            run = driver.invocation(Request(prompt))
+            if (run.stdin, run.arguments) != (prompt.encode(), arguments):
+                wrong.append((name, prompt[:20], run.arguments))
+
+    assert not wrong
 
 
 @EVERY
@@ -52,7 +57,7 @@ def test_the_context_follows_the_prompt(driver: Driver) -> None:
 
 
 @EVERY
-def test_the_model_is_the_word_after_its_option(driver: Driver) -> None:
+def test_the_model_follows_its_option(driver: Driver) -> None:
     """B4: `config.model` becomes the model flag."""
     plain, chosen = (driver.invocation(Request("p", model=model)).arguments for model in ("", "big-1"))
 
@@ -60,7 +65,7 @@ def test_the_model_is_the_word_after_its_option(driver: Driver) -> None:
     assert len(chosen) == len(plain) + 2
 
 
-def test_claude_is_given_the_server_of_the_tools() -> None:
+def test_claude_gets_the_tool_server_in_its_mcp_configuration() -> None:
     """B7: in its configuration, and no other server; only these tools need no approval."""
     words = DRIVERS["claude"].invocation(Request("p", tools=TOOLS)).arguments
 
@@ -70,7 +75,7 @@ def test_claude_is_given_the_server_of_the_tools() -> None:
     assert "--strict-mcp-config" in words
 
 
-def test_codex_is_given_the_server_of_the_tools() -> None:
+def test_codex_gets_the_tool_server_as_a_toml_table() -> None:
     """B7: as a table of TOML, whatever is in the words of the command."""
     words = DRIVERS["codex"].invocation(Request("p", tools=TOOLS)).arguments
 
@@ -80,7 +85,7 @@ def test_codex_is_given_the_server_of_the_tools() -> None:
     assert words[-1] == "-"
 
 
-def test_gemini_is_given_the_server_of_the_tools() -> None:
+def test_gemini_gets_the_tool_server_in_private_settings() -> None:
     """B7: in the settings of a folder of its own."""
     run = DRIVERS["gemini"].invocation(Request("p", tools=TOOLS))
 
@@ -105,39 +110,53 @@ def test_an_answer_is_read_with_its_tokens(driver: Driver) -> None:
 
 
 @EVERY
-def test_a_failure_is_reported_in_the_words_of_the_agent(driver: Driver) -> None:
+def test_a_failure_has_the_message_of_the_agent(driver: Driver) -> None:
     """B5: also with an exit status of 0, and whatever the subtype says."""
     answer = driver.answer(FAILURES[driver.kind], 0, "")
 
     assert (answer.content, answer.error) == ("", "no credit")
 
 
-@EVERY
-@pytest.mark.parametrize("status", [1, 41, -9])
-def test_an_exit_status_other_than_0_is_a_failure_even_with_output(driver: Driver, status: int) -> None:
-    """B5."""
-    answer = driver.answer(ANSWERS[driver.kind], status, "quota exceeded")
+def test_an_exit_status_other_than_0_is_a_failure_even_with_output() -> None:
+    """B5: the status and the end of stderr are the error."""
+    wrong = []
+    for name, driver in DRIVERS.items():
+        for status in (1, 41, -9):
+            error = driver.answer(ANSWERS[driver.kind], status, "quota exceeded").error
+            if "quota exceeded" not in error or str(abs(status)) not in error:
+                wrong.append((name, status, error))
 
-    assert "quota exceeded" in answer.error
-    assert str(abs(status)) in answer.error
+    assert not wrong
 
 
-@EVERY
-@pytest.mark.parametrize(
-    "stdout",
-    [b"", b"\n", b'{"result": "half', b"[1, 2]", b"null", b"\xff\xfe", b"hello", b"[" * 100_000, b"{}", b"\n{" * 9999],
-)
-def test_output_of_another_format_is_a_failure(driver: Driver, stdout: bytes) -> None:
+def test_output_of_another_format_is_a_failure() -> None:
     """B5, B6: half a JSON, nothing, or anything else is never an answer, and never raises."""
-    answer = driver.answer(stdout, 0, "")
+    outputs = [
+        b"",
+        b"\n",
+        b'{"result": "half',
+        b"[1, 2]",
+        b"null",
+        b"\xff\xfe",
+        b"hello",
+        b"[" * 100_000,
+        b"{}",
+        b"\n{" * 9999,
+    ]
 
-    assert answer.error.startswith(f"{driver.program} wrote")
-    assert answer.content == ""
+    wrong = []
+    for name, driver in DRIVERS.items():
+        for stdout in outputs:
+            answer = driver.answer(stdout, 0, "")
+            if not answer.error.startswith(f"{driver.program} wrote") or answer.content:
+                wrong.append((name, stdout[:20], answer))
+
+    assert not wrong
 
 
 @EVERY
-def test_without_readable_output_the_last_words_are_the_error(driver: Driver) -> None:
-    """B5."""
+def test_without_readable_output_the_error_is_the_end_of_stderr(driver: Driver) -> None:
+    """B5: its stderr, else its stdout."""
     assert driver.answer(b"", 2, "unknown option").error.startswith("unknown option (")
     assert driver.answer(b"please log in\n", 2, "").error.startswith("please log in (")
 
@@ -170,15 +189,16 @@ NO_KEYS: list[tuple[str, dict[str, str], dict[str, bytes]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "environ", "files", "has_key"),
-    [*((*case, True) for case in KEYS), *((*case, False) for case in NO_KEYS)],
-)
-def test_a_key_or_a_login_is_noticed(
-    name: str, environ: dict[str, str], files: dict[str, bytes], has_key: bool
-) -> None:
+def test_a_key_or_a_login_is_detected() -> None:
     """B2: key_missing is for an agent that has neither, wherever its program looks for them."""
-    assert DRIVERS[name].has_key(environ, files.get) is has_key
+    cases = [*((*case, True) for case in KEYS), *((*case, False) for case in NO_KEYS)]
+
+    wrong = [
+        (name, environ, files)
+        for name, environ, files, has_key in cases
+        if DRIVERS[name].has_key(environ, files.get) is not has_key
+    ]
+    assert not wrong
 
 
 REPORTS = [
@@ -209,22 +229,23 @@ REPORTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "line", "report"), REPORTS)
-def test_what_an_agent_does_is_reported(name: str, line: bytes, report: str) -> None:
+def test_the_activity_of_an_agent_is_reported() -> None:
     """B5: while it runs, and with the error of one whose time ran out."""
-    assert DRIVERS[name].reported(line) == report
+    wrong = [(name, line, found) for name, line, report in REPORTS if (found := DRIVERS[name].reported(line)) != report]
+
+    assert not wrong
 
 
 @pytest.mark.parametrize(
     ("name", "prompt", "stdin"),
     [("claude", "/help", "\n/help"), ("gemini", "/init", "\n/init"), ("codex", "\ufefftext", "\ufeff\ufefftext")],
 )
-def test_a_prompt_that_a_program_would_change_arrives_as_it_is(name: str, prompt: str, stdin: str) -> None:
+def test_a_prompt_is_protected_from_the_syntax_of_the_program(name: str, prompt: str, stdin: str) -> None:
     """B4: two take a slash at the beginning for a command of their own, and one removes a byte order mark."""
     assert DRIVERS[name].invocation(Request(prompt)).stdin == stdin.encode()
 
 
-def test_gemini_that_was_stopped_before_it_answered_has_failed() -> None:
+def test_a_gemini_run_without_an_answer_is_a_failure() -> None:
     """B5: it calls this a success."""
     stdout = (
         b'{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}\n'

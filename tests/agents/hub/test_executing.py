@@ -35,7 +35,7 @@ def test_the_prompt_arrives_byte_for_byte(agents: Agents, prompt: str) -> None:
 
 
 def test_the_context_reaches_the_agent(agents: Agents) -> None:
-    """B4."""
+    """B4: as JSON behind the prompt."""
     agents.write("answer(sys.stdin.read())\n")
 
     found = agents.execute("fix", context={"language": "python"})
@@ -44,7 +44,7 @@ def test_the_context_reaches_the_agent(agents: Agents) -> None:
 
 
 def test_a_result_has_every_member(agents: Agents) -> None:
-    """B4."""
+    """B4: also those that are null."""
     agents.write('sys.stdin.read()\nanswer("ok", usage={"input_tokens": 1, "output_tokens": 2}, session_id="s")\n')
 
     found = agents.execute()
@@ -65,21 +65,23 @@ def test_the_model_of_the_request_wins_over_the_configured_one(agents: Agents) -
     assert json.loads(chosen["content"])[-2:] == ["--model", "big"]
 
 
-@pytest.mark.parametrize("model", ["--dangerously-skip-permissions", "-x", "a b", "", "a\n--b", "a\0", 7, None, ["a"]])
-def test_a_model_that_would_be_another_argument_is_refused(agents: Agents, model: object) -> None:
+def test_a_model_name_that_could_be_an_option_is_refused(agents: Agents) -> None:
     """B4: config can never add flags."""
     agents.write(ARGUMENTS)
+    models = ["--dangerously-skip-permissions", "-x", "a b", "", "a\n--b", "a\0", 7, None, ["a"]]
 
-    found = agents.execute(config={"model": model})
+    wrong = []
+    for model in models:
+        found = agents.execute(config={"model": model})
+        if found["status"] != "error" or "'model'" not in found["error"]:
+            wrong.append((model, found))
 
-    assert found["status"] == "error"
-    assert "'model'" in found["error"]
+    assert not wrong
 
 
 def test_unknown_members_of_config_are_warnings_and_never_flags(agents: Agents) -> None:
-    """B4."""
+    """B4: the caller sees that a member had no effect."""
     agents.write(ARGUMENTS)
-
     plain = agents.execute()
     found = agents.execute(config={"--add-dir": "/", "args": ["--verbose"], "temperature": 0.7})
 
@@ -98,7 +100,7 @@ def test_unsupported_capabilities_are_warnings(agents: Agents) -> None:
 
 
 def test_an_unknown_agent_is_named_with_the_available_ones(agents: Agents) -> None:
-    """B5."""
+    """B5: the caller can choose another one at once."""
     agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "codex": {"disabled": True}})
 
     found = agents.execute(agent_name="claud")
@@ -108,8 +110,8 @@ def test_an_unknown_agent_is_named_with_the_available_ones(agents: Agents) -> No
     assert "claude, gemini, local" in found["error"]
 
 
-def test_an_agent_that_is_not_installed_is_an_error_with_the_binary(agents: Agents) -> None:
-    """B5."""
+def test_an_agent_that_is_not_installed_is_reported_with_its_program(agents: Agents) -> None:
+    """B5: the user knows what to install."""
     found = agents.execute(agent_name="gemini")
 
     assert found["status"] == "error"
@@ -125,14 +127,14 @@ def test_an_empty_prompt_is_an_error(agents: Agents, prompt: str) -> None:
     assert not (agents.folder / "ran").exists()
 
 
-def test_half_a_surrogate_pair_is_an_error(agents: Agents) -> None:
+def test_a_lone_surrogate_in_a_prompt_is_an_error(agents: Agents) -> None:
     """B6: it is in no Unicode text."""
     agents.write("answer('ok')\n")
 
     assert "not Unicode" in agents.execute("\ud800")["error"]
 
 
-def test_an_agent_that_outlives_its_time_is_ended_with_all_it_has_started(agents: Agents) -> None:
+def test_an_agent_is_ended_with_its_child_processes_at_the_timeout(agents: Agents) -> None:
     """B5: also when it ignores SIGTERM and its child has left the group; the hub goes on answering."""
     agents.write_shell("trap '' TERM HUP\nsetsid sleep 600 &\nsleep 600 &\nwhile :; do sleep 600; done\n")
     agents.write("answer('ok')\n", "codex")
@@ -146,7 +148,7 @@ def test_an_agent_that_outlives_its_time_is_ended_with_all_it_has_started(agents
     assert execute(hub, agent_name="codex")["status"] == "error"  # It does not write as Codex does.
 
 
-def test_children_that_an_agent_leaves_are_ended(agents: Agents) -> None:
+def test_child_processes_left_by_an_agent_are_ended(agents: Agents) -> None:
     """Ours: although they hold its output open, the answer is there at once."""
     agents.write_shell('sleep 600 &\nsetsid sleep 600 &\necho \'{"type": "result", "result": "ok"}\'\n')
 
@@ -156,7 +158,7 @@ def test_children_that_an_agent_leaves_are_ended(agents: Agents) -> None:
     assert agents.left() == []
 
 
-def test_an_agent_that_floods_is_ended(agents: Agents) -> None:
+def test_an_agent_with_too_much_output_is_ended(agents: Agents) -> None:
     """Ours: no more is kept than an answer can have."""
     agents.write_shell("exec cat /dev/zero\n")
 
@@ -166,7 +168,7 @@ def test_an_agent_that_floods_is_ended(agents: Agents) -> None:
     assert agents.left() == []
 
 
-def test_an_agent_that_floods_its_log_answers(agents: Agents) -> None:
+def test_an_agent_may_write_any_amount_to_stderr(agents: Agents) -> None:
     """Ours: of stderr only the end is kept."""
     agents.write("for _ in range(2000): sys.stderr.write('noise ' * 1000)\nanswer('ok')\n")
 
@@ -176,7 +178,7 @@ def test_an_agent_that_floods_its_log_answers(agents: Agents) -> None:
 @pytest.mark.parametrize(
     "output", ['{"result": "half', "", "no JSON", "[1]", "\\xff\\xfe", '{"type": "result", "result": 7}']
 )
-def test_half_an_answer_and_none_are_errors(agents: Agents, output: str) -> None:
+def test_a_truncated_or_missing_answer_is_an_error(agents: Agents, output: str) -> None:
     """B5, B6."""
     agents.write(f"sys.stdin.read()\nsys.stdout.buffer.write(b'{output}')\n")
 
@@ -196,14 +198,14 @@ def test_an_exit_status_other_than_0_is_a_failure_even_with_output(agents: Agent
     assert found["error"] == "quota exceeded (claude ended with exit status 3)"
 
 
-def test_an_agent_that_ignores_its_input_may_answer(agents: Agents) -> None:
+def test_an_agent_need_not_read_its_input(agents: Agents) -> None:
     """Ours: a megabyte that is not read holds up nothing."""
     agents.write("answer('ok')\n")
 
     assert agents.execute("x" * 1_000_000)["content"] == "ok"
 
 
-def test_an_agent_has_no_terminal_to_ask_on(agents: Agents) -> None:
+def test_an_agent_has_no_terminal(agents: Agents) -> None:
     """Ours: its input is the prompt, and there is no terminal in its session."""
     agents.write("""
 try:
@@ -237,16 +239,16 @@ def test_another_program_and_folder_may_be_configured(agents: Agents, tmp_path: 
     assert json.loads(found["content"]) == [str(tmp_path / "work"), "--first", "-p"]
 
 
-def test_a_folder_that_is_not_there_is_an_error(agents: Agents, tmp_path: Path) -> None:
-    """B6."""
+def test_a_missing_working_folder_is_an_error(agents: Agents, tmp_path: Path) -> None:
+    """B6: the agent must not work in another folder."""
     agents.write("answer('ok')\n")
     agents.configure({"claude": {"cwd": str(tmp_path / "gone")}})
 
     assert "no working folder" in agents.execute()["error"]
 
 
-def test_a_variable_that_is_not_set_is_an_error_with_its_name(agents: Agents) -> None:
-    """B6."""
+def test_an_unset_variable_is_an_error_with_its_name(agents: Agents) -> None:
+    """B6: an agent that starts with an empty key fails later and less clearly."""
     agents.write("answer('ok')\n")
     agents.configure({"claude": {"env": {"A_KEY": "${HUB_IS_NOT_SET}"}}})
 
@@ -264,22 +266,23 @@ def test_a_variable_that_is_not_set_is_an_error_with_its_name(agents: Agents) ->
         "print(secret); sys.exit(1)",
     ],
 )
-@pytest.mark.parametrize("name", ["MY_KEY", "SOME_TOKEN_2", "my_secret", "DB_PASSWORD"])
-def test_no_value_of_a_secret_variable_is_in_an_answer(
-    agents: Agents, monkeypatch: pytest.MonkeyPatch, name: str, body: str
+def test_values_of_secret_variables_are_masked_in_an_answer(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
     """B5: the agent's own words are scrubbed."""
-    monkeypatch.setenv(name, "plain words 4711 abc")
-    agents.write(f"secret = os.environ[{name!r}]\n{body}\n")
+    names = ["MY_KEY", "SOME_TOKEN_2", "my_secret", "DB_PASSWORD"]
+    for number, name in enumerate(names):
+        monkeypatch.setenv(name, f"plain words 4711{number} abc")
+    agents.write(f"secret = ' / '.join(os.environ[name] for name in {names!r})\n{body}\n")
 
-    found = agents.execute()
+    found = json.dumps(agents.execute())
 
-    assert "4711" not in json.dumps(found)
-    assert "****" in json.dumps(found)
+    assert "4711" not in found
+    assert found.count("****") >= len(names)
 
 
-def test_a_secret_of_the_entry_is_scrubbed(agents: Agents) -> None:
-    """B5."""
+def test_a_secret_of_the_entry_is_masked(agents: Agents) -> None:
+    """B5: as one of the hub's environment."""
     agents.write("answer('it is ' + os.environ['ANTHROPIC_API_KEY'])\n")
     agents.configure({"claude": {"env": {"ANTHROPIC_API_KEY": "sk-very-private"}}})
 
@@ -287,7 +290,7 @@ def test_a_secret_of_the_entry_is_scrubbed(agents: Agents) -> None:
 
 
 @pytest.mark.parametrize("shown", range(1, 14))
-def test_no_beginning_of_a_secret_is_left_where_a_long_error_is_cut(
+def test_a_secret_cut_by_a_long_error_is_masked_whole(
     agents: Agents, monkeypatch: pytest.MonkeyPatch, shown: int
 ) -> None:
     """B2 and B5: not even a prefix."""
@@ -324,7 +327,7 @@ def test_the_file_is_read_for_every_request(agents: Agents) -> None:
     assert "agent 'new': 'timeout'" in problem
 
 
-def test_nothing_is_left_of_a_run(agents: Agents) -> None:
+def test_a_run_leaves_no_process_thread_or_descriptor(agents: Agents) -> None:
     """Ours: also no thread and no descriptor."""
     agents.write("answer('ok')\n")
     agents.execute()
@@ -340,12 +343,11 @@ def test_nothing_is_left_of_a_run(agents: Agents) -> None:
     wait_until(lambda: (descriptors(), threading.active_count()) <= (before, threads))
 
 
-def test_the_error_of_an_agent_that_ran_out_of_time_holds_what_it_last_reported(agents: Agents) -> None:
+def test_a_timeout_error_contains_the_last_report_of_the_agent(agents: Agents) -> None:
     """B5: its own words, such as why each of its attempts failed, without secrets."""
     retry = {"type": "system", "subtype": "api_retry", "attempt": 3, "max_retries": 10, "error": "no such model"}
-    agents.write(f"print(json.dumps({retry!r}), flush=True)\nprint('half', end='', flush=True)\ntime.sleep(600)\n")
-
-    found = agents.execute(timeout=3)
+    agents.write_shell(f"echo '{json.dumps(retry)}'\nprintf half\nexec sleep 600\n")
+    found = agents.execute(timeout=4)
 
     assert found["error"].endswith("and was ended; it last reported: attempt 3 of 10 failed: no such model")
     assert agents.left() == []

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_folder_is_private_and_removed_in_the_end(tmp_path: Path) -> None:
-    """Ours."""
+def test_a_folder_is_private_and_removed_after_the_run(tmp_path: Path) -> None:
+    """Ours: settings in it may hold secrets."""
     with private_folder(tmp_path) as folder:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         (folder / "file").write_text("x")
@@ -26,7 +26,7 @@ def test_a_folder_is_private_and_removed_in_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.story
-def test_what_a_killed_process_has_left_is_removed_by_the_next_run(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_process_is_removed_by_the_next_run(tmp_path: Path) -> None:
     """Ours: but nothing else, and nothing that a link in it leads to."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
@@ -53,8 +53,8 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next_run(tmp_path: Pat
     assert (precious / "file").read_text() == "x"
 
 
-def test_a_number_that_no_process_has_is_no_process(tmp_path: Path) -> None:
-    """Ours."""
+def test_a_folder_with_an_impossible_process_id_is_removed(tmp_path: Path) -> None:
+    """Ours: the name of a folder may be of any origin, and a huge number is no error."""
     (tmp_path / f"gaia-mcp-agents-{'9' * 40}-abc").mkdir()
 
     with private_folder(tmp_path) as folder:

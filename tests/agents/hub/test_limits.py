@@ -1,4 +1,4 @@
-"""The limits of the hub: what is one too many is refused at once."""
+"""The limits of the hub: a request beyond a limit is refused at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def agent(name: str = "claude", **members: int) -> AgentEntry:
     return found
 
 
-def test_an_agent_runs_as_often_at_once_as_its_entry_allows() -> None:
+def test_concurrent_runs_of_an_agent_are_limited_by_its_entry() -> None:
     """B6: the next request is refused until one has ended, also by an error."""
     limits = Limits(10)
 
@@ -31,7 +31,7 @@ def test_an_agent_runs_as_often_at_once_as_its_entry_allows() -> None:
         pass
 
 
-def test_the_hub_runs_so_many_agents_at_once() -> None:
+def test_concurrent_runs_of_all_agents_are_limited() -> None:
     """B6: whichever they are."""
     limits = Limits(2)
 
@@ -44,7 +44,7 @@ def test_the_hub_runs_so_many_agents_at_once() -> None:
         pass
 
 
-def test_an_agent_has_so_many_requests_in_a_minute() -> None:
+def test_requests_per_minute_are_limited_for_each_agent() -> None:
     """B6: those that were refused do not count; a minute after the first there is room for another."""
     clock = Clock()
     limits = Limits(10, clock)
@@ -67,7 +67,7 @@ def test_an_agent_has_so_many_requests_in_a_minute() -> None:
         ask()
 
 
-def test_a_smaller_limit_counts_at_once() -> None:
+def test_a_lowered_limit_applies_at_once() -> None:
     """Ours: the file is read for every request."""
     clock = Clock()
     limits = Limits(10, clock)

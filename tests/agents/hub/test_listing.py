@@ -15,7 +15,7 @@ pytestmark = pytest.mark.story
 
 @pytest.fixture(autouse=True)
 def without_keys(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is logged in, and there are no keys."""
+    """No agent is logged in, and there are no keys."""
     import os
 
     monkeypatch.setenv("HOME", str(agents.folder))
@@ -30,15 +30,15 @@ def listed(agents: Agents, **arguments: object) -> dict[str, object]:
     return {agent["name"]: agent for agent in found["agents"]}
 
 
-def test_a_status_is_there_only_if_it_was_asked_for(agents: Agents) -> None:
-    """B2."""
+def test_the_status_is_listed_only_on_request(agents: Agents) -> None:
+    """B2: to find it takes time."""
     for found in (listed(agents), listed(agents, include_status=False)):
         assert list(found) == ["claude", "codex", "gemini"]
         assert {tuple(agent) for agent in found.values()} == {("name", "capabilities", "description")}
 
 
 def test_an_agent_that_is_not_installed_is_listed_as_unavailable(agents: Agents) -> None:
-    """B2."""
+    """B2: a client can tell the user what is missing."""
     found = listed(agents, include_status=True)
 
     assert {agent["status"] for agent in found.values()} == {"unavailable"}
@@ -62,15 +62,15 @@ def test_an_installed_agent_needs_a_key_or_a_login(agents: Agents, monkeypatch: 
     assert not (agents.folder / "ran").exists()
 
 
-def test_a_variable_that_is_not_set_is_a_missing_key(agents: Agents) -> None:
-    """B2."""
+def test_an_unset_variable_has_the_status_key_missing(agents: Agents) -> None:
+    """B2: not an error of the whole list."""
     agents.write("", "gemini")
     agents.configure({"gemini": {"env": {"GEMINI_API_KEY": "${HUB_IS_NOT_SET}"}}})
 
     assert listed(agents, include_status=True)["gemini"]["status"] == "key_missing"
 
 
-def test_an_endpoint_that_does_not_answer_is_unreachable_and_holds_up_no_other(agents: Agents) -> None:
+def test_an_unreachable_endpoint_does_not_delay_the_list(agents: Agents) -> None:
     """B2: twenty of them are asked at the same time."""
     agents.configure({f"e{number}": {"endpoint": "http://127.0.0.1:1/v1"} for number in range(20)})
 

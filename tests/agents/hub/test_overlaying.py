@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_mcp.agents.hub.drivers.base import Overlay
 from gaia_mcp.agents.hub.overlaying import lay_over
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 OVERLAY = Overlay("AGENT_HOME", ".agent", "settings.json", {"mcpServers": {"gaia": {}}})
 
@@ -22,7 +22,7 @@ def _laid(tmp_path: Path, environ: dict[str, str]) -> tuple[Path, dict[str, Any]
     return folder, json.loads((folder / "settings.json").read_text())
 
 
-def test_a_login_and_the_other_settings_are_there(tmp_path: Path) -> None:
+def test_the_login_and_the_other_settings_are_preserved(tmp_path: Path) -> None:
     """B7: an agent that is logged in still is when it is given our server, and the user's file is as it was."""
     own = tmp_path / "home" / ".agent"
     (own / "history").mkdir(parents=True)
@@ -39,7 +39,7 @@ def test_a_login_and_the_other_settings_are_there(tmp_path: Path) -> None:
     assert (own / "settings.json").read_text() == text
 
 
-def test_the_home_of_the_user_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_of_the_user_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: where no variable names another."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".agent").mkdir()
@@ -48,12 +48,17 @@ def test_the_home_of_the_user_is_looked_for(tmp_path: Path, monkeypatch: pytest.
     assert _laid(tmp_path, {})[1] == {"auth": "key", "mcpServers": {"gaia": {}}}
 
 
-@pytest.mark.parametrize("text", [None, "", "[1]", "{", '{"a": "\\ud800"}', "\xff"])
-def test_without_settings_that_can_be_read_there_are_ours(tmp_path: Path, text: str | None) -> None:
+def test_invalid_settings_are_replaced_by_ours(tmp_path: Path) -> None:
     """Ours: what is wrong with them, the agent reports when it is run by hand."""
-    own = tmp_path / ".agent"
-    if text is not None:
-        own.mkdir()
-        (own / "settings.json").write_text(text, "latin-1")
+    texts = [None, "", "[1]", "{", '{"a": "\\ud800"}', "\xff"]
 
-    assert _laid(tmp_path, {"AGENT_HOME": str(tmp_path)})[1]["mcpServers"] == {"gaia": {}}
+    found = []
+    for number, text in enumerate(texts):
+        home = tmp_path / str(number)
+        home.mkdir()
+        if text is not None:
+            (home / ".agent").mkdir()
+            (home / ".agent" / "settings.json").write_text(text, "latin-1")
+        found.append(_laid(home, {"AGENT_HOME": str(home)})[1]["mcpServers"])
+
+    assert found == [{"gaia": {}}] * len(texts)

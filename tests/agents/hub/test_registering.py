@@ -1,4 +1,4 @@
-"""Tools that are registered with agents: what is refused, and that a stand-in can really call them back."""
+"""Tools that are registered with agents: which are refused, and that a stand-in can really call them back."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def register(hub: AgentsHub, name: str = "sum", spec: Any = SPEC, **arguments: A
 
 @pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
 @pytest.mark.parametrize("function", ["demo.add", "mcp_demo_add"])
-def test_a_registered_tool_is_really_called(agents: Agents, kind: str, function: str) -> None:
+def test_a_registered_tool_is_listed_and_called(agents: Agents, kind: str, function: str) -> None:
     """B7: the agent sees it under its name, with its description and schema, and gets what the server returns."""
     agents.configure({}, {"demo": DEMO})
     write_client(agents, kind, ("sum", {"a": 1, "b": 2}), ("sum", {"a": "x"}), ("add", {"a": 1, "b": 2}))
@@ -116,9 +116,7 @@ def test_the_file_may_be_named_from_the_home_folder(agents: Agents, monkeypatch:
     assert json.loads(execute(hub, timeout=60)["content"])["results"][0]["isError"] is False
 
 
-def test_what_the_tool_needs_reaches_its_server_and_nothing_is_left(
-    agents: Agents, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_of_the_entry_reach_the_server_of_the_tool(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     """B7: variables that the entry refers to are those of the hub, and no argument of a program holds them."""
     monkeypatch.setenv("STYLE_OF_DEMO", "4711-secret")
     script = agents.folder / "server.py"
@@ -139,7 +137,7 @@ def test_what_the_tool_needs_reaches_its_server_and_nothing_is_left(
     assert "4711" not in (agents.folder / "arguments").read_text()
 
 
-def test_without_an_agent_a_tool_is_for_all(agents: Agents) -> None:
+def test_a_tool_without_an_agent_is_registered_with_all(agents: Agents) -> None:
     """B7: those of the configuration included."""
     agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "gemini": {"disabled": True}}, {"demo": DEMO})
 
@@ -163,9 +161,16 @@ def test_a_repeated_registration_overwrites_with_a_warning(agents: Agents) -> No
     assert got["results"][0]["content"][0]["text"] == "Hello, Ada!"
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "problem"),
-    [
+def test_an_invalid_tool_is_registered_with_no_agent(agents: Agents) -> None:
+    """B7: and one that cannot be routed."""
+    servers = {
+        "demo": DEMO,
+        "off": {**DEMO, "disabled": True},
+        "gone": {"command": "hub-has-no-such-program"},
+        "broken": {"command": "x", "args": 7},
+    }
+    agents.configure({}, servers)
+    cases: list[tuple[str, Any, str]] = [
         ("", SPEC, "tool_name"),
         ("a b", SPEC, "tool_name"),
         ("a.b", SPEC, "tool_name"),
@@ -187,38 +192,29 @@ def test_a_repeated_registration_overwrites_with_a_warning(agents: Agents) -> No
         ("sum", {**SPEC, "function": "off.add"}, "is disabled"),
         ("sum", {**SPEC, "function": "gone.add"}, "was not found on PATH"),
         ("sum", {**SPEC, "function": "broken.add"}, "'args'"),
-    ],
-)
-def test_a_malformed_tool_is_an_error_and_registered_with_none(
-    agents: Agents, name: str, spec: Any, problem: str
-) -> None:
-    """B7: and one that cannot be routed."""
-    servers = {
-        "demo": DEMO,
-        "off": {**DEMO, "disabled": True},
-        "gone": {"command": "hub-has-no-such-program"},
-        "broken": {"command": "x", "args": 7},
-    }
-    agents.configure({}, servers)
+    ]
 
-    found = register(agents.hub(), name, spec)
+    wrong = []
+    for name, spec, problem in cases:
+        found = register(agents.hub(), name, spec)
+        is_error = (found["status"], found["registered_with"]) == ("error", [])
+        if not is_error or problem not in found["error"]:
+            wrong.append((name, spec, found))
 
-    assert (found["status"], found["registered_with"]) == ("error", [])
-    assert problem in found["error"]
+    assert not wrong
     assert agents.left() == []
 
 
-def test_an_unknown_agent_is_an_error_and_registered_with_none(agents: Agents) -> None:
-    """B7."""
+def test_a_tool_for_an_unknown_agent_is_refused(agents: Agents) -> None:
+    """B7: no agent of another name gets the tool in its place."""
     agents.configure({}, {"demo": DEMO})
-
     found = register(agents.hub(), agent_name="react-agent")
 
     assert (found["status"], found["registered_with"]) == ("error", [])
     assert "'react-agent'" in found["error"]
 
 
-def test_a_tool_is_for_those_agents_whose_scope_its_server_is_in(agents: Agents) -> None:
+def test_a_tool_is_registered_only_with_agents_in_the_scope_of_its_server(agents: Agents) -> None:
     """A3, B7: `agents` in the entry of a server."""
     agents.configure({}, {"demo": {**DEMO, "agents": ["claude", "codex"]}, "none": {**DEMO, "agents": []}})
     hub = agents.hub()
@@ -232,7 +228,7 @@ def test_a_tool_is_for_those_agents_whose_scope_its_server_is_in(agents: Agents)
     assert (nowhere["status"], nowhere["registered_with"]) == ("error", [])
 
 
-def test_the_scope_counts_when_the_tool_is_called(agents: Agents) -> None:
+def test_the_scope_is_checked_when_the_tool_is_called(agents: Agents) -> None:
     """A3: the entry may have been changed since, and the server may have gone."""
     agents.configure({}, {"demo": DEMO})
     write_client(agents, "claude", ("sum", {"a": 1, "b": 2}))
@@ -276,7 +272,7 @@ def test_a_server_whose_tools_are_known_is_not_started(agents: Agents) -> None:
     assert register(agents.hub())["status"] == "success"
 
 
-def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
+def test_the_lookup_of_a_tool_can_be_cancelled(agents: Agents) -> None:
     """Ours: a server that does not answer is ended."""
     agents.write_shell(f"echo x >> {agents.folder}/begun\nexec sleep 600\n", "slow")
     agents.configure({}, {"slow": {"command": "slow", "args": [], "timeout": 600, "inherit": True}})
@@ -301,8 +297,8 @@ def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
     assert not [one for one in threading.enumerate() if one.name == "attended"]
 
 
-def test_an_agent_has_room_for_so_many_tools(agents: Agents) -> None:
-    """Ours."""
+def test_the_number_of_tools_of_an_agent_is_limited(agents: Agents) -> None:
+    """Ours: a model's context is limited, and so is the memory of the hub."""
     agents.configure({}, {"demo": DEMO})
     from gaia_mcp.agents.hub.problems import HubError
     from gaia_mcp.agents.hub.registering import MAX_TOOLS, RegisteredTool, Registry

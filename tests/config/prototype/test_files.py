@@ -87,7 +87,7 @@ def mode_of(path: Path) -> int:
 class TestReading:
     """What both files hold."""
 
-    def test_the_secrets_lie_over_the_servers_by_name(self, store: ConfigStore) -> None:
+    def test_the_secrets_are_merged_into_the_servers_by_name(self, store: ConfigStore) -> None:
         """A12: url, stages, agents and api_key all survive. A2: `-` and `_` are the same."""
         assert store.servers() == {
             "cost-lookup": COST,
@@ -95,36 +95,41 @@ class TestReading:
         }
         assert PrototypeFiles(store.path).servers() == store.servers()
 
-    def test_null_and_empty_scopes_stay_apart(self, store: ConfigStore) -> None:
+    def test_null_and_empty_scopes_are_distinguished(self, store: ConfigStore) -> None:
         """A3: null means all, and [] nothing."""
         entries = {name: store.entry(name) for name in store.names()}
         assert (entries["cost-lookup"].stages, entries["cost-lookup"].agents) == (["build", "design"], None)
         assert (entries["lightpanda"].stages, entries["lightpanda"].disabled) == ([], True)
         assert entries["cost-lookup"].source == store.path
 
-    @pytest.mark.parametrize(
-        ("names", "found"),
-        [
+    def test_a_handler_is_found_by_its_name(self, store: ConfigStore) -> None:
+        """A2: the file's stem without `_handler`; `-` and `_` are the same; `_` at the beginning is left out."""
+        cases = [
             (["cost_lookup_handler.py"], "cost_lookup_handler.py"),
             (["cost-lookup.py", "other.py"], "cost-lookup.py"),
             (["cost-lookup_handler.py", "cost_lookup_handler.py"], "cost-lookup_handler.py"),
             (["_cost_lookup_handler.py", "cost_lookup.txt"], "cost_lookup_handler.py"),
-        ],
-    )
-    def test_a_handler_is_found_by_its_name(self, store: ConfigStore, names: list[str], found: str) -> None:
-        """A2: the file's stem without `_handler`; `-` and `_` are the same; `_` at the beginning is left out."""
+        ]
         folder = store.path.parent / ".prototype" / "mcp"
         folder.mkdir(parents=True)
-        for name in names:
-            (folder / name).write_text("")
-        assert store.servers()["cost-lookup"]["handler"] == f".prototype/mcp/{found}"
+
+        wrong = []
+        for names, file in cases:
+            for name in names:
+                (folder / name).write_text("")
+            if (found := store.servers()["cost-lookup"]["handler"]) != f".prototype/mcp/{file}":
+                wrong.append((names, found))
+            for name in names:
+                (folder / name).unlink()
+
+        assert not wrong
 
     def test_the_folder_of_handlers_may_be_another_one(self, store: ConfigStore) -> None:
         """A12: az prototype has `mcp.custom_dir` for it."""
         store.path.write_text(MAIN.replace(".prototype/mcp/", "code"))
         assert store.servers()["lightpanda"]["handler"] == "code/lightpanda_handler.py"
 
-    def test_what_az_prototype_has_moved_is_read_from_the_secrets(self, store: ConfigStore) -> None:
+    def test_servers_moved_by_az_prototype_are_read_from_the_secrets(self, store: ConfigStore) -> None:
         """A12: it leaves an empty text in the main file; the servers survive in the other one."""
         store.path.write_text("mcp:\n  servers: ''\n")
         assert list(store.servers()) == ["cost_lookup"]
@@ -132,12 +137,12 @@ class TestReading:
         store.path.write_text("project: {}\n")
         assert list(store.servers()) == ["cost_lookup"]
 
-    def test_a_server_of_the_secrets_alone_is_one(self, store: ConfigStore) -> None:
+    def test_a_server_in_the_secrets_file_alone_is_read(self, store: ConfigStore) -> None:
         """A12: nothing that stands in a file is passed over in silence."""
         store.path.write_text(MAIN.replace("name: cost-lookup", "name: other"))
         assert list(store.servers()) == ["other", "lightpanda", "cost_lookup"]
 
-    def test_an_empty_value_of_the_secrets_hides_nothing(self, store: ConfigStore) -> None:
+    def test_an_empty_value_in_the_secrets_overrides_nothing(self, store: ConfigStore) -> None:
         """A12: a null over a scope would let everybody in."""
         empty = "mcp:\n  servers:\n  - name: cost-lookup\n    stages:\n    settings:\n"
         store.path.with_name("prototype.secrets.yaml").write_text(empty)
@@ -148,12 +153,12 @@ class TestReading:
         store.path.write_text("mcp: {servers: [{name: time, command: uvx, args: [mcp-server-time]}]}\n")
         assert store.servers()["time"] == {"command": "uvx", "args": ["mcp-server-time"]}
 
-    @pytest.mark.parametrize("text", ["", "# nothing yet\n", "mcp:\n", "mcp:\n  servers:\n", "mcp: {servers: []}\n"])
-    def test_there_may_be_none(self, store: ConfigStore, text: str) -> None:
+    def test_an_empty_or_missing_file_has_no_servers(self, store: ConfigStore) -> None:
         """Ours: a project begins so."""
         store.path.with_name("prototype.secrets.yaml").unlink()
-        store.path.write_text(text)
-        assert store.servers() == {}
+        for text in ("", "# nothing yet\n", "mcp:\n", "mcp:\n  servers:\n", "mcp: {servers: []}\n"):
+            store.path.write_text(text)
+            assert store.servers() == {}, text
         store.path.unlink()
         assert store.servers() == {}
 
@@ -165,7 +170,7 @@ class TestReading:
         store.set_disabled(["a"], disabled=True)
         assert store.servers() == {"a": {"command": "x", "disabled": True}}
 
-    def test_a_byte_order_mark_and_the_line_ends_of_windows(self, store: ConfigStore) -> None:
+    def test_a_byte_order_mark_and_windows_line_ends_are_preserved(self, store: ConfigStore) -> None:
         """Ours: both survive a change."""
         store.path.write_bytes(b"\xef\xbb\xbf" + MAIN.replace("\n", "\r\n").encode())
         store.set_disabled(["cost-lookup"], disabled=True)
@@ -185,9 +190,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "place"),
-    [
+def test_an_invalid_file_is_an_error_with_its_place(path: Path) -> None:
+    """A12, bad input: in either file; nothing is written."""
+    cases: list[tuple[str, str, tuple[int, int]]] = [
         ("- 1\n", "does not hold a mapping", (1, 1)),
         ("just text", "does not hold a mapping", (1, 1)),
         ("mcp: 5\n", "'mcp' is not a mapping", (1, 6)),
@@ -212,45 +217,57 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !!python/object/new:os.system [x]\n", "not YAML", (1, 4)),
         ("a: \xff", "not UTF-8", (1, 4)),
         ("mcp: {servers: [{name: a}\n", "not YAML", (2, 1)),
-    ],
-    ids=lambda value: value[:24] if isinstance(value, str) else "",
-)
-@pytest.mark.parametrize("which", ["prototype.yaml", "prototype.secrets.yaml"])
-def test_a_text_that_is_wrong_is_an_error_with_its_place(
-    path: Path, which: str, text: str, problem: str, place: tuple[int, int]
-) -> None:
-    """A12, bad input: in either file; nothing is written."""
-    bad = path.with_name(which)
-    bad.write_bytes(text.encode("latin-1"))
-    before = {each: each.read_bytes() for each in path.parent.iterdir()}
+    ]
 
-    for act in (ConfigStore(path).servers, lambda: ConfigStore(path).set_disabled(["cost-lookup"], disabled=True)):
-        with pytest.raises(ConfigFileError) as caught:
-            act()
-        assert problem in caught.value.message
-        assert KEY not in caught.value.message
-        assert (caught.value.path, caught.value.line, caught.value.column) == (bad, *place)
-    assert {each: each.read_bytes() for each in path.parent.iterdir()} == before
+    wrong = []
+    for bad in (path, path.with_name("prototype.secrets.yaml")):
+        good = bad.read_bytes()
+        for text, problem, place in cases:
+            bad.write_bytes(text.encode("latin-1"))
+            before = {each: each.read_bytes() for each in path.parent.iterdir()}
+            for act in (
+                ConfigStore(path).servers,
+                lambda: ConfigStore(path).set_disabled(["cost-lookup"], disabled=True),
+            ):
+                try:
+                    act()
+                except ConfigFileError as error:
+                    found = (error.path, error.line, error.column)
+                    if problem not in error.message or KEY in error.message or found != (bad, *place):
+                        wrong.append((bad.name, text[:40], error))
+                else:
+                    wrong.append((bad.name, text[:40], None))
+            if {each: each.read_bytes() for each in path.parent.iterdir()} != before:
+                wrong.append((bad.name, text[:40], "written"))
+        bad.write_bytes(good)
+
+    assert not wrong
 
 
-def test_a_deep_text_is_an_error(path: Path) -> None:
+def test_a_text_nested_too_deeply_is_an_error(path: Path) -> None:
     """A12, bad input."""
     path.write_text("- " * 5000 + "a")
     with pytest.raises(ConfigFileError, match="nested too deeply"):
         ConfigStore(path).servers()
 
 
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [("stages", "build"), ("agents", [5]), ("timeout", "fast"), ("max_retries", -1), ("settings", [1]), ("handler", 5)],
-)
-def test_a_member_of_a_wrong_type_spoils_its_own_server_alone(store: ConfigStore, member: str, value: Any) -> None:
+def test_a_member_of_a_wrong_type_invalidates_only_its_server(store: ConfigStore) -> None:
     """A12, bad input: the entry is read as any other, and the others are there."""
-    store.path.write_text(f"mcp:\n  servers:\n  - name: a\n    {member}: {value}\n  - name: b\n")
-    entries = store.entries()
-    assert isinstance(entries["a"], EntryError)
-    assert f"'{member}'" in entries["a"].message
-    assert not isinstance(entries["b"], EntryError)
+    cases = [
+        ("stages", "build"),
+        ("agents", [5]),
+        ("timeout", "fast"),
+        ("max_retries", -1),
+        ("settings", [1]),
+        ("handler", 5),
+    ]
+
+    for member, value in cases:
+        store.path.write_text(f"mcp:\n  servers:\n  - name: a\n    {member}: {value}\n  - name: b\n")
+        entries = store.entries()
+        assert isinstance(entries["a"], EntryError), member
+        assert f"'{member}'" in entries["a"].message
+        assert not isinstance(entries["b"], EntryError), member
 
 
 class TestWriting:
@@ -264,7 +281,7 @@ class TestWriting:
             ("cost-lookup", False, "", ""),
         ],
     )
-    def test_enabling_and_disabling_changes_one_word(
+    def test_enabling_and_disabling_changes_only_the_switch(
         self, store: ConfigStore, name: str, disabled: bool, old: str, new: str
     ) -> None:
         """A12: `enabled: false` is `disabled`."""
@@ -273,7 +290,7 @@ class TestWriting:
         assert secrets_of(store.path) == SECRETS
         assert store.entry(name).disabled is disabled
 
-    def test_a_switch_that_is_not_there_is_added(self, store: ConfigStore) -> None:
+    def test_a_missing_switch_is_added(self, store: ConfigStore) -> None:
         """A12: and the reading of `disabled`, which az prototype does not know, is kept where it stands."""
         store.path.write_text("mcp:\n  servers:\n  - name: a\n  - name: b\n    disabled: true\n")
         store.set_disabled(["a"], disabled=True)
@@ -282,7 +299,7 @@ class TestWriting:
         store.set_disabled(["a"], disabled=False)
         assert store.path.read_text() == "mcp:\n  servers:\n  - name: a\n    enabled: true\n  - name: b\n"
 
-    def test_a_new_server_is_put_behind_the_others_and_its_secrets_into_their_file(self, store: ConfigStore) -> None:
+    def test_a_new_server_is_appended_and_its_secrets_saved_in_the_secrets_file(self, store: ConfigStore) -> None:
         """A12: secrets never reach the main file."""
         raw = {
             "handler": str(store.path.parent.absolute() / ".prototype/mcp/stock_handler.py"),
@@ -309,9 +326,9 @@ class TestWriting:
         assert "    - name: inside\n      handler: lib/x.py\n" in text
         assert "    - name: outside\n      handler: /opt/y_handler.py\n" in text
 
-    @pytest.mark.parametrize(
-        ("raw", "hidden"),
-        [
+    def test_every_secret_is_saved_in_the_secrets_file(self, store: ConfigStore) -> None:
+        """A12: a secret is recognised by its name or its format, anywhere in an entry; a reference is not a secret."""
+        cases: list[tuple[dict[str, Any], list[str]]] = [
             ({"command": "x", "args": ["--token", KEY]}, ["args"]),
             ({"command": f"x --token={KEY}"}, ["command"]),
             ({"command": "x", "args": [], "env": {"API_KEY": KEY, "TZ": "UTC"}}, ["env", "API_KEY"]),
@@ -322,21 +339,23 @@ class TestWriting:
             ({"handler": "a.py", "settings": {"tokens": [{"value": 1}, {"key": KEY}]}}, ["settings", "tokens"]),
             ({"handler": "a.py", "settings": {"model": "gpt-4o", "is_secret": True, "token": None}}, []),
             ({"handler": "a.py", "settings": {}}, []),
-        ],
-    )  # fmt: skip
-    def test_every_secret_goes_into_the_secrets_file(
-        self, store: ConfigStore, raw: dict[str, Any], hidden: list[str]
-    ) -> None:
-        """A12: by its name or its look, wherever in an entry it stands; a reference is none."""
-        store.add(read_entry("new", raw))
-        assert KEY not in store.path.read_text()
-        assert (secrets_of(store.path) != SECRETS) is bool(hidden)
-        if hidden:
-            held: Any = files.read_listing(secrets_of(store.path)).items["new"].members
+        ]
+
+        wrong = []
+        for raw, hidden in cases:
+            store.path.write_text(MAIN)
+            store.path.with_name("prototype.secrets.yaml").write_text(SECRETS)
+            store.add(read_entry("new", raw))
+            held: Any = files.read_listing(secrets_of(store.path)).items.get("new")
             for step in hidden:
-                held = held[step]
-        assert store.servers()["new"] == raw
-        assert store.servers()["cost-lookup"] == COST
+                held = (held if isinstance(held, (dict, str)) else held and held.members)[step]
+            is_hidden = (held is not None, secrets_of(store.path) != SECRETS) == (bool(hidden), bool(hidden))
+            if KEY in store.path.read_text() or not is_hidden:
+                wrong.append((raw, hidden, store.path.read_text(), secrets_of(store.path)))
+            if (store.servers()["new"], store.servers()["cost-lookup"]) != (raw, COST):
+                wrong.append((raw, hidden, store.servers()))
+
+        assert not wrong
 
     def test_the_secrets_file_is_made_private(self, store: ConfigStore) -> None:
         """A12: 0600, also if it was not; the main file keeps its mode."""
@@ -370,7 +389,7 @@ class TestWriting:
         assert secrets_of(store.path) == SECRETS + "      password: hunter2-hunter2\n"
         assert store.own("cost-lookup") == changed
 
-    def test_a_member_that_is_removed_is_removed_from_both(self, store: ConfigStore) -> None:
+    def test_a_removed_member_is_removed_from_both_files(self, store: ConfigStore) -> None:
         """A12: otherwise it would shine through."""
         entry = store.own("cost-lookup")
         store.replace("cost-lookup", entry, read_entry("cost-lookup", {**entry, "settings": {}, "timeout": None}))
@@ -380,7 +399,7 @@ class TestWriting:
         store.replace("cost-lookup", store.own("cost-lookup"), read_entry("cost-lookup", {"handler": COST["handler"]}))
         assert store.own("cost-lookup") == {"handler": COST["handler"]}
 
-    def test_a_secret_that_stood_in_the_main_file_leaves_it_with_its_next_value(self, store: ConfigStore) -> None:
+    def test_a_changed_secret_moves_from_the_main_file_to_the_secrets_file(self, store: ConfigStore) -> None:
         """A12: what a person has written there is theirs, until it is changed."""
         plain = "mcp:\n  servers:\n  - name: a\n    settings:\n      api_key: lpd_old8fK2mQ9x\n      url: x\n"
         store.path.write_text(plain)
@@ -423,7 +442,7 @@ class TestWriting:
         assert secrets_of(store.path) == SECRETS.replace("cost_lookup", "prices")
         assert store.own("prices") == entry
 
-    def test_a_server_of_the_secrets_alone_is_changed_there(self, store: ConfigStore) -> None:
+    def test_a_server_in_the_secrets_file_alone_is_changed_there(self, store: ConfigStore) -> None:
         """A12: it has no other place."""
         store.path.write_text("mcp:\n  servers: ''\n")
         store.set_disabled(["cost_lookup"], disabled=True)
@@ -434,13 +453,13 @@ class TestWriting:
         assert list(store.servers()) == ["new", "cost_lookup"]
 
     @pytest.mark.parametrize("name", ["cost_lookup", "cost-lookup"])
-    def test_a_name_that_is_the_same_for_az_prototype_is_taken(self, store: ConfigStore, name: str) -> None:
+    def test_an_equivalent_name_is_refused(self, store: ConfigStore, name: str) -> None:
         """A2: `-` and `_` are the same."""
         with pytest.raises(ServerExistsError):
             store.add(read_entry(name, {"handler": "a.py"}))
         assert store.path.read_text() == MAIN
 
-    def test_a_new_file_is_begun(self, tmp_path: Path) -> None:
+    def test_a_new_file_is_created(self, tmp_path: Path) -> None:
         """Ours: with the servers alone."""
         store = ConfigStore(tmp_path / "new" / "prototype.yml")
         store.add(read_entry("a", {"handler": "a.py", "settings": {"token": KEY}}))
@@ -457,7 +476,7 @@ class TestWriting:
             "mcp:\n  servers:\n  - name: a\n    settings: {x: 1,  # one\n      y: 2}\n",
         ],
     )
-    def test_what_cannot_be_changed_without_a_loss_is_refused(self, store: ConfigStore, text: str) -> None:
+    def test_a_change_that_would_lose_content_is_refused(self, store: ConfigStore, text: str) -> None:
         """A12: an anchor that another server refers to, a comment within braces."""
         store.path.write_text(text)
         entry = store.own("a")
@@ -466,7 +485,7 @@ class TestWriting:
         assert caught.value.path == store.path
         assert store.path.read_text() == text
 
-    def test_a_project_behind_a_link(self, store: ConfigStore, tmp_path: Path) -> None:
+    def test_symlinks_to_both_files_are_preserved(self, store: ConfigStore, tmp_path: Path) -> None:
         """Ours: the link stays, and so does the file beside it."""
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
@@ -477,14 +496,14 @@ class TestWriting:
         assert linked.path.is_symlink()
         assert store.own("new")["settings"] == {"token": KEY}
 
-    def test_a_file_that_may_not_be_written_is_left_as_it_is(self, store: ConfigStore) -> None:
+    def test_a_read_only_file_is_not_changed(self, store: ConfigStore) -> None:
         """A12, bad input: and nothing of the change stays in the secrets file either."""
         store.path.chmod(0o444)
         with pytest.raises(ConfigFileError, match="read-only"):
             store.add(read_entry("new", {"handler": "a.py", "settings": {"token": KEY}}))
         assert (store.path.read_text(), secrets_of(store.path)) == (MAIN, SECRETS)
 
-    def test_secrets_that_may_not_be_written_do_not_reach_the_main_file(self, store: ConfigStore) -> None:
+    def test_a_read_only_secrets_file_keeps_secrets_out_of_the_main_file(self, store: ConfigStore) -> None:
         """A12: it is written only after them."""
         store.path.with_name("prototype.secrets.yaml").chmod(0o444)
         store.set_disabled(["cost-lookup"], disabled=True)  # Needs none of them.
@@ -493,7 +512,7 @@ class TestWriting:
             store.add(read_entry("new", {"handler": "a.py", "settings": {"token": KEY}}))
         assert (store.path.read_text(), secrets_of(store.path)) == (before, SECRETS)
 
-    def test_many_writers_lose_nothing(self, store: ConfigStore) -> None:
+    def test_concurrent_writers_lose_no_secret(self, store: ConfigStore) -> None:
         """Ours: one lock for both files."""
         errors: list[BaseException] = []
 
@@ -548,7 +567,7 @@ store.remove(["new"])
 
 @pytest.mark.story
 @pytest.mark.parametrize("writes", range(8))
-def test_a_kill_between_two_writes_neither_shows_nor_loses_a_secret(path: Path, writes: int) -> None:
+def test_a_kill_between_two_writes_neither_leaks_nor_loses_a_secret(path: Path, writes: int) -> None:
     """A12, bad input: killed before each write in turn; both files are whole, and the next program may write."""
     ran = subprocess.run([sys.executable, "-c", KILLED, str(path), str(writes)], check=False)
     main, secrets = path.read_text(), secrets_of(path)
@@ -566,14 +585,14 @@ def test_a_kill_between_two_writes_neither_shows_nor_loses_a_secret(path: Path, 
     assert [each.name for each in path.parent.iterdir() if each.suffix == ".tmp"] == []
 
 
-@pytest.mark.parametrize("name", ["../../out/escape", "a/../../escape", "..\\escape", "/tmp/escape"])
-def test_a_name_is_no_path_to_a_handler_elsewhere(tmp_path: Path, name: str) -> None:
+def test_a_server_name_is_not_used_as_a_path(tmp_path: Path) -> None:
     """Ours: handlers that are found by name are in their folder. An entry that names a file may lead anywhere."""
     path = tmp_path / "prototype.yaml"
-    path.write_text(f"mcp:\n  servers:\n    - name: '{name}'\n")
+    for name in ("../../out/escape", "a/../../escape", "..\\escape", "/tmp/escape"):
+        path.write_text(f"mcp:\n  servers:\n    - name: '{name}'\n")
 
-    entry = ConfigStore.locate(path).servers()[name]
+        entry = ConfigStore.locate(path).servers()[name]
 
-    assert entry == {}
-    with pytest.raises(EntryError):
-        read_entry(name, entry)
+        assert entry == {}, name
+        with pytest.raises(EntryError):
+            read_entry(name, entry)

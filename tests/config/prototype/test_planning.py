@@ -61,9 +61,7 @@ def secrets_in(value: Any, name: str = "") -> bool:
 
 @steady
 @given(servers, servers, st.booleans())
-def test_every_change_is_read_as_what_was_to_be_written(
-    first: dict[str, Any], second: dict[str, Any], by_hand: bool
-) -> None:
+def test_a_written_change_is_read_back(first: dict[str, Any], second: dict[str, Any], by_hand: bool) -> None:
     """A12: whatever is added, changed, renamed or removed, in a text of ours or one with comments between."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "prototype.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaia_mcp.toolspec.hints.definitions import Definitions
 
 
-def test_what_is_used_once_stands_where_it_is_used() -> None:
+def test_a_definition_used_once_is_inlined() -> None:
     """Ours: also a chain of such; members beside the reference win."""
     definitions = Definitions()
 
@@ -37,7 +37,7 @@ def test_references_in_values_are_values() -> None:
     assert "$defs" not in schema
 
 
-def test_equal_definitions_from_elsewhere_are_one() -> None:
+def test_equal_adopted_definitions_are_merged() -> None:
     """Ours: pydantic defines a nested model anew for each of its outer models."""
     definitions = Definitions()
 

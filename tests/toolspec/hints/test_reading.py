@@ -7,7 +7,6 @@ import datetime
 import decimal
 import enum
 import pathlib
-import re
 import socket
 import typing
 import uuid
@@ -234,11 +233,6 @@ HINTS: list[tuple[Any, Wire, bool]] = [
 ]  # fmt: skip
 
 
-def label(hint: Any) -> str:
-    """The same in every process."""
-    return re.sub(r" at 0x\w+", "", str(hint))
-
-
 def same_meaning(schema: Wire) -> Any:
     """A schema without titles and patterns, references followed, one choice as several, in one order."""
     return _reduced(schema, schema, ())
@@ -283,25 +277,28 @@ def schema_of_sdk(hint: Any) -> Wire:
     return {**schema["properties"]["value"], "$defs": schema.get("$defs", {})}
 
 
-@pytest.mark.parametrize(("hint", "schema", "_"), HINTS, ids=[label(row[0]) for row in HINTS])
-def test_a_hint_has_a_schema(hint: Any, schema: Wire, _: bool) -> None:
-    """Ours."""
-    assert schema_of(hint) == schema
+def test_a_hint_has_a_schema() -> None:
+    """Ours: the schema of a tool is generated from its hints, so each hint that can be written has one."""
+    wrong = [(hint, found) for hint, schema, _ in HINTS if (found := schema_of(hint)) != schema]
+
+    assert not wrong
 
 
-@pytest.mark.parametrize("hint", [row[0] for row in HINTS if row[2]], ids=label)
-def test_the_schema_means_what_the_official_sdk_makes_of_the_hint(hint: Any) -> None:
+def test_a_schema_is_equivalent_to_that_of_the_official_sdk() -> None:
     """An independent witness: tools move here unchanged."""
-    ours, theirs = same_meaning(schema_of(hint)), same_meaning(schema_of_sdk(hint))
-    if hint is Node:
-        # Where a type that contains itself is written out is left to the writer.
-        assert ours["properties"]["name"] == theirs["properties"]["name"]
-        assert ours["required"] == theirs["required"]
-    elif hint is Point:
-        # Only we read what a docstring says of members.
-        assert _without(ours, "description") == _without(theirs, "description")
-    else:
-        assert ours == theirs
+    wrong = []
+    for hint in (hint for hint, _, is_same in HINTS if is_same):
+        ours, theirs = same_meaning(schema_of(hint)), same_meaning(schema_of_sdk(hint))
+        if hint is Node:
+            # Where a type that contains itself is written out is left to the writer.
+            ours, theirs = ((part["properties"]["name"], part["required"]) for part in (ours, theirs))
+        elif hint is Point:
+            # Only we read what a docstring says of members.
+            ours, theirs = (_without(part, "description") for part in (ours, theirs))
+        if ours != theirs:
+            wrong.append((hint, ours, theirs))
+
+    assert not wrong
 
 
 def _without(part: Any, keyword: str) -> Any:
@@ -335,9 +332,9 @@ class Box(Generic[Free]):
     one: Free | None = None
 
 
-@pytest.mark.parametrize(
-    ("hint", "problem"),
-    [
+def test_a_hint_without_a_schema_is_named() -> None:
+    """Ours: the author has to find it."""
+    cases = [
         (socket.socket, "socket is not a type that has a JSON Schema"),
         (type[int], "type[int] is not a type that has a JSON Schema"),
         (collections.abc.Callable[[], int], "collections.abc.Callable[[], int] is not a type that has a JSON Schema"),
@@ -347,13 +344,18 @@ class Box(Generic[Free]):
         (Unresolved, "Unresolved: name 'Nowhere' is not defined"),
         (Weird, "Weird has a value that is not JSON: it is of type object"),
         (3, "3 is not a type that has a JSON Schema"),
-    ],
-)
-def test_a_hint_that_cannot_be_a_schema_is_named(hint: Any, problem: str) -> None:
-    """Ours: the author has to find it."""
-    with pytest.raises(HintError) as caught:
-        Reader().read(hint)
-    assert str(caught.value) == problem
+    ]
+
+    def error_of(hint: Any) -> str | None:
+        try:
+            Reader().read(hint)
+        except HintError as error:
+            return str(error)
+        return None
+
+    wrong = [(hint, found) for hint, problem in cases if (found := error_of(hint)) != problem]
+
+    assert not wrong
 
 
 def test_a_type_of_pydantic_that_cannot_be_a_schema_is_named() -> None:
@@ -379,7 +381,7 @@ def test_a_type_that_is_used_twice_is_defined_once() -> None:
     assert list(schema["$defs"]) == ["Colour"]
 
 
-def test_type_variables_stand_for_what_is_given_also_within_others() -> None:
+def test_type_variables_are_substituted_in_nested_types() -> None:
     """Ours: each of two boxes holds its own."""
     schema = schema_of(tuple[Box[int], Box[str]])
 
@@ -406,9 +408,9 @@ def test_two_types_of_one_name_are_two_definitions() -> None:
     assert known["properties"]["street"] == street
 
 
-@pytest.mark.parametrize(
-    ("hint", "value", "found"),
-    [
+def test_a_json_value_is_converted() -> None:
+    """Ours: a tool gets what its hints say."""
+    cases = [
         (Page[datetime.date], {"items": ["2026-01-02"]}, Page([datetime.date(2026, 1, 2)])),
         (Node, {"name": "a", "children": [{"name": "b"}]}, Node("a", [Node("b")])),
         (Movie, {"title": "t", "other": 1}, {"title": "t"}),
@@ -423,12 +425,15 @@ def test_two_types_of_one_name_are_two_definitions() -> None:
         (UserId, 5, 5),
         (Final[int], 5, 5),
         (Annotated[Point | None, "p"], None, None),
-    ],
-)
-def test_a_json_value_is_converted(hint: Any, value: Any, found: Any) -> None:
-    """Ours: a tool gets what its hints say."""
-    assert converted(hint, value) == found
-    assert type(converted(hint, value)) is type(found)
+    ]
+
+    wrong = [
+        (hint, value, found)
+        for hint, value, found in cases
+        if not (converted(hint, value) == found and type(converted(hint, value)) is type(found))
+    ]
+
+    assert not wrong
 
 
 def test_the_default_none_allows_null() -> None:
@@ -462,7 +467,7 @@ def schema_of_kind(kind: Any) -> Wire:
     return definitions.complete(kind.schema(definitions))
 
 
-def test_the_schema_of_a_result_is_what_pydantic_writes() -> None:
+def test_an_output_schema_uses_serialization_aliases() -> None:
     """Ours: a model may be written in another form than it is read."""
 
     class Renamed(BaseModel):
@@ -476,12 +481,12 @@ class Cyclic(TypedDict):
     me: "Cyclic"  # noqa: UP037
 
 
-def test_a_typed_dictionary_may_contain_itself() -> None:
-    """Ours."""
+def test_a_typed_dictionary_may_be_recursive() -> None:
+    """Ours: trees are often written so."""
     assert schema_of(Cyclic)["$defs"]["Cyclic"]["properties"] == {"me": {"$ref": "#/$defs/Cyclic"}}
 
 
-def test_an_alias_is_what_it_stands_for() -> None:
+def test_a_type_alias_has_the_schema_of_its_value() -> None:
     """Python 3.12: `type Name = …`; typing_extensions has it for 3.11."""
     names = typing_extensions.TypeAliasType("Names", list[str])
     of_many = typing_extensions.TypeAliasType("Many", list[Free], type_params=(Free,))
@@ -502,7 +507,7 @@ class Endless:
         return self.__name__
 
 
-def test_an_alias_may_contain_itself() -> None:
+def test_a_type_alias_may_be_recursive() -> None:
     """Ours: `type Json = …` is often written."""
     alias = Endless("Json")
     with pytest.raises(HintError, match="Json stands for nothing but itself"):
@@ -530,7 +535,7 @@ def test_a_dataclass_may_refuse_its_values() -> None:
         converted(list[Positive], [{"number": 1}, {"number": -1}])
 
 
-def test_a_field_that_is_made_by_the_class_itself_is_no_member() -> None:
+def test_a_field_outside_init_is_not_a_property() -> None:
     """Ours: it cannot be given."""
 
     @dataclass
@@ -541,7 +546,7 @@ def test_a_field_that_is_made_by_the_class_itself_is_no_member() -> None:
     assert list(schema_of(Hashed)["properties"]) == ["text"]
 
 
-def test_a_docstring_that_python_made_is_not_shown() -> None:
+def test_a_generated_docstring_is_not_a_description() -> None:
     """Ours: `Holder(inner: …)` is not what the author wrote."""
 
     @dataclass
