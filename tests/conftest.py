@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import signal
@@ -32,6 +33,8 @@ STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Po
 
 # The test that is running, if it may start no process.
 _rule = ""
+# Locked by the running test, of each worker: together with others, or by one alone.
+_lock = os.open(__file__, os.O_RDONLY)
 
 
 def pytest_configure() -> None:
@@ -55,13 +58,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: most stories wait for a process."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    """Two more than there are cores: most stories wait for a process."""
+    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that starts processes."""
+    """Mark every test that starts processes. Those that run alone come last, when no worker has others left."""
+    items.sort(key=lambda item: any(item.iter_markers("alone")))
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         fixtures: list[str] = getattr(item, "fixturenames", [])
@@ -72,12 +76,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let only those start processes that are marked."""
+    """Let only those start processes that are marked, and none run beside one that is marked `alone`."""
     global _rule
     _rule = "" if any(item.iter_markers("story")) or any(item.iter_markers("peer")) else item.nodeid
+    fcntl.flock(_lock, fcntl.LOCK_EX if any(item.iter_markers("alone")) else fcntl.LOCK_SH)
     try:
         return (yield)
     finally:
+        fcntl.flock(_lock, fcntl.LOCK_UN)
         _rule = ""
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MAX_STEPS = 5000
 # One order takes milliseconds. Where none of its threads goes on, this does.
 RUN_SECONDS = 20.0
-# So many orders are tried once more.
-MAX_LOST = 2
 
 
 class _OverError(BaseException):
@@ -36,7 +34,7 @@ class StuckError(AssertionError):
 
 
 class LostThreadError(AssertionError):
-    """A thread whose turn it was has not gone on, as if it had never begun: under a tracer that may happen."""
+    """A thread whose turn it was has not gone on."""
 
 
 class Task:
@@ -58,13 +56,14 @@ class Task:
 class Run:
     """One order of steps. `plan` holds the choices to make first; `made` those that were, with how many there were."""
 
-    def __init__(self, plan: list[int], detours: int) -> None:
+    def __init__(self, plan: list[int], detours: int, seconds: float = RUN_SECONDS) -> None:
         self.made: list[tuple[int, int]] = []
         self.tasks: list[Task] = []
         self.current: Task | None = None
         self.problem: BaseException | None = None
         self._plan = plan
         self._detours = detours
+        self._seconds = seconds
         self._steps = 0
         self._is_over = False
         self._finished = threading.Event()
@@ -91,7 +90,7 @@ class Run:
     def finish(self) -> None:
         """Run to the end. Raises what a thread has raised, or `StuckError`."""
         self._hand_over(None)
-        if not self._finished.wait(RUN_SECONDS):
+        if not self._finished.wait(self._seconds):
             state = [f"{task.name}{' done' * task.is_done}" for task in self.tasks]
             self.problem = LostThreadError(f"no thread goes on after {self.made}: {', '.join(state)}")
         self._is_over = True
@@ -156,26 +155,23 @@ class Run:
         return options[choice]
 
 
-def explore(scenario: Callable[[Run, Threads], Callable[[], object] | None], detours: int = 2) -> int:
+def explore(
+    scenario: Callable[[Run, Threads], Callable[[], object] | None], detours: int = 2, *, seconds: float = RUN_SECONDS
+) -> int:
     """Run a scenario in every order with so many detours; how many those were. It is given a fresh run each time,
-    spawns its threads, and may return what checks the end.
+    spawns its threads, and may return what checks the end. An order may take so many seconds.
 
     Raises what a thread or a check raises; the choices that led there are a note on it.
     """
     plan: list[int] = []
-    runs = lost = 0
+    runs = 0
     while True:
-        run = Run(plan, detours)
+        run = Run(plan, detours, seconds)
         check = scenario(run, Threads(run))
         try:
             run.finish()
             if check is not None:
                 check()
-        except LostThreadError:
-            lost += 1
-            if lost > MAX_LOST:
-                raise
-            continue
         except BaseException as problem:
             problem.add_note(f"after the choices {[choice for choice, _ in run.made]}")
             raise

@@ -78,7 +78,7 @@ def _flags(node: ast.Call, asked: str) -> str:
 
 def _uses(calls: list[ast.Call], compiled: re.Pattern[Any], scope: dict[str, Any]) -> set[str]:
     """What a module asks of an expression that has a name there; the most where that is not to be seen."""
-    names = {name for name, held in scope.items() if held is compiled}
+    names = {name for name, held in scope.items() if isinstance(held, re.Pattern) and held == compiled}
     functions = [call.func for call in calls if isinstance(call.func, ast.Attribute)]
     return {function.attr for function in functions if ast.unparse(function.value) in names} or {"search"}
 

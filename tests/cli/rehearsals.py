@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cli.typed_lines import advised, filled, refusal
-from tests.forking.client import BIN, Command
+from tests.forking.client import Command
+from tests.forking.server import BIN
+from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from tests.forking.client import ForkServer
 
 # A line that leads to a server without an end has been understood by then.
-PATIENCE_SECONDS = 10
+UNDERSTOOD_SECONDS = 2
 # What is pasted where nothing was piped into the story's own command.
 SNIPPET = b'{"mcpServers": {"pasted": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}}'
 # Exit codes: a bug of ours, and a command line that is wrong.
@@ -77,7 +79,7 @@ class Rehearsals:
         """The exit code and the output of a line that is typed at a terminal, or fed if it reads `-`."""
         command = [BIN / "gaia", "mcp", *words]
         if "-" in words:
-            ran = self._fork_server.run(command, cwd=cwd, env=environ, input=stdin, timeout=PATIENCE_SECONDS)
+            ran = self._fork_server.run(command, cwd=cwd, env=environ, input=stdin, timeout=ENOUGH_SECONDS)
             return ran.returncode, (ran.stdout + ran.stderr).decode()
         ours, theirs = pty.openpty()
         streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
@@ -92,17 +94,17 @@ class Rehearsals:
 def _ended(process: Command, terminal: int) -> tuple[int, str]:
     """The exit code of a program, which is asked to end after a while, and what it wrote to its terminal."""
     shown = b""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + UNDERSTOOD_SECONDS
     while True:
         if time.monotonic() > end:
             process.terminate()
-        assert time.monotonic() < end + PATIENCE_SECONDS, shown
+        assert time.monotonic() < end + ENOUGH_SECONDS, shown
         if select.select([terminal], [], [], 0.1)[0]:
             try:
                 shown += os.read(terminal, 65536)
             except OSError:  # The other side has been closed.
                 break
-    return process.wait(PATIENCE_SECONDS), shown.decode(errors="replace")
+    return process.wait(ENOUGH_SECONDS), shown.decode(errors="replace")
 
 
 def _config(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Path:

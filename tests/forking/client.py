@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import inspect
-import json
 import os
 import resource
+import signal
 import socket
 import subprocess
-import sys
 import termios
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.forking.server import LENGTH, ROOM_BYTES
+from tests.forking.server import LANG, PROGRAMS, ROOM_BYTES, ask, is_forked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BIN = Path(sys.executable).parent
 SERVER = Path(__file__).with_name("server.py")
 PR_SET_CHILD_SUBREAPER = 36
-PROGRAMS = (str(BIN / "gaia"), str(BIN / "gmcp"))
-# The locale of the fork server, and of nearly all command lines.
-LANG = "C.UTF-8"
-# Variables that the interpreter, its memory allocator, the linker and OpenSSL read when they start.
-READ_AT_START = ("LANGUAGE", "LC_", "LD_", "MALLOC_", "OPENSSL_", "PYTHON")
-
-
 # For a command that runs to its end.
 RUN_SECONDS = 60
 
@@ -42,6 +34,8 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._lock = threading.Lock()
+        # Of the children that wait in commands. Those that were not used are left to this process when they end.
+        self._spares: list[int] = []
 
     def run(self, words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[Any]:
         """As `subprocess.run` with `capture_output`."""
@@ -57,17 +51,11 @@ class ForkServer:
 
     def fork(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         """The id of a new child of this process. Raises `OSError` if its working folder or its group is not there."""
-        data = json.dumps(request).encode()
         with self._lock:
-            channel = self._connected()
-            socket.send_fds(channel, [LENGTH.pack(len(data))], descriptors)
-            channel.sendall(data)
-            answer = json.loads(channel.recv(4096) or b"null")
-        if answer is None:
-            raise RuntimeError("the fork server has ended")
-        if answer["errno"]:
-            os.waitpid(answer["pid"], 0)
-            raise OSError(answer["errno"], os.strerror(answer["errno"]))
+            answer = ask(self._connected(), request, descriptors)
+            self._spares = [*filter(_is_left, self._spares)]
+            with contextlib.suppress(ProcessLookupError):  # Its command was quick, and has used it.
+                self._spares.append(os.pidfd_open(answer["spare"]))
         return int(answer["pid"])
 
     def open(self) -> None:
@@ -80,6 +68,7 @@ class ForkServer:
         if self._process is not None and self._channel is not None:
             self._channel.close()
             self._process.wait()
+            self._spares = [*filter(_is_left, self._spares)]
 
     def _connected(self) -> socket.socket:
         if self._channel is None:
@@ -167,9 +156,14 @@ class Command(subprocess.Popen[Any]):
 _PARAMETERS = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 
 
-def is_forked(words: Sequence[str | Path], environ: Mapping[str, str]) -> bool:
-    """Whether a command line does the same when it is forked: it is a console script of ours, and Python starts in its
-    environment as it has in that of the fork server.
-    """
-    starts_alike = environ.get("LANG") == LANG and not any(name.startswith(READ_AT_START) for name in environ)
-    return str(words[0]) in PROGRAMS and starts_alike
+def _is_left(spare: int) -> bool:
+    """Whether a process, by its descriptor, has not been reaped; a child of ours that has ended is reaped here."""
+    with contextlib.suppress(ChildProcessError):
+        if os.waitid(os.P_PIDFD, spare, os.WEXITED | os.WNOHANG) is None:
+            return True
+    try:
+        signal.pidfd_send_signal(spare, 0)
+    except ProcessLookupError:
+        os.close(spare)
+        return False
+    return True

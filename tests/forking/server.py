@@ -12,6 +12,7 @@ ends with the socket, as does every command that still runs then.
 
 from __future__ import annotations
 
+import _posixsubprocess
 import contextlib
 import ctypes
 import fcntl
@@ -20,18 +21,32 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import resource
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import termios
 import time
 import types
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BIN = Path(sys.executable).parent
+PROGRAMS = (str(BIN / "gaia"), str(BIN / "gmcp"))
+# The locale of the fork server, and of nearly all command lines.
+LANG = "C.UTF-8"
+# Variables that the interpreter, its memory allocator, the linker and OpenSSL read when they start.
+READ_AT_START = ("LANGUAGE", "LC_", "LD_", "MALLOC_", "OPENSSL_", "PYTHON")
+LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+# The one descriptor that a forked command has more than others: the way to its waiting child.
+SPARE_DESCRIPTOR = 250
 # Where the system shows the words and the environment of a process, here with room for those of any command.
 ROOM_BYTES = 16 * 1024
 # A message begins with its length in bytes.
@@ -42,6 +57,9 @@ MAX_DESCRIPTORS = 32
 # the environment at its import, it has read that of the fork server: `test_honesty.py` compares what commands do when
 # they are forked with what they do when they are started.
 IMPORTED = ("email.message", "encodings.ascii", "jsonschema_rs", "platformdirs.unix", "rich.table", "tomli_w")
+
+# The socket of the child that waits, until it is used.
+_SPARES: list[socket.socket] = []
 
 
 def serve() -> None:
@@ -63,7 +81,7 @@ def serve() -> None:
                 os._exit(0)
             os.close(hold)
             os.read(gate, 1)  # It ends when the command has its new parent.
-            _become(request, descriptors, channel)
+            _become_command(request, descriptors, channel)
             return
         os.waitpid(between, 0)
         running = [*filter(_is_running, running), os.pidfd_open(int(os.read(born, 20)))]
@@ -109,9 +127,28 @@ def _is_running(command: int) -> bool:
     return True
 
 
-def _become(request: dict[str, Any], descriptors: list[int], channel: socket.socket) -> None:
-    """Be as a process is that has just been started for the request; then answer it."""
-    answer = {"pid": os.getpid(), "errno": 0}
+def _become_command(request: dict[str, Any], descriptors: list[int], channel: socket.socket) -> None:
+    """Be a command, with a child that waits to become the first server of ours that this command starts."""
+    ours, theirs = socket.socketpair()
+    spare = os.fork()
+    if spare == 0:
+        _close_all_but([theirs.fileno()])
+        received = _receive(theirs)
+        if received is None:
+            os._exit(0)  # The command has ended.
+        _become(*received, theirs)
+        return
+    number = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
+    _become(request, descriptors, channel, spare=spare, kept=number)
+    _SPARES.append(socket.socket(fileno=number))
+    subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
+
+
+def _become(
+    request: dict[str, Any], descriptors: list[int], channel: socket.socket, *, spare: int = 0, kept: int = -1
+) -> None:
+    """Be as a process is that has just been started for the request; answer it meanwhile. Keep one descriptor more."""
+    answer = {"pid": os.getpid(), "spare": spare, "errno": 0}
     try:
         _take_place(request)
     except OSError as error:
@@ -119,7 +156,12 @@ def _become(request: dict[str, Any], descriptors: list[int], channel: socket.soc
     channel.send(json.dumps(answer).encode())
     if answer["errno"]:
         os._exit(255)
-    _place(descriptors, request["numbers"])
+    numbers = request["numbers"]
+    above = max([*descriptors, *numbers]) + 1
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in descriptors]
+    for number, descriptor in zip(numbers, moved, strict=True):
+        os.dup2(descriptor, number)
+    _close_all_but([*numbers, kept])
     if request["terminal"]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     _begin(request["words"])
@@ -142,15 +184,64 @@ def _take_place(request: dict[str, Any]) -> None:
         os.chdir(request["cwd"])
 
 
-def _place(descriptors: list[int], numbers: list[int]) -> None:
-    """Have descriptors at these numbers, and no others."""
-    above = max([*descriptors, *numbers]) + 1
-    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in descriptors]
-    for number, descriptor in zip(numbers, moved, strict=True):
-        os.dup2(descriptor, number)
-    edges = [2, *sorted(number for number in numbers if number > 2), os.sysconf("SC_OPEN_MAX")]
+def _close_all_but(kept: list[int]) -> None:
+    """Close all descriptors but those of the standard streams, and these."""
+    edges = [2, *sorted(number for number in kept if number > 2), os.sysconf("SC_OPEN_MAX")]
     for low, high in pairwise(edges):
         os.closerange(low + 1, high)
+
+
+def _fork_exec(*given: Any) -> int:
+    """As the function of this name in `subprocess`, for a command: have the waiting child become its server, if that is
+    one of ours and starts as the command has.
+    """
+    words, _, _, passed, cwd, pairs, stdin, _, _, stdout, _, stderr, _, report = given[:14]
+    session, group, umask, prepare = given[15], given[16], given[20], given[21]
+    environ = dict(os.fsdecode(pair).split("=", 1) for pair in pairs or ())
+    is_plain = tuple(passed) == (report,) and prepare is None and min(stdin, stdout, stderr) >= 0
+    if is_plain and is_forked(words, environ):
+        with contextlib.suppress(IndexError, OSError), _SPARES.pop() as spare:
+            request = {
+                "words": [os.fsdecode(word) for word in words],
+                "environ": environ,
+                # The child that waits was forked before the command had these.
+                "cwd": os.getcwd() if cwd is None else os.fsdecode(cwd),  # noqa: PTH109
+                "umask": _umask() if umask < 0 else umask,
+                "session": session,
+                "group": group,
+                "terminal": False,
+                "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
+                "numbers": [0, 1, 2],
+            }
+            return int(ask(spare, request, [stdin, stdout, stderr])["pid"])
+    return int(_posixsubprocess.fork_exec(*given))
+
+
+def _umask() -> int:
+    (mask,) = re.findall(r"^Umask:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(mask, 8)
+
+
+def ask(channel: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+    """Have a process become what is requested. Raises `OSError` if it cannot, or has ended."""
+    data = json.dumps(request).encode()
+    socket.send_fds(channel, [LENGTH.pack(len(data))], descriptors)
+    channel.sendall(data)
+    answer: dict[str, Any] = json.loads(channel.recv(4096) or b'{"pid": 0, "errno": 0}')
+    if answer["pid"] == 0:
+        raise ConnectionResetError("the fork server has ended")
+    if answer["errno"]:
+        os.waitpid(answer["pid"], 0)
+        raise OSError(answer["errno"], os.strerror(answer["errno"]))
+    return answer
+
+
+def is_forked(words: Sequence[str | Path], environ: Mapping[str, str]) -> bool:
+    """Whether a command line does the same when it is forked: it is a console script of ours, and Python starts in its
+    environment as it has in that of the fork server.
+    """
+    starts_alike = environ.get("LANG") == LANG and not any(name.startswith(READ_AT_START) for name in environ)
+    return os.fspath(words[0]) in PROGRAMS and starts_alike
 
 
 def _begin(words: list[str]) -> None:
@@ -179,6 +270,7 @@ def _show(words: list[str], environ: list[str]) -> None:
         data = b"".join(os.fsencode(word) + b"\0" for word in shown)
         size = int(end) - int(start)
         ctypes.memmove(int(start), data[: size - 1].ljust(size, b"\0"), size)
+    Path("/proc/self/comm").write_text(Path(words[1]).name)
 
 
 def _stream(number: int, mode: str, like: TextIO) -> TextIO:

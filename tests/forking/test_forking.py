@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from coverage import CoverageData
 
-from tests.forking.client import BIN, LANG, Command, ForkServer, is_forked
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from tests.forking.client import Command, ForkServer
+from tests.forking.server import BIN, LANG, SPARE_DESCRIPTOR, is_forked
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -49,6 +51,7 @@ seen = {
     "zone": time.tzname,
     "leads": [os.getpgrp() == os.getpid(), os.getsid(0) == os.getpid()],
     "streams": [[s.encoding, s.errors, s.line_buffering, s.write_through, s.newlines, s.mode] for s in streams],
+    "shown": [Path("/proc/self", name).read_text(errors="surrogateescape").rstrip("\\0\\n") for name in ("cmdline", "comm", "environ")],
     "parent": os.getppid(),
 }
 Path("seen").write_text(json.dumps(seen))
@@ -67,6 +70,11 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def children() -> set[str]:
+    """The children of this process, also those that have ended."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
 def environ(folder: Path, **more: str) -> dict[str, str]:
     return {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": LANG, **more}
 
@@ -77,6 +85,7 @@ def seen(server: ForkServer, place: Path, **options: Any) -> dict[str, Any]:
     done = server.run((*SERVE, "--check"), **settings)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads((place / "seen").read_text())
+    found["descriptors"] = [each for each in found["descriptors"] if each != str(SPARE_DESCRIPTOR)]
     return found
 
 
@@ -151,11 +160,38 @@ def test_ctrl_c_at_the_terminal_of_a_forked_command_interrupts_it(fork_server: F
     assert code == 130
 
 
+def test_the_server_of_a_forked_command_is_its_child_like_any_other(fork_server: ForkServer, place: Path) -> None:
+    """Ours: the first server of ours that a command starts is forked as well."""
+    words = (BIN / "gaia", "mcp", "tools", "--", *SERVE)
+    limits = {resource.RLIMIT_NOFILE: (300, 400)}
+    found = []
+    for starts in (True, False):
+        done = fork_server.run(words, cwd=place, env=environ(place), umask=0o027, limits=limits, starts=starts)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads((place / "seen").read_text()))
+
+    assert len({each.pop("parent") for each in found} - {os.getpid()}) == 2
+    assert all(each["environ"].pop(VARIABLE) in each["shown"].pop() for each in found)
+    assert found[1] == found[0]
+
+
 @pytest.fixture
 def own() -> Iterator[ForkServer]:
     server = ForkServer()
     yield server
     server.close()
+
+
+@pytest.mark.story
+def test_a_child_that_was_not_needed_is_reaped(own: ForkServer, place: Path) -> None:
+    """Ours: a run of the tests types thousands of command lines."""
+    own.open()
+    before = children()
+
+    for _ in range(3):
+        own.run((BIN / "gaia", "--version"), cwd=place, env=environ(place))
+
+    wait_until(lambda: own.close() or children() < before)
 
 
 @pytest.mark.story

@@ -40,7 +40,7 @@ os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
 print(child, flush=True)
 sys.stdin.read()
 """
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 # That of no process.
 NO_MARK = "0.0"
 
@@ -77,10 +77,11 @@ def left(nothing_left: dict[str, str]) -> Iterator[Callable[[str], Left]]:
 @pytest.fixture
 def heir() -> Iterator[None]:
     """Orphans of our children are handed over to us, as to the first process of a container."""
-    prctl = ctypes.CDLL(None).prctl
+    prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
+    assert prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0) == 0
     assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     yield
-    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
 
 
 def ended(pid: int) -> Callable[[], bool]:
