@@ -33,8 +33,9 @@ STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Po
 
 # The test that is running, if it may start no process.
 _rule = ""
-# Locked by the running test, of each worker: together with others, or by one alone.
-_lock = os.open(__file__, os.O_RDONLY)
+# Locked by the running test of each worker, together with others or by one alone; and, by the latter while it waits,
+# the way in.
+_running, _way_in = os.open(__file__, os.O_RDONLY), os.open(TESTS, os.O_RDONLY)
 
 
 def pytest_configure() -> None:
@@ -58,14 +59,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: most stories wait for a process."""
-    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 2
+    """Three more than there are cores: most stories wait for a process."""
+    return len(os.sched_getaffinity(0)) + 3 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that starts processes. Those that run alone come last, when no worker has others left."""
-    items.sort(key=lambda item: any(item.iter_markers("alone")))
+    """Mark every test that starts processes."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         fixtures: list[str] = getattr(item, "fixturenames", [])
@@ -79,11 +79,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Let only those start processes that are marked, and none run beside one that is marked `alone`."""
     global _rule
     _rule = "" if any(item.iter_markers("story")) or any(item.iter_markers("peer")) else item.nodeid
-    fcntl.flock(_lock, fcntl.LOCK_EX if any(item.iter_markers("alone")) else fcntl.LOCK_SH)
+    kind = fcntl.LOCK_EX if any(item.iter_markers("alone")) else fcntl.LOCK_SH
+    fcntl.flock(_way_in, kind)
+    fcntl.flock(_running, kind)
+    fcntl.flock(_way_in, fcntl.LOCK_UN)
     try:
         return (yield)
     finally:
-        fcntl.flock(_lock, fcntl.LOCK_UN)
+        fcntl.flock(_running, fcntl.LOCK_UN)
         _rule = ""
 
 
