@@ -60,7 +60,7 @@ def grows_too_fast(work: Callable[[int], object]) -> str:
     ratio = _ratio(work, size)
     if LIMIT <= ratio < CUBIC:
         # Once: these times are so long that a busy machine cannot double one.
-        ratio = min(ratio, _best(work, size * 16, 1) / _best(work, size * 4, 1))
+        ratio = min(ratio, _best(work, size * 8, 1) / _best(work, size * 2, 1))
     if ratio < LIMIT:
         return ""
     return f"{ratio:.0f} times as long for four times the size, from {size}, which takes {spent:.4f} s"

@@ -1,4 +1,4 @@
-"""`python -m tests.check [--fix]`: what to run before a commit. It takes less than a minute.
+"""`python -m tests.check [--fix]`: what to run before a commit. It takes about a minute.
 
 Style, types, the generated files, and the tests that start no process, which include those about the floors. With
 `--fix`, style and generated files are corrected first, where that can be done without a person.

@@ -31,6 +31,11 @@ import json, os, resource, signal, sys, threading, time
 from pathlib import Path
 from gaia_mcp import MCPAgent, tool
 
+
+def shown(name):
+    return Path("/proc/self", name).read_text(errors="surrogateescape").rstrip("\\0\\n")
+
+
 main = sys.modules["__main__"]
 streams = [sys.stdin, sys.stdout, sys.stderr]
 seen = {
@@ -51,7 +56,7 @@ seen = {
     "zone": time.tzname,
     "leads": [os.getpgrp() == os.getpid(), os.getsid(0) == os.getpid()],
     "streams": [[s.encoding, s.errors, s.line_buffering, s.write_through, s.newlines, s.mode] for s in streams],
-    "shown": [Path("/proc/self", name).read_text(errors="surrogateescape").rstrip("\\0\\n") for name in ("cmdline", "comm", "environ")],
+    "shown": [shown("cmdline"), shown("comm"), shown("environ")],
     "parent": os.getppid(),
 }
 Path("seen").write_text(json.dumps(seen))
