@@ -1,4 +1,5 @@
-"""`python -m tests.prepare`: install what the tests need, as far as this user may. A second run finds all of it there.
+"""`python -m tests.prepare`: install what the tests need, as far as this user may, and compile them. A second run finds
+all of it there.
 
 Debian's packages where the user is root or `sudo` asks for no password; peers from PyPI and npm into the user's cache.
 Without one of them the tests that need it are skipped; with `CI=true` they fail, and so does this command.
@@ -7,12 +8,13 @@ Without one of them the tests that need it are skipped; with `CI=true` they fail
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.prepare.installing import InstallError, install_from_debian
-from tests.prepare.peers import CACHE, LATER_PEERS, PEERS, missing_packages
+from tests.prepare.peers import CACHE, LATER_PEERS, PEERS, ROOT, missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,12 +48,22 @@ def _prepare_debian() -> bool:
     return all([done, *map(_prepare_peer, LATER_PEERS)])
 
 
+def _compile_tests() -> None:
+    """Collect the tests once, which compiles them. Each worker of pytest would compile all of them by itself. What is
+    wrong with them, pytest reports when it runs them.
+    """
+    words = ["--collect-only", "-qq", "-p", "no:cacheprovider"]
+    subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, check=False)
+    print("tests: compiled", flush=True)
+
+
 def main() -> int:
     """Install everything, in parallel. Returns the exit status."""
     print(f"peers of the tests lie in {CACHE}", flush=True)
     with ThreadPoolExecutor() as pool:
         # First, since it takes longest.
         debian = pool.submit(_prepare_debian)
+        pool.submit(_compile_tests)
         peers = list(pool.map(_prepare_peer, PEERS))
     if all([debian.result(), *peers]):
         return 0
