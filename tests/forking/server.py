@@ -119,6 +119,8 @@ def _fork_sibling() -> int:
         ctypes.pythonapi.PyOS_AfterFork_Child()
     else:
         ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError("no further process can be made")
     return pid
 
 
@@ -137,13 +139,15 @@ def _become_command(request: dict[str, Any], descriptors: list[int], channel: so
     ours, theirs = socket.socketpair()
     spare = os.fork()
     if spare == 0:
+        ours.detach()
         _close_all_but([theirs.fileno()])
         received = _receive(theirs)
         if received is None:
             os._exit(0)  # The command has ended.
         _become(*received, theirs)
         return
-    number = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
+    theirs.detach()
+    number = fcntl.fcntl(ours.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
     _become(request, descriptors, channel, spare=spare, kept=number)
     _SPARES.append(socket.socket(fileno=number))
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
@@ -161,6 +165,8 @@ def _become(
     channel.send(json.dumps(answer).encode())
     if answer["errno"]:
         os._exit(255)
+    # Closed below, with all others: the object may not close what has this number then.
+    channel.detach()
     numbers = request["numbers"]
     above = max([*descriptors, *numbers]) + 1
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in descriptors]
