@@ -51,7 +51,7 @@ class PrivateProxy(Proxy):
 def proxy(kind: type[Proxy] = Proxy) -> Iterator[str]:
     """The URL of a proxy on this machine, with its password."""
     with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield f"http://{kind.user}@127.0.0.1:{server.server_port}"

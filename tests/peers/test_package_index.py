@@ -80,7 +80,7 @@ class Registry(BaseHTTPRequestHandler):
 def registry() -> Iterator[str]:
     """The host and port of the registry."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield f"127.0.0.1:{server.server_port}"

@@ -50,7 +50,7 @@ class Issuer:
                 pass
 
         self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
 
