@@ -72,7 +72,7 @@ class ForkServer:
 
     def _connected(self) -> socket.socket:
         if self._channel is None:
-            # A child that waits in a command is left to this process when the command ends.
+            # What it forks becomes a child of this process.
             assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
             self._channel, theirs = socket.socketpair()
             with theirs:

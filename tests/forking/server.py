@@ -1,8 +1,9 @@
 """The process that imports the program once and forks for each command line: `python server.py DESCRIPTOR ROOM`.
 
 A request comes over the socket with descriptors: a command line, its environment, working folder, umask, limits and
-terminal. The command becomes a child of our parent, which is at the other end of the socket, waits for it and sees how
-it ended as for any other child.
+terminal. The command becomes a child of the process at the other end of the socket, which waits for it and sees how it
+ended as for any other child. For that it is forked twice: when the process in between ends, the command is handed to
+its nearest ancestor that is a subreaper, and the other end is one.
 
 It stands for the console scripts alone. What Python reads when it starts (variables such as `PYTHONPATH`, the locale,
 its options) was read here already: the other end starts such a command for real. It knows no test, has one thread, and
@@ -44,9 +45,6 @@ LANG = "C.UTF-8"
 # Variables that the interpreter, its memory allocator, the linker and OpenSSL read when they start.
 READ_AT_START = ("LANGUAGE", "LC_", "LD_", "MALLOC_", "OPENSSL_", "PYTHON")
 LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
-# From linux/sched.h, and the number of the system call: `os.fork` cannot make a child of another process.
-CLONE_PARENT = 0x8000
-SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 # The one descriptor that a forked command has more than others: the way to its waiting child.
 SPARE_DESCRIPTOR = 250
 # Where the system shows the words and the environment of a process, here with room for those of any command.
@@ -72,14 +70,22 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     running: list[int] = []
     while (received := _receive(channel)) is not None:
-        pid = _fork_sibling()
-        if pid == 0:
-            _become_command(*received, channel)
+        request, descriptors = received
+        gate, hold = os.pipe()
+        born, report = os.pipe()
+        between = os.fork()
+        if between == 0:
+            pid = os.fork()
+            if pid != 0:
+                os.write(report, str(pid).encode())
+                os._exit(0)
+            os.close(hold)
+            os.read(gate, 1)  # It ends when the command has its new parent.
+            _become_command(request, descriptors, channel)
             return
-        running = [*filter(_is_running, running)]
-        with contextlib.suppress(ProcessLookupError):  # It was quick, and has been reaped.
-            running.append(os.pidfd_open(pid))
-        for descriptor in received[1]:
+        os.waitpid(between, 0)
+        running = [*filter(_is_running, running), os.pidfd_open(int(os.read(born, 20)))]
+        for descriptor in (gate, hold, born, report, *descriptors):
             os.close(descriptor)
     for command in running:
         with contextlib.suppress(ProcessLookupError):
@@ -109,19 +115,6 @@ def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     (length,) = LENGTH.unpack(data)
     request: dict[str, Any] = json.loads(channel.recv(length, socket.MSG_WAITALL))
     return request, descriptors
-
-
-def _fork_sibling() -> int:
-    """As `os.fork`, for a process whose parent is ours, which waits for it."""
-    ctypes.pythonapi.PyOS_BeforeFork()
-    pid = int(ctypes.PyDLL(None).syscall(SYS_CLONE[os.uname().machine], CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0))
-    if pid == 0:
-        ctypes.pythonapi.PyOS_AfterFork_Child()
-    else:
-        ctypes.pythonapi.PyOS_AfterFork_Parent()
-    if pid < 0:
-        raise OSError("no further process can be made")
-    return pid
 
 
 def _is_running(command: int) -> bool:
