@@ -190,6 +190,8 @@ def test_a_tool_left_out_by_its_channel_is_reported(
     it.
     """
 
+    caplog.set_level("WARNING", "gaia_mcp")
+
     class Strict(MemoryChannel):
         def tools_left_out(self) -> dict[str, str]:
             return {"bad": "it is"}
