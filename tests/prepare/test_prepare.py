@@ -82,5 +82,5 @@ def test_what_is_missing_is_a_skip_on_a_persons_machine_and_a_failure_elsewhere(
 
 
 def test_no_two_peers_share_a_folder() -> None:
-    """Ours."""
+    """Ours: one would be taken for the other, and never be installed."""
     assert len({peer.folder for peer in PEERS}) == len(PEERS)
