@@ -20,10 +20,32 @@ def living_with(words: str) -> list[str]:
     return found
 
 
+def children(pid: int | str = "self") -> list[int]:
+    """The children of this process, or of another, with those that have ended and are not waited for."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+    return [int(child) for thread in threads for child in _read(thread / "children").split()]
+
+
+def family(pid: int) -> dict[int, str]:
+    """A process and its descendants, those that run, with their command lines."""
+    found = {}
+    for child in children(pid):
+        found |= family(child)
+    words = command_line(pid)
+    return found | {pid: words} if words else found
+
+
+def command_line(pid: int) -> str:
+    """The words of a process, with spaces between; nothing of one that has ended."""
+    return _read(Path(f"/proc/{pid}/cmdline")).rstrip("\0").replace("\0", " ")
+
+
 def workers(pid: int | str = "self") -> list[int]:
     """The children of this process, or of another, that check a value and still run."""
-    children = " ".join(_read(path) for path in Path(f"/proc/{pid}/task").glob("*/children")).split()
-    return [int(child) for child in children if "gaia_mcp.checking" in _read(Path("/proc", child, "cmdline"))]
+    return [child for child in children(pid) if "gaia_mcp.checking" in command_line(child)]
 
 
 def processor_seconds(pid: int) -> float:

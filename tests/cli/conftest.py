@@ -20,6 +20,7 @@ import pytest
 from tests.cli.rehearsals import Rehearsals
 from tests.cli.terminals import Person
 from tests.forking.client import SERVER, Command
+from tests.processes import children, family
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -173,27 +174,11 @@ def descendants() -> dict[int, str]:
     """Every process that we started, or that was left to us by one that we started, with its command line; without the
     fork server.
     """
-    parents: dict[int, int] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if fields[0] != "Z":
-            parents[int(status.parent.name)] = int(fields[1])
-    found: dict[int, str] = {}
-    for pid in parents:
-        above = pid
-        while above in parents and above != os.getpid():
-            above = parents[above]
-        if above == os.getpid() and pid != above:
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if os.fsencode(SERVER) not in words:
-                found[pid] = b" ".join(words).decode()
-    return found
+    while True:
+        near = children()
+        found = {pid: words for child in near for pid, words in family(child).items() if str(SERVER) not in words}
+        if children() == near:  # Nothing was left to us meanwhile.
+            return found
 
 
 @pytest.fixture
