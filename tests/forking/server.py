@@ -1,18 +1,18 @@
 """The process that imports the program once and forks for each command line: `python server.py DESCRIPTOR ROOM`.
 
 A request comes over the socket with descriptors: a command line, its environment, working folder, umask, limits and
-terminal. The command becomes a child of the process at the other end of the socket, which waits for it and sees how it
-ended as for any other child. For that it is forked twice: when the process in between ends, the command is handed to
-its nearest ancestor that is a subreaper, and the other end is one.
+terminal. The command is a child of the process at the other end of the socket, as this one is: it is waited for there,
+and its end is seen as that of any other child.
 
-It stands for the console scripts alone. What Python reads when it starts (variables such as `PYTHONPATH`, the locale,
-its options) was read here already: the other end starts such a command for real. It knows no test, has one thread, and
-ends with the socket, as does every command that still runs then.
+It stands for the console scripts, `python -m gaia_mcp`, and the scripts of `tests/servers`. What Python reads when it
+starts (variables such as `PYTHONPATH`, the locale) was read here already: the other end starts such a command for real.
+It knows no test, has one thread, and ends with the socket, as does every command that still runs then.
 """
 
 from __future__ import annotations
 
 import _posixsubprocess
+import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -23,12 +23,14 @@ import os
 import pkgutil
 import re
 import resource
+import runpy
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 import types
 from itertools import pairwise
@@ -40,6 +42,11 @@ if TYPE_CHECKING:
 
 BIN = Path(sys.executable).parent
 PROGRAMS = (str(BIN / "gaia"), str(BIN / "gmcp"))
+# The interpreter, by the names that it has there.
+INTERPRETERS = tuple(str(path) for path in BIN.glob("python*"))
+# What it runs in a fork: scripts that import the standard library alone, and the module of the console scripts.
+SERVERS = Path(__file__).parents[1] / "servers"
+MODULES = (["-m", "gaia_mcp"], ["-P", "-m", "gaia_mcp"])
 # The locale of the fork server, and of nearly all command lines.
 LANG = "C.UTF-8"
 # Variables that the interpreter, its memory allocator, the linker and OpenSSL read when they start.
@@ -51,6 +58,11 @@ SPARE_DESCRIPTOR = 250
 ROOM_BYTES = 16 * 1024
 # A message begins with its length in bytes.
 LENGTH = struct.Struct("!I")
+# Of Linux: see clone(2) and prctl(2).
+CLONE_PARENT, CLONE_CHILD_CLEARTID, CLONE_CHILD_SETTID = 0x8000, 0x200000, 0x1000000
+CLONE_ARGUMENTS = struct.Struct("=8Q")
+SYS_CLONE3 = 435
+PR_GET_TID_ADDRESS = 40
 # More than a command has been given.
 MAX_DESCRIPTORS = 32
 # Beside the package itself: what commands import that no module of it imports at its beginning. Where a library reads
@@ -71,21 +83,12 @@ def serve() -> None:
     running: list[int] = []
     while (received := _receive(channel)) is not None:
         request, descriptors = received
-        gate, hold = os.pipe()
-        born, report = os.pipe()
-        between = os.fork()
-        if between == 0:
-            pid = os.fork()
-            if pid != 0:
-                os.write(report, str(pid).encode())
-                os._exit(0)
-            os.close(hold)
-            os.read(gate, 1)  # It ends when the command has its new parent.
+        pid = _fork_sibling()
+        if pid == 0:
             _become_command(request, descriptors, channel)
             return
-        os.waitpid(between, 0)
-        running = [*filter(_is_running, running), os.pidfd_open(int(os.read(born, 20)))]
-        for descriptor in (gate, hold, born, report, *descriptors):
+        running = [*filter(_is_running, running), os.pidfd_open(pid)]
+        for descriptor in descriptors:
             os.close(descriptor)
     for command in running:
         with contextlib.suppress(ProcessLookupError):
@@ -105,6 +108,27 @@ def _import_program() -> None:
     gc.collect()
     # The collector of a command leaves these objects alone, so that their pages stay shared.
     gc.freeze()
+
+
+def _fork_sibling() -> int:
+    """As `os.fork`, but the new process is a child of this one's parent. Its signal for the end is that of this one."""
+    c, python = ctypes.PyDLL(None, use_errno=True), ctypes.pythonapi
+    # Where the C library keeps the id of the main thread: `pthread_kill` needs the new one.
+    place = ctypes.POINTER(ctypes.c_int)()
+    if c.prctl(PR_GET_TID_ADDRESS, ctypes.byref(place)) != 0 or place[0] != os.getpid():
+        raise RuntimeError("this system does not show where its C library keeps the id of a thread")
+    flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
+    address = ctypes.cast(place, ctypes.c_void_p).value or 0
+    arguments = CLONE_ARGUMENTS.pack(flags, 0, address, 0, 0, 0, 0, 0)
+    python.PyOS_BeforeFork()
+    pid = int(c.syscall(SYS_CLONE3, arguments, len(arguments)))
+    if pid == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+        if pid < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return pid
 
 
 def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -241,21 +265,37 @@ def ask(channel: socket.socket, request: Mapping[str, Any], descriptors: Sequenc
 
 
 def is_forked(words: Sequence[str | Path], environ: Mapping[str, str]) -> bool:
-    """Whether a command line does the same when it is forked: it is a console script of ours, and Python starts in its
-    environment as it has in that of the fork server.
+    """Whether a command line does the same when it is forked: it runs a program that the fork server stands for, and
+    Python starts in its environment as it has in that of the fork server.
     """
     starts_alike = environ.get("LANG") == LANG and not any(name.startswith(READ_AT_START) for name in environ)
-    return os.fspath(words[0]) in PROGRAMS and starts_alike
+    first, *others = [os.fsdecode(word) for word in words]
+    if first in INTERPRETERS:
+        is_known = _has_module(others) or Path(*others[:1]).parent == SERVERS
+    else:
+        is_known = first in PROGRAMS
+    return starts_alike and is_known
+
+
+def _has_module(options: list[str]) -> bool:
+    return any(options[: len(each)] == each for each in MODULES)
 
 
 def _begin(words: list[str]) -> None:
-    """What Python does before it runs a console script."""
-    sys.argv = words
-    sys.orig_argv = [sys.executable, *words]
+    """What Python does before it runs a program."""
+    sys.orig_argv = words if words[0] in INTERPRETERS else [sys.executable, *words]
+    sys.executable = sys.orig_argv[0]
+    _, *options = sys.orig_argv
+    sys.argv = options
+    # Instead of the folder of this script.
+    sys.path[0] = os.path.dirname(options[0])  # noqa: PTH120
+    if _has_module(options):
+        sys.argv = options[options.index("-m") + 1 :]
+        # With `-P`, nothing is added.
+        sys.path[:1] = [os.getcwd()] if options[0] == "-m" else []  # noqa: PTH109
     _show(sys.orig_argv, [f"{name}={value}" for name, value in os.environ.items()])
-    sys.path[0] = os.path.dirname(words[0])  # noqa: PTH120
     main = types.ModuleType("__main__")
-    main.__file__ = words[0]
+    main.__file__ = sys.argv[0]
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
     sys.stdin = sys.__stdin__ = _stream(0, "r", sys.stdin)
@@ -274,7 +314,8 @@ def _show(words: list[str], environ: list[str]) -> None:
         data = b"".join(os.fsencode(word) + b"\0" for word in shown)
         size = int(end) - int(start)
         ctypes.memmove(int(start), data[: size - 1].ljust(size, b"\0"), size)
-    Path("/proc/self/comm").write_text(Path(words[1]).name)
+    is_script = words[1] in PROGRAMS
+    Path("/proc/self/comm").write_text(Path(words[is_script]).name)
 
 
 def _stream(number: int, mode: str, like: TextIO) -> TextIO:
@@ -286,8 +327,37 @@ def _stream(number: int, mode: str, like: TextIO) -> TextIO:
     return stream
 
 
+def run() -> None:
+    """Run the program as `__main__`, and end as Python does at the end of one; but without the destruction of every
+    object, which would copy all pages that are shared.
+    """
+    main = sys.modules["__main__"].__dict__
+    status: object = 0
+    try:
+        if _has_module(sys.orig_argv[1:]):
+            runpy._run_module_as_main(sys.argv[0])  # type: ignore[attr-defined]
+        else:
+            exec(compile(Path(sys.argv[0]).read_bytes(), sys.argv[0], "exec"), main)
+    except SystemExit as ended:
+        status = ended.code
+    except BaseException as error:
+        # Without the line above.
+        error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+        if isinstance(error, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
+    if not isinstance(status, int | None):
+        sys.stderr.write(f"{status}\n")
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    with contextlib.suppress(ValueError):  # It has been closed.
+        sys.stdout.flush()
+    os._exit(status or 0)
+
+
 if __name__ == "__main__":
     serve()
-    from gaia_mcp.cli.program import main
-
-    sys.exit(main())
+    run()

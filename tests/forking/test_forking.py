@@ -17,13 +17,20 @@ from coverage import CoverageData
 
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from tests.forking.client import Command, ForkServer
-from tests.forking.server import BIN, LANG, SPARE_DESCRIPTOR, is_forked
+from tests.forking.server import BIN, LANG, SERVERS, SPARE_DESCRIPTOR, is_forked
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+REQUESTS = (
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}},
+)
+# One of each: it ends with its input, with an exit status of its own, and with a traceback.
+SCRIPTS = ("many_pages.py", "prints_banner.py", "dies_mid_answer.py", "exits_at_once.py", "list_errors.py")
 SERVE = (BIN / "gaia", "mcp", "serve", "probe.py")
 # Writes, when it is imported, all that a program can see of how it was started.
 PROBE = """
@@ -84,10 +91,10 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     return {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": LANG, **more}
 
 
-def seen(server: ForkServer, place: Path, **options: Any) -> dict[str, Any]:
+def seen(server: ForkServer, place: Path, *words: str | Path, **options: Any) -> dict[str, Any]:
     """What the served agent sees, with no request to answer."""
     settings = {"cwd": place, "env": environ(place), **options}
-    done = server.run((*SERVE, "--check"), **settings)
+    done = server.run((*(words or SERVE), "--check"), **settings)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads((place / "seen").read_text())
     found["descriptors"] = [each for each in found["descriptors"] if each != str(SPARE_DESCRIPTOR)]
@@ -108,6 +115,30 @@ def test_a_forked_program_sees_what_a_started_one_sees(fork_server: ForkServer, 
     found = [[seen(fork_server, place, starts=starts, **one) for one in options] for starts in (True, False)]
 
     assert found[1] == found[0]
+
+
+def test_a_forked_module_sees_what_a_started_one_sees(fork_server: ForkServer, place: Path) -> None:
+    """Ours: a server that the configuration keeps as `python -m gaia_mcp` is forked too."""
+    words = (sys.executable, "-m", "gaia_mcp", *SERVE[2:])
+
+    started, forked = (seen(fork_server, place, *words, starts=starts) for starts in (True, False))
+
+    assert forked == started
+
+
+def test_a_forked_script_does_what_a_started_one_does(fork_server: ForkServer, tmp_path: Path) -> None:
+    """Ours: servers of other programs are forked where they are scripts without imports of their own."""
+    asked = b"".join(json.dumps(request).encode() + b"\n" for request in REQUESTS)
+
+    def outcomes(*, starts: bool) -> dict[str, Any]:
+        options = {"cwd": tmp_path, "env": environ(tmp_path), "input": asked, "starts": starts}
+        done = {name: fork_server.run((sys.executable, SERVERS / name), **options) for name in SCRIPTS}
+        return {name: (each.returncode, each.stdout, each.stderr) for name, each in done.items()}
+
+    started = outcomes(starts=True)
+    assert outcomes(starts=False) == started
+    assert {code for code, _, _ in started.values()} == {0, 1, 3}
+    assert b"Traceback" in started["list_errors.py"][2]
 
 
 def test_a_forked_command_is_a_child_of_the_test_and_has_its_descriptors_alone(
@@ -255,8 +286,12 @@ def test_only_what_starts_alike_is_forked() -> None:
 
     assert is_forked(gaia, plain)
     assert is_forked([BIN / "gmcp", "call"], {**plain, "COLUMNS": "40"})
+    assert is_forked([sys.executable, "-P", "-m", "gaia_mcp", "serve"], plain)
     for words, variables in [
-        ([sys.executable, "-m", "gaia_mcp"], plain),
+        ([sys.executable], plain),
+        ([sys.executable, "-O", "-m", "gaia_mcp"], plain),
+        ([sys.executable, "-m", "gaia_mcp.checking"], plain),
+        ([sys.executable, __file__], plain),
         (gaia, {}),
         (gaia, {"LANG": "C"}),
         (gaia, {**plain, "LC_ALL": "C"}),
