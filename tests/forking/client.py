@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.forking.server import LANG, PROGRAMS, ROOM_BYTES, ask, is_forked
+from tests.forking.server import LANG, PROGRAMS, ROOM_BYTES, ask, current_umask, is_forked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,8 +133,9 @@ class Command(subprocess.Popen[Any]):
         request = {
             "words": options["args"],
             "environ": dict(os.environ if env is None else env),
-            "cwd": None if cwd is None else str(cwd),
-            "umask": options["umask"],
+            # Where the fork server has its own.
+            "cwd": os.getcwd() if cwd is None else str(cwd),  # noqa: PTH109
+            "umask": current_umask() if options["umask"] < 0 else options["umask"],
             "session": options["start_new_session"] or self._terminal,
             "group": options["process_group"],
             "terminal": self._terminal,

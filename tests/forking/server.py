@@ -202,14 +202,12 @@ def _take_place(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()
-    if request["umask"] >= 0:
-        os.umask(request["umask"])
+    os.umask(request["umask"])
     if request["session"]:
         os.setsid()
     if request["group"] >= 0:
         os.setpgid(0, request["group"])
-    if request["cwd"] is not None:
-        os.chdir(request["cwd"])
+    os.chdir(request["cwd"])
 
 
 def _close_all_but(kept: list[int]) -> None:
@@ -234,7 +232,7 @@ def _fork_exec(*given: Any) -> int:
                 "environ": environ,
                 # The child that waits was forked before the command had these.
                 "cwd": os.getcwd() if cwd is None else os.fsdecode(cwd),  # noqa: PTH109
-                "umask": _umask() if umask < 0 else umask,
+                "umask": current_umask() if umask < 0 else umask,
                 "session": session,
                 "group": group,
                 "terminal": False,
@@ -245,7 +243,7 @@ def _fork_exec(*given: Any) -> int:
     return int(_posixsubprocess.fork_exec(*given))
 
 
-def _umask() -> int:
+def current_umask() -> int:
     (mask,) = re.findall(r"^Umask:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(mask, 8)
 

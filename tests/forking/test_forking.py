@@ -117,6 +117,21 @@ def test_a_forked_program_sees_what_a_started_one_sees(fork_server: ForkServer, 
     assert found[1] == found[0]
 
 
+def test_a_forked_command_inherits_the_working_folder_and_the_umask_of_the_test(
+    fork_server: ForkServer, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: as a started one does, where the caller names none."""
+    monkeypatch.chdir(place)
+    before = os.umask(0o037)
+    try:
+        found = [seen(fork_server, place, cwd=None, starts=starts) for starts in (True, False)]
+    finally:
+        os.umask(before)
+
+    assert found[1] == found[0]
+    assert (found[1]["cwd"], found[1]["umask"]) == (str(place), 0o037)
+
+
 def test_a_forked_module_sees_what_a_started_one_sees(fork_server: ForkServer, place: Path) -> None:
     """Ours: a server that the configuration keeps as `python -m gaia_mcp` is forked too."""
     words = (sys.executable, "-m", "gaia_mcp", *SERVE[2:])
