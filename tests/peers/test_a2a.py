@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from tests.client.transports.http.web import Answer, Asked, Web, as_json, serving
-from tests.peers.a2a_world import TIMEOUT_SECONDS, AgentVault, Serving, in_message, outcome, wanted
+from tests.peers.a2a_world import TIMEOUT_SECONDS, AgentVault, AgentVaultLibrary, Serving, in_message, outcome, wanted
 from tests.peers.conftest import PROGRAMS
 from tests.prepare.installing import python_in
 from tests.prepare.peers import A2A_SDK, AGENTVAULT
@@ -23,11 +24,14 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
 
 Wire = dict[str, Any]
 PAGE = {"Content-Type": "text/html"}
 TOKEN = "token-4711-zebra"
+# So many that the first has ended long before the last begins.
+TASKS = 80
 
 
 def responds(asked: Asked, **members: Any) -> Answer:
@@ -80,13 +84,26 @@ def upstream() -> Iterator[Upstream]:
 
 
 @pytest.fixture(scope="module")
-def python(prepared: Prepared) -> Path:
-    """An interpreter with AgentVault's library."""
-    return python_in(prepared.folder(AGENTVAULT))
+def library(prepared: Prepared, lasting_mark: dict[str, str]) -> Iterator[AgentVaultLibrary]:
+    """AgentVault's library."""
+    made = AgentVaultLibrary(python_in(prepared.folder(AGENTVAULT)), lasting_mark)
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="module")
-def world(upstream: Upstream, python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def serve(fork_server: ForkServer) -> Callable[..., Serving]:
+    """Starts `gaia mcp serve`."""
+    return partial(Serving, fork_server=fork_server)
+
+
+@pytest.fixture(scope="module")
+def world(
+    upstream: Upstream,
+    library: AgentVaultLibrary,
+    serve: Callable[..., Serving],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[World]:
     """The proxy in front of two agents of ours, a configured server, a dead address, and one for each of `WAYS`."""
     home = tmp_path_factory.mktemp("a2a")
     mark = {"PEER_OF_TEST": str(home)}
@@ -94,8 +111,8 @@ def world(upstream: Upstream, python: Path, tmp_path_factory: pytest.TempPathFac
     (home / "files" / "a.txt").write_text("hello")
     entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"]}
     (home / "servers.json").write_text(json.dumps({"mcpServers": {"demo": entry}}))
-    files = Serving(home / "one", "filesystem", "--kwarg", f"root={home / 'files'}", **mark)
-    code = Serving(home / "two", "code-runner", **mark)
+    files = serve(home / "one", "filesystem", "--kwarg", f"root={home / 'files'}", **mark)
+    code = serve(home / "two", "code-runner", **mark)
     with socket.socket() as dead:  # Bound, and not listening.
         dead.bind(("127.0.0.1", 0))
         urls = {
@@ -104,13 +121,12 @@ def world(upstream: Upstream, python: Path, tmp_path_factory: pytest.TempPathFac
             "dead": f"http://127.0.0.1:{dead.getsockname()[1]}",
             **{way: upstream.url(way) for way in WAYS},
         }
-        proxy = Serving(
+        proxy = serve(
             home / "three", "--all", "--a2a", "--config", str(home / "servers.json"),
             MCP_SERVER_MAP=json.dumps(urls), **mark,
         )  # fmt: skip
-        client = AgentVault(python, proxy.card, mark)
+        client = library.client(proxy.card)
         yield World(proxy, client, upstream)
-        client.end()
         for each in (proxy, code, files):
             each.end()
     wait_until(lambda: not living_with(str(home)))
@@ -204,17 +220,20 @@ def test_the_context_of_a_message_is_accepted_and_its_webhook_not_called(world: 
 
 
 def test_a_call_that_takes_longer_than_mcp_call_timeout_fails(
-    upstream: Upstream, python: Path, mark: dict[str, str], tmp_path: Path
+    upstream: Upstream,
+    library: AgentVaultLibrary,
+    serve: Callable[..., Serving],
+    mark: dict[str, str],
+    tmp_path: Path,
 ) -> None:
     """Seed systems, C10: three seconds are enough to reach the server on a busy machine."""
     urls = json.dumps({"waits": upstream.url("waits")})
-    proxy = Serving(tmp_path / "home", "--all", "--a2a", MCP_SERVER_MAP=urls, MCP_CALL_TIMEOUT="3", **mark)
-    client = AgentVault(python, proxy.card, mark)
+    proxy = serve(tmp_path / "home", "--all", "--a2a", MCP_SERVER_MAP=urls, MCP_CALL_TIMEOUT="3", **mark)
+    client = library.client(proxy.card)
 
     found = outcome(client("run", content=wanted("waits", "x.y"))["task"])
 
     assert (found["error"]["source"], found["error"]["code"]) == ("A2A_PROXY", "MCP_TIMEOUT")
-    client.end()
     proxy.end()
 
 
@@ -250,8 +269,8 @@ def test_an_unknown_task_and_a_second_message_are_errors(world: World) -> None:
 
 
 def test_many_tasks_at_once_have_one_message_and_one_end_each(world: World) -> None:
-    """Seed systems, C8: 200 of them, each followed at once, and again when all have ended."""
-    contents = [wanted("demo", "add", {"a": number, "b": 1}) for number in range(200)]
+    """Seed systems, C8: each is followed at once, and again when all have ended."""
+    contents = [wanted("demo", "add", {"a": number, "b": 1}) for number in range(TASKS)]
 
     ran = world.client("run_many", contents=contents)
 
@@ -264,16 +283,18 @@ def test_many_tasks_at_once_have_one_message_and_one_end_each(world: World) -> N
         assert [each.get("state") for each in one["events"][:-2]] in ([], ["WORKING"])
 
 
-def test_the_token_is_the_key_that_agentvault_sends(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
+def test_the_token_is_the_key_that_agentvault_sends(
+    library: AgentVaultLibrary, serve: Callable[..., Serving], mark: dict[str, str], tmp_path: Path
+) -> None:
     """Seed systems, C11: the card names the variable of the environment that has the key."""
     entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"]}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"demo": entry}}))
     words = ("--all", "--a2a", "--config", str(tmp_path / "servers.json"))
-    proxy = Serving(tmp_path / "home", *words, GAIA_MCP_TOKEN=TOKEN, **mark)
+    proxy = serve(tmp_path / "home", *words, GAIA_MCP_TOKEN=TOKEN, **mark)
     greet = wanted("demo", "greet", {"name": "Ada"})
 
     keys = [{"AGENTVAULT_KEY_GAIA_MCP": TOKEN}, {"AGENTVAULT_KEY_GAIA_MCP": "another"}, {}]
-    invited, wrong, without = (AgentVault(python, proxy.card, {**mark, **key}) for key in keys)
+    invited, wrong, without = (library.client(proxy.card, **key) for key in keys)
 
     assert outcome(invited("run", content=greet)["task"])["success"] is True
     task = invited("begin", content=greet)
@@ -281,26 +302,25 @@ def test_the_token_is_the_key_that_agentvault_sends(python: Path, mark: dict[str
         for do, given in (("begin", {"content": greet}), ("status", {"task": task}), ("follow", {"task": task})):
             refusal = client.refused(do, **given)
             assert (refusal["error"], refusal["status"]) == (error, status)
-    for each in (invited, wrong, without):
-        each.end()
     proxy.end()
 
 
-def test_a_proxy_that_is_its_own_server_fails_at_once(python: Path, mark: dict[str, str], tmp_path: Path) -> None:
+def test_a_proxy_that_is_its_own_server_fails_at_once(
+    library: AgentVaultLibrary, serve: Callable[..., Serving], mark: dict[str, str], tmp_path: Path
+) -> None:
     """Ours: with the dialect and without it, and the proxy goes on serving other calls."""
     for words in ((), ("--rpc",)):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         urls = json.dumps({"me": f"http://127.0.0.1:{port}"})
         address = f"127.0.0.1:{port}"
-        proxy = Serving(tmp_path / "home", "--all", "--a2a", *words, http=address, MCP_SERVER_MAP=urls, **mark)
-        client = AgentVault(python, proxy.card, mark)
+        proxy = serve(tmp_path / "home", "--all", "--a2a", *words, http=address, MCP_SERVER_MAP=urls, **mark)
+        client = library.client(proxy.card)
 
         for tool in ("x", "me.x", "mcp.execute_tool"):
             found = outcome(client("run", content=wanted("me", tool))["task"])["error"]
             where = ("MCP_PROTOCOL", "-32600") if words else ("A2A_PROXY", "MCP_CONNECTION_ERROR")
             assert (found["source"], found["code"]) == where
-        client.end()
         proxy.end()
 
 

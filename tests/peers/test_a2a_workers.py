@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.client.transports.http.web import Answer, Asked, as_json, serving
-from tests.peers.a2a_world import AgentVault, Serving, in_message, outcome, wanted
+from tests.peers.a2a_world import AgentVault, AgentVaultLibrary, Serving, in_message, outcome, wanted
 from tests.peers.conftest import PROGRAMS
 from tests.prepare.installing import python_in
 from tests.prepare.peers import AGENTVAULT
@@ -19,6 +20,7 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
     from tests.redis_support import RedisServer
 
@@ -34,9 +36,22 @@ class Pair(NamedTuple):
     go_on: threading.Event
 
 
+@pytest.fixture(scope="module")
+def library(prepared: Prepared, lasting_mark: dict[str, str]) -> Iterator[AgentVaultLibrary]:
+    """AgentVault's library."""
+    made = AgentVaultLibrary(python_in(prepared.folder(AGENTVAULT)), lasting_mark)
+    yield made
+    made.end()
+
+
 @pytest.fixture
-def pair(prepared: Prepared, redis_server: RedisServer, mark: dict[str, str], tmp_path: Path) -> Iterator[Pair]:
-    python = python_in(prepared.folder(AGENTVAULT))
+def pair(
+    library: AgentVaultLibrary,
+    fork_server: ForkServer,
+    redis_server: RedisServer,
+    mark: dict[str, str],
+    tmp_path: Path,
+) -> Iterator[Pair]:
     go_on = threading.Event()
 
     def answer(asked: Asked) -> Answer:
@@ -49,12 +64,15 @@ def pair(prepared: Prepared, redis_server: RedisServer, mark: dict[str, str], tm
 
     with serving(answer) as web:
         environ = {"GAIA_MCP_STORE": redis_server.url, "MCP_SERVER_MAP": json.dumps({"slow": web.origin}), **mark}
-        program = [str(PROGRAMS / "quick_beats.py")]
-        proxies = [Serving(tmp_path / name, "--all", "--a2a", program=program, **environ) for name in ("one", "two")]
-        pair = Pair(proxies, [AgentVault(python, proxy.card, mark) for proxy in proxies], [], go_on)
+        program = [sys.executable, PROGRAMS / "quick_beats.py"]
+        proxies = [
+            Serving(tmp_path / name, "--all", "--a2a", program=program, fork_server=fork_server, **environ)
+            for name in ("one", "two")
+        ]
+        pair = Pair(proxies, [library.client(proxy.card) for proxy in proxies], [], go_on)
         yield pair
         go_on.set()
-        for each in (*pair.clients, *proxies):
+        for each in proxies:
             each.end()
 
 

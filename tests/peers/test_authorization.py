@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["gaia", "no_orphans", "shared"]
 
 
-@pytest.fixture
-def url(no_orphans: None) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
     """A server of the official SDK that wants a token, with the SDK's own authorization server."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]

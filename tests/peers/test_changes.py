@@ -103,7 +103,9 @@ def test_the_sdk_subscribes_in_the_handshake_era(mark: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
 def test_many_changes_are_few_notifications_to_our_client(connect: Callable[..., MCPClient], revision: str) -> None:
-    """Ours: by the same callbacks in both eras; many changes at once are a few notifications, also after the last."""
+    """Ours: by the same callbacks in both eras; many changes at once are a few notifications, also after the last. A
+    subscription ends with the connection, if it was closed.
+    """
     lists: list[str] = []
     resources: list[str] = []
     client = connect(*CHANGING, protocolVersion=revision)
@@ -126,4 +128,11 @@ def test_many_changes_are_few_notifications_to_our_client(connect: Callable[...,
     client.call_tool("write", {"text": "butter"})
     client.call_tool("add", {"name": "last"})
     wait_until(lambda: lists[-1] == "resources")
+    assert len(resources) == before
+
+    client.subscribe_resource(TODAY)
+    client.disconnect()
+    client.open()
+    client.call_tool("write", {"text": "milk"})
+    client.check_alive()
     assert len(resources) == before

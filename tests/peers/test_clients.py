@@ -7,6 +7,7 @@ import base64
 import json
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,28 +17,85 @@ from gaia_mcp import __version__
 from tests.peers.conftest import PROGRAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
 MODES = pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 TIMEOUT_SECONDS = 30
 
 
-def _with_client(
-    use: Callable[[Client], Awaitable[None]], command: list[str], mark: dict[str, str], mode: str, **options: Any
-) -> None:
-    program, *arguments = command
+class Sdk:
+    """Clients of the official SDK in a thread of their own, connected once for each command and mode. What is to be
+    used by several tests leaves the server as it was; with options, a client is for one use.
+    """
 
-    async def run() -> None:
-        server = StdioServerParameters(command=program, args=arguments, env=mark)
-        async with asyncio.timeout(TIMEOUT_SECONDS), Client(server, mode=mode, **options) as client:
-            await use(client)
+    def __init__(self, mark: dict[str, str]) -> None:
+        self._mark = mark
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._clients: dict[tuple[str, ...], Client] = {}
+        self._connections: list[tuple[asyncio.Event, asyncio.Task[None]]] = []
 
-    asyncio.run(run())
+    def __call__(self, use: Callable[[Client], Awaitable[None]], command: list[str], mode: str, **options: Any) -> None:
+        """Have a client of this server do something."""
+
+        async def run() -> None:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                if options:
+                    async with self._client(command, mode, **options) as client:
+                        await use(client)
+                else:
+                    await use(await self._connected(command, mode))
+
+        asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def end(self) -> None:
+        """Disconnect all."""
+
+        async def end_all() -> None:
+            for is_over, _ in self._connections:
+                is_over.set()
+            await asyncio.gather(*(task for _, task in self._connections))
+
+        asyncio.run_coroutine_threadsafe(end_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _client(self, command: list[str], mode: Any, **options: Any) -> Client:
+        program, *arguments = command
+        return Client(StdioServerParameters(command=program, args=arguments, env=self._mark), mode=mode, **options)
+
+    async def _connected(self, command: list[str], mode: str) -> Client:
+        key = (mode, *command)
+        if key not in self._clients:
+            is_open, is_over = asyncio.Event(), asyncio.Event()
+
+            async def hold() -> None:
+                # A client is left in the task that has entered it.
+                try:
+                    async with self._client(command, mode) as self._clients[key]:
+                        is_open.set()
+                        await is_over.wait()
+                finally:
+                    is_open.set()
+
+            self._connections.append((is_over, asyncio.create_task(hold())))
+            await is_open.wait()
+        return self._clients[key]
+
+
+@pytest.fixture(scope="module")
+def sdk(lasting_mark: dict[str, str]) -> Iterator[Sdk]:
+    """Clients of the official SDK."""
+    made = Sdk(lasting_mark)
+    yield made
+    made.end()
 
 
 @MODES
-def test_the_sdk_connects_in_both_eras(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_connects_in_both_eras(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, compatibility: a dual-era server serves either opening."""
 
     async def use(client: Client) -> None:
@@ -51,11 +109,11 @@ def test_the_sdk_connects_in_both_eras(serve_demo: list[str], mark: dict[str, st
             tool.name for tool in tools
         }
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
 @MODES
-def test_the_sdk_calls_tools(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_calls_tools(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, tools/call: text, structured output that fits its schema, every kind of block, failures."""
 
     async def use(client: Client) -> None:
@@ -70,13 +128,11 @@ def test_the_sdk_calls_tools(serve_demo: list[str], mark: dict[str, str], mode: 
         failed = await client.call_tool("fail", {"message": "not today"})
         assert (failed.is_error, failed.content[0].text) == (True, "not today")
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
 @MODES
-def test_the_sdk_gets_errors_with_their_codes(
-    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_gets_errors_with_their_codes(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, errors: what does not fit is a tool error, an unknown tool or prompt -32602; a resource by revision."""
 
     async def use(client: Client) -> None:
@@ -92,13 +148,11 @@ def test_the_sdk_gets_errors_with_their_codes(
                 await wrong
             assert caught.value.error.code == code
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
 @MODES
-def test_the_sdk_gets_progress_notifications(
-    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_gets_progress_notifications(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, progress."""
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -108,13 +162,13 @@ def test_the_sdk_gets_progress_notifications(
     async def use(client: Client) -> None:
         await client.call_tool("countdown", {"steps": 3, "seconds": 0.1}, progress_callback=on_progress)
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
     assert heard == [(1, 3, "2 to go"), (2, 3, "1 to go"), (3, 3, "0 to go")]
 
 
 @MODES
-def test_the_sdk_calls_methods_with_type_hints(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_calls_methods_with_type_hints(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, structured content: the SDK validates each against its output schema, and raises if it does not fit."""
     note = {"text": "milk", "due": "2026-01-02", "colour": "blue"}
     who = "00000000-0000-0000-0000-000000000001"
@@ -159,13 +213,13 @@ def test_the_sdk_calls_methods_with_type_hints(mark: dict[str, str], mode: str, 
             assert words in failed.content[0].text
 
     served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'hinted_agent.py'}:Hinted"]
-    _with_client(use, served, mark, mode)
+    sdk(use, served, mode)
 
     assert heard == ["waiting"]
 
 
 @MODES
-def test_the_sdk_gets_an_error_for_an_invalid_result_of_an_agent(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_gets_an_error_for_an_invalid_result_of_an_agent(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, MS-8, MS-11, MS-15, MS-16: the SDK would drop each of these messages, and raise for what it waits for."""
     not_found = -32602 if version == "2026-07-28" else -32002
 
@@ -203,13 +257,11 @@ def test_the_sdk_gets_an_error_for_an_invalid_result_of_an_agent(mark: dict[str,
             assert caught.value.error.code == code
 
     served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'nearly_right_agent.py'}:NearlyRight"]
-    _with_client(use, served, mark, mode)
+    sdk(use, served, mode)
 
 
 @MODES
-def test_the_sdk_gets_prompts_and_resources(
-    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_gets_prompts_and_resources(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, prompts and resources."""
 
     async def use(client: Client) -> None:
@@ -223,13 +275,11 @@ def test_the_sdk_gets_prompts_and_resources(
         (template,) = (await client.list_resource_templates()).resource_templates
         assert template.uri_template == "demo://notes/{number}"
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
 @MODES
-def test_the_sdk_gets_every_response_of_an_agent_with_invalid_unicode(
-    mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_gets_every_response_of_an_agent_with_invalid_unicode(sdk: Sdk, mode: str, version: str) -> None:
     """Ours: the SDK drops a line with half of a surrogate pair, and waits for another one until its time is over."""
     mended = "a\ufffdb"
     heard: list[str | None] = []
@@ -253,13 +303,13 @@ def test_the_sdk_gets_every_response_of_an_agent_with_invalid_unicode(
         assert (await client.call_tool("echo", {"text": "\N{GRINNING FACE}"})).content[0].text == "\N{GRINNING FACE}"
 
     served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'half_pairs_agent.py'}:HalfPairs"]
-    _with_client(use, served, mark, mode)
+    sdk(use, served, mode)
 
     assert heard == [mended]
 
 
 @MODES
-def test_the_sdk_cancels_a_slow_tool(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_cancels_a_slow_tool(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Spec, cancellation: other calls go on meanwhile, and nothing of the old one comes back."""
 
     async def use(client: Client) -> None:
@@ -270,30 +320,28 @@ def test_the_sdk_cancels_a_slow_tool(serve_demo: list[str], mark: dict[str, str]
             await slow
         assert (await client.call_tool("greet", {"name": "Ada"})).content[0].text == "Hello, Ada!"
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
 @MODES
-def test_the_sdk_calls_forty_tools_at_once(
-    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
-) -> None:
+def test_the_sdk_calls_forty_tools_at_once(serve_demo: list[str], sdk: Sdk, mode: str, version: str) -> None:
     """Ours: each answer to its own question."""
 
     async def use(client: Client) -> None:
         results = await asyncio.gather(*(client.call_tool("add", {"a": number, "b": 1}) for number in range(40)))
         assert [result.structured_content for result in results] == [{"sum": number + 1} for number in range(40)]
 
-    _with_client(use, serve_demo, mark, mode)
+    sdk(use, serve_demo, mode)
 
 
-def test_the_sdk_pings_by_handshake(serve_demo: list[str], mark: dict[str, str]) -> None:
+def test_the_sdk_pings_by_handshake(serve_demo: list[str], sdk: Sdk) -> None:
     """Spec, ping: of the handshake era."""
 
     async def use(client: Client) -> None:
         with pytest.warns(Warning, match="ping is removed"):
             await client.send_ping()
 
-    _with_client(use, serve_demo, mark, "legacy")
+    sdk(use, serve_demo, "legacy")
 
 
 def test_the_sdk_of_2025_is_served(serve_demo: list[str], mark: dict[str, str], old_python: Path) -> None:
@@ -338,8 +386,8 @@ ASKING = [sys.executable, "-m", "gaia_mcp", "serve", f"{PROGRAMS / 'asking_agent
 class _Answers:
     """The callbacks of a client, which answer every question."""
 
-    def __init__(self, action: str = "accept") -> None:
-        self.action = action
+    def __init__(self) -> None:
+        self.action = "accept"
         self.asked: list[str] = []
 
     async def elicit(self, _: Any, params: Any) -> types.ElicitResult:
@@ -368,37 +416,33 @@ class _Answers:
 
 
 @MODES
-@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
-def test_the_sdk_answers_the_server_requests_of_a_tool(
-    mark: dict[str, str], mode: str, version: str, action: str
-) -> None:
+def test_the_sdk_answers_the_server_requests_of_a_tool(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, client features: the same tools in both eras, by requests in one and by results in the other."""
-    answers = _Answers(action)
+    answers = _Answers()
 
     async def use(client: Client) -> None:
         assert client.protocol_version == version
 
         async def text_of(name: str) -> str:
             result = await client.call_tool(name, {})
-            assert not result.is_error, result
+            assert not result.is_error, (answers.action, result)
             text: str = result.content[0].text
             return text
 
-        ordered = "1 LARGE Bob 3 True ['ham'] accept" if action == "accept" else f"no order: {action}"
-        assert await text_of("order") == ordered
-        assert await text_of("login") == action
-        if action == "accept":
-            assert await text_of("think") == "at most 5"
-            assert await text_of("look") == "file:///here Bob"
+        assert await text_of("order") == "1 LARGE Bob 3 True ['ham'] accept"
+        assert await text_of("login") == "accept"
+        assert await text_of("think") == "at most 5"
+        assert await text_of("look") == "file:///here Bob"
+        for answers.action in ("decline", "cancel"):
+            assert await text_of("order") == f"no order: {answers.action}"
+            assert await text_of("login") == answers.action
 
-    _with_client(use, ASKING, mark, mode, **answers.options())
-    assert answers.asked == (
-        ["Which one?", "Sure?", "Log in", "Who?"] if action == "accept" else ["Which one?", "Log in"]
-    )
+    sdk(use, ASKING, mode, **answers.options())
+    assert answers.asked == ["Which one?", "Sure?", "Log in", "Who?", *["Which one?", "Log in"] * 2]
 
 
 @MODES
-def test_the_sdk_gets_an_error_for_a_missing_capability(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_gets_an_error_for_a_missing_capability(sdk: Sdk, mode: str, version: str) -> None:
     """MS-4: nothing is asked of a client that has not declared it; only one era has a code for that."""
 
     async def use(client: Client) -> None:
@@ -410,7 +454,7 @@ def test_the_sdk_gets_an_error_for_a_missing_capability(mark: dict[str, str], mo
         assert caught.value.code == -32021
         assert caught.value.data == {"requiredCapabilities": {"sampling": {}}}
 
-    _with_client(use, ASKING, mark, mode)
+    sdk(use, ASKING, mode)
 
 
 # An agent that offers more than tools.
@@ -419,7 +463,7 @@ OFFERING = [sys.executable, "-m", "gaia_mcp", "serve", f"{PROGRAMS / 'offering_a
 
 
 @MODES
-def test_the_sdk_uses_the_prompts_and_resources_of_decorators(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_uses_the_prompts_and_resources_of_decorators(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, prompts, resources, templates: with all their metadata."""
     not_found = -32602 if version == "2026-07-28" else -32002
 
@@ -455,11 +499,11 @@ def test_the_sdk_uses_the_prompts_and_resources_of_decorators(mark: dict[str, st
                 await client.read_resource(uri)
             assert caught.value.error.code == not_found
 
-    _with_client(use, OFFERING, mark, mode)
+    sdk(use, OFFERING, mode)
 
 
 @MODES
-def test_the_sdk_reads_long_lists_in_pages(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_reads_long_lists_in_pages(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, pagination: nothing twice, nothing left out; an invalid cursor is -32602."""
 
     async def use(client: Client) -> None:
@@ -480,11 +524,11 @@ def test_the_sdk_reads_long_lists_in_pages(mark: dict[str, str], mode: str, vers
             await client.list_resources(cursor="invalid")
         assert caught.value.error.code == -32602
 
-    _with_client(use, OFFERING, mark, mode)
+    sdk(use, OFFERING, mode)
 
 
 @MODES
-def test_the_sdk_completes_arguments(mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_completes_arguments(sdk: Sdk, mode: str, version: str) -> None:
     """Spec, completion: 100 values at most; what the author's function raises is no error of the client's."""
     review = types.PromptReference(type="ref/prompt", name="review")
     book = types.ResourceTemplateReference(type="ref/resource", uri="books://{number}{?upper}")
@@ -503,4 +547,4 @@ def test_the_sdk_completes_arguments(mark: dict[str, str], mode: str, version: s
             await client.complete(review, {"name": "nope", "value": ""})
         assert caught.value.error.code == -32602
 
-    _with_client(use, OFFERING, mark, mode)
+    sdk(use, OFFERING, mode)

@@ -7,8 +7,6 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -47,48 +45,51 @@ from gaia_mcp import MCPClientMixin, MCPConfig
 from gaia_mcp.agents.base import _TOOL_REGISTRY as ours
 
 
-class Both(*([Agent, MCPClientMixin] if sys.argv[2] == "agent first" else [MCPClientMixin, Agent])):
-    def _get_system_prompt(self):
-        return "You are served."
+def used(*bases):
+    class Both(*bases):
+        def _get_system_prompt(self):
+            return "You are served."
 
-    def _create_console(self):
-        from gaia.agents.base.console import SilentConsole
-        return SilentConsole()
+        def _create_console(self):
+            from gaia.agents.base.console import SilentConsole
+            return SilentConsole()
 
-    def _register_tools(self):
-        pass
+        def _register_tools(self):
+            pass
+
+    agent = Both(silent_mode=True, skip_lemonade=True)
+    entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"], "timeout": 60}
+    found = {"connected": agent.connect_mcp_server("demo", entry), "servers": agent.list_mcp_servers()}
+    found["in theirs"] = "mcp_demo_greet" in theirs
+    found["in ours"] = "mcp_demo_greet" in ours
+    found["in the prompt"] = "mcp_demo_greet" in agent.system_prompt
+    found["called"] = agent._execute_tool("mcp_demo_greet", {"name": "Ada"})["status"]
+    found["called short"] = agent._execute_tool("greet", {"name": "Ada"})["status"]
+    agent.disconnect_mcp_server("demo")
+    found["left"] = [name for name in theirs if name.startswith("mcp_")]
+    return found
 
 
-agent = Both(silent_mode=True, skip_lemonade=True)
-entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"], "timeout": 60}
-found = {"connected": agent.connect_mcp_server("demo", entry), "servers": agent.list_mcp_servers()}
-found["in theirs"] = "mcp_demo_greet" in theirs
-found["in ours"] = "mcp_demo_greet" in ours
-found["in the prompt"] = "mcp_demo_greet" in agent.system_prompt
-found["called"] = agent._execute_tool("mcp_demo_greet", {"name": "Ada"})["status"]
-found["called short"] = agent._execute_tool("greet", {"name": "Ada"})["status"]
-agent.disconnect_mcp_server("demo")
-found["left"] = [name for name in theirs if name.startswith("mcp_")]
+orders = {"agent first": used(Agent, MCPClientMixin), "mixin first": used(MCPClientMixin, Agent)}
 with open(sys.argv[1], "w") as file:
-    json.dump(found, file)
+    json.dump(orders, file)
 """
 
 
-@pytest.mark.parametrize("order", ["agent first", "mixin first"])
-def test_the_mixin_works_under_gaias_own_agent(
-    gaia_python: Path, tmp_path: Path, mark: dict[str, str], order: str
-) -> None:
-    """Ours: with its registry, its prompt and its way of calling; its constructor does not go on to ours."""
+def test_the_mixin_works_under_gaias_own_agent(gaia_python: Path, tmp_path: Path, mark: dict[str, str]) -> None:
+    """Ours: with its registry, its prompt and its way of calling; its constructor does not go on to ours. In either
+    order of the base classes, and in one process.
+    """
     program, answer = tmp_path / "both.py", tmp_path / "found.json"
     program.write_text(USES_BOTH)
     environment = {**mark, "PATH": os.environ["PATH"], "HOME": str(tmp_path), "GAIA_HOME": str(tmp_path / "gaia")}
 
     done = subprocess.run(
-        [gaia_python, program, answer, order], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [gaia_python, program, answer], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(answer.read_text()) == {
+    expected = {
         "connected": True,
         "servers": ["demo"],
         "in theirs": True,
@@ -98,3 +99,4 @@ def test_the_mixin_works_under_gaias_own_agent(
         "called short": "success",
         "left": [],
     }
+    assert json.loads(answer.read_text()) == {"agent first": expected, "mixin first": expected}

@@ -8,32 +8,38 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client, StdioServerParameters, types
 
+from tests.forking.client import Command
+from tests.forking.server import LANG
 from tests.peers.conftest import PROGRAMS
 from tests.prepare.peers import NPM_CLIENTS, PYTHON, PYTHON_SDK_1
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
 
 TIMEOUT_SECONDS = 60
-MODES = pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+BIN = Path(sys.executable).parent
 OURS = [sys.executable, "-m", "gaia_mcp", "mcp"]
 
 
-@pytest.fixture
-def gateway(npm_servers: dict[str, list[str]], mark: dict[str, str], tmp_path: Path) -> list[str]:
-    """The command of a gateway to a server of npm (handshake), one of the SDK and an agent of ours (stateless), and one
+@pytest.fixture(scope="module")
+def options(
+    npm_servers: dict[str, list[str]], lasting_mark: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """The options of a gateway to a server of npm (handshake), one of the SDK and an agent of ours (stateless), and one
     that does not start.
     """
 
     def entry(*words: str) -> dict[str, Any]:
-        return {"command": words[0], "args": list(words[1:]), "env": mark}
+        return {"command": words[0], "args": list(words[1:]), "env": lasting_mark}
 
     servers = {
         "every": entry(*npm_servers["everything"]),
@@ -41,9 +47,23 @@ def gateway(npm_servers: dict[str, list[str]], mark: dict[str, str], tmp_path: P
         "agent": entry(*OURS, "serve", f"{PROGRAMS / 'asking_agent.py'}:Asking"),
         "broken": entry("surely-not-installed"),
     }
-    file = tmp_path / "servers.json"
+    file = tmp_path_factory.mktemp("gateway") / "servers.json"
     file.write_text(json.dumps({"mcpServers": servers}))
-    return [*OURS, "serve", "--all", "--config", str(file)]
+    return ["serve", "--all", "--config", str(file)]
+
+
+@pytest.fixture(scope="module")
+def url(options: list[str], lasting_mark: dict[str, str], fork_server: ForkServer) -> Iterator[str]:
+    """The URL of one gateway for several clients: its servers take their time to start."""
+    words = [BIN / "gaia", "mcp", *options, "--http", "127.0.0.1:0", "--json"]
+    environ = {"LANG": LANG, "PATH": os.environ["PATH"], "HOME": str(Path(options[-1]).parent), **lasting_mark}
+    quiet = subprocess.DEVNULL
+    with Command(fork_server, words, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
+        try:
+            assert running.stdout is not None
+            yield json.loads(running.stdout.readline())["url"]
+        finally:
+            running.terminate()
 
 
 class _Person:
@@ -67,11 +87,15 @@ class _Person:
         return types.CreateMessageResult(role="assistant", content=text, model="m")
 
 
-@MODES
-def test_the_sdk_uses_three_servers_as_one(gateway: list[str], mark: dict[str, str], mode: str, version: str) -> None:
-    """Spec, compatibility: a client of either era in front of servers of both."""
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_the_sdk_uses_three_servers_as_one(
+    request: pytest.FixtureRequest, options: list[str], mark: dict[str, str], mode: Any, version: str
+) -> None:
+    """Spec, compatibility: a client of either era in front of servers of both; one over stdio, one over HTTP."""
+    program, *arguments = [*OURS, *options]
+    stdio = StdioServerParameters(command=program, args=arguments, env=mark)
+    server: Any = stdio if mode == "auto" else request.getfixturevalue("url")
     person, heard = _Person(), list[float]()
-    program, *arguments = gateway
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         heard.append(progress)
@@ -103,7 +127,6 @@ def test_the_sdk_uses_three_servers_as_one(gateway: list[str], mark: dict[str, s
         assert (await client.list_resource_templates()).resource_templates
 
     async def run() -> None:
-        server = StdioServerParameters(command=program, args=arguments, env=mark)
         answering = {"list_roots_callback": person.roots, "sampling_callback": person.sample}
         async with (
             asyncio.timeout(TIMEOUT_SECONDS),
@@ -119,14 +142,14 @@ def test_the_sdk_uses_three_servers_as_one(gateway: list[str], mark: dict[str, s
 
 @pytest.mark.parametrize(("generation", "era"), [("1", "handshake"), ("2", "stateless")])
 def test_the_sdk_of_typescript_uses_three_servers_as_one(
-    gateway: list[str], mark: dict[str, str], prepared: Prepared, tmp_path: Path, generation: str, era: str
+    url: str, prepared: Prepared, tmp_path: Path, generation: str, era: str
 ) -> None:
     """As the SDK of Python, with validation of its own."""
     shutil.copy(PROGRAMS / "through_gateway.mjs", tmp_path)
     (tmp_path / "node_modules").symlink_to(prepared.folder(NPM_CLIENTS) / "node_modules")
 
     done = subprocess.run(
-        [prepared.node(), "through_gateway.mjs", generation, era, *gateway],
+        [prepared.node(), "through_gateway.mjs", generation, era, url],
         cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
 

@@ -35,6 +35,53 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+class Servers:
+    """A process with several servers, whose names are those that `http_server.py` knows."""
+
+    def __init__(self, python: Path | str, mark: dict[str, str], *names: str) -> None:
+        self._ports = {name: free_port() for name in names}
+        words = [f"{name}:{port}" for name, port in self._ports.items()]
+        self._command = [python, PROGRAMS / "http_server.py", *words]
+        self._environ = {"PATH": "/usr/bin:/bin", **mark}
+        self.urls = {
+            name: f"http://127.0.0.1:{port}/{'sse' if name == 'sse' else 'mcp'}" for name, port in self._ports.items()
+        }
+
+    @contextmanager
+    def running(self) -> Iterator[Servers]:
+        self.start()
+        try:
+            yield self
+        finally:
+            self.end()
+
+    def start(self) -> None:
+        """Start it, again perhaps."""
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(self._command, env=self._environ, stdout=quiet, stderr=quiet)
+        wait_until(lambda: all(map(listens, self._ports.values())), TIMEOUT_SECONDS)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def newest(lasting_mark: dict[str, str]) -> Iterator[Servers]:
+    """Servers of the newest SDK, which serves both eras."""
+    with Servers(sys.executable, lasting_mark, "streamable-http", "sse").running() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def of_2025(lasting_mark: dict[str, str], old_python: Path) -> Iterator[Servers]:
+    """Servers of the SDK of 2025."""
+    # Once a session has been ended by its client, a server of this SDK begins no other.
+    names = ("streamable-http", "restarted", "stateless", "sse")
+    with Servers(old_python, lasting_mark, *names).running() as servers:
+        yield servers
+
+
 @contextmanager
 def running(command: list[str], port: int, mark: dict[str, str], **env: str) -> Iterator[str]:
     """The address of a server that listens at `port`."""
@@ -76,47 +123,34 @@ def use(client: MCPClient) -> None:
     ],
 )
 def test_our_client_uses_a_server_of_the_newest_sdk(
-    mark: dict[str, str], transport: str, entry: dict[str, Any], era: str
+    newest: Servers, transport: str, entry: dict[str, Any], era: str
 ) -> None:
     """DE-2 and HC-7: both eras, both transports, named or found out."""
-    port = free_port()
-    command = [sys.executable, str(PROGRAMS / "http_server.py"), transport, str(port)]
-
-    with running(command, port, mark) as origin:
-        url = f"{origin}/{'sse' if transport == 'sse' else 'mcp'}"
-        client = client_of(url, **entry)
-        assert client.open().era == era
-        use(client)
-        client.disconnect()
+    client = client_of(newest.urls[transport], **entry)
+    assert client.open().era == era
+    use(client)
+    client.disconnect()
 
 
-@pytest.mark.parametrize(
-    ("transport", "more"), [("streamable-http", ()), ("streamable-http", ("stateless",)), ("sse", ())]
-)
-def test_our_client_uses_a_server_of_the_sdk_of_2025(
-    mark: dict[str, str], old_python: Path, transport: str, more: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("transport", ["streamable-http", "stateless", "sse"])
+def test_our_client_uses_a_server_of_the_sdk_of_2025(of_2025: Servers, transport: str) -> None:
     """DE-2: with sessions and without, and by the older transport."""
-    port = free_port()
-    command = [str(old_python), str(PROGRAMS / "http_server.py"), transport, str(port), *more]
-
-    with running(command, port, mark) as origin:
-        client = client_of(f"{origin}/{'sse' if transport == 'sse' else 'mcp'}")
-        assert client.open().era == "handshake"
-        use(client)
-        client.disconnect()
+    client = client_of(of_2025.urls[transport])
+    assert client.open().era == "handshake"
+    use(client)
+    client.disconnect()
 
 
-def test_a_session_survives_the_restart_of_its_server(mark: dict[str, str], old_python: Path) -> None:
+def test_a_session_survives_the_restart_of_its_server(of_2025: Servers) -> None:
     """LC-6: the server no longer knows the session, and a new one is begun."""
-    port = free_port()
-    command = [str(old_python), str(PROGRAMS / "http_server.py"), "streamable-http", str(port)]
+    client = client_of(of_2025.urls["restarted"])
+    client.open()
+    assert text_of(client.call("echo", {"text": "first"})) == "first"
 
-    with running(command, port, mark) as origin:
-        client = client_of(f"{origin}/mcp")
-        client.open()
-        assert text_of(client.call("echo", {"text": "first"})) == "first"
-    with running(command, port, mark), client:
+    of_2025.end()
+    of_2025.start()
+
+    with client:
         assert text_of(client.call("echo", {"text": "second"})) == "second"
 
 
@@ -157,11 +191,8 @@ def test_our_client_uses_the_reference_server(
         assert text_of(client.call("echo", {"message": "still"})) == "Echo: still"
 
 
-def test_a_wrong_path_of_a_real_server_is_reported(mark: dict[str, str]) -> None:
+def test_a_wrong_path_of_a_real_server_is_reported(newest: Servers) -> None:
     """Ours: the status is the first hint at a mistyped URL."""
-    port = free_port()
-    command = [sys.executable, str(PROGRAMS / "http_server.py"), "streamable-http", str(port)]
-
-    with running(command, port, mark) as origin, pytest.raises(StatusError) as caught:
-        client_of(f"{origin}/wrong").open()
+    with pytest.raises(StatusError) as caught:
+        client_of(f"{newest.urls['streamable-http']}/wrong").open()
     assert caught.value.status == 404

@@ -23,38 +23,52 @@ if TYPE_CHECKING:
 
 __all__ = ["gaia", "no_orphans", "shared", "url"]
 
-# What is in the keyring for this program, and how it is locked.
-LIST = """
-import contextlib, json, secretstorage
-with contextlib.closing(secretstorage.dbus_init()) as bus:
-    found = secretstorage.search_items(bus, {"service": "gaia-mcp"})
-    print(json.dumps([item.get_secret().decode() for item in found]))
-"""
-LOCK = """
-import contextlib, secretstorage
-with contextlib.closing(secretstorage.dbus_init()) as bus:
-    secretstorage.get_default_collection(bus).lock()
+# Reports that the keyring is open, and then, for each line, what is in it for this program, or locks it.
+KEYRING_PROGRAM = """
+import json, secretstorage, sys, time
+def collection():
+    while True:
+        try:
+            return secretstorage.get_default_collection(secretstorage.dbus_init())
+        except secretstorage.exceptions.SecretStorageException:
+            time.sleep(0.02)
+found = collection()
+while found.is_locked():
+    time.sleep(0.02)
+print("open", flush=True)
+for line in sys.stdin:
+    if line == "lock\\n":
+        found.lock()
+    items = secretstorage.search_items(found.connection, {"service": "gaia-mcp"})
+    print(json.dumps([] if found.is_locked() else [item.get_secret().decode() for item in items]), flush=True)
 """
 
 
 class Desktop:
     """The desktop of a person who has just logged in, so that the keyring is open."""
 
-    def __init__(self, environ: dict[str, str]) -> None:
-        self.environ = environ
+    def __init__(self, program: subprocess.Popen[str]) -> None:
+        self._program = program
+        assert self._line() == "open\n"
 
     def tokens(self) -> list[str]:
         """The access tokens in the keyring."""
-        return [json.loads(secret)["access_token"] for secret in json.loads(self._run(LIST))]
+        return [json.loads(secret)["access_token"] for secret in self._ask("list")]
 
     def lock(self) -> None:
         """Lock the keyring."""
-        self._run(LOCK)
+        self._ask("lock")
 
-    def _run(self, code: str) -> str:
-        ran = subprocess.run([sys.executable, "-c", code], env=self.environ, capture_output=True, text=True, timeout=60)
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+    def _ask(self, what: str) -> list[str]:
+        assert self._program.stdin is not None
+        self._program.stdin.write(f"{what}\n")
+        self._program.stdin.flush()
+        found: list[str] = json.loads(self._line())
+        return found
+
+    def _line(self) -> str:
+        assert self._program.stdout is not None
+        return self._program.stdout.readline()
 
 
 @pytest.fixture
@@ -78,19 +92,14 @@ def desktop(prepared: Prepared, gaia: Gaia, tmp_path: Path) -> Iterator[Desktop]
                 try:
                     second.stdin.write(b"password")
                     second.stdin.close()
-                    made = Desktop(gaia.environ)
-                    wait_until(lambda: _is_open(gaia.environ))
-                    yield made
+                    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+                    words = [sys.executable, "-c", KEYRING_PROGRAM]
+                    with subprocess.Popen(words, env=gaia.environ, **pipes) as program:  # type: ignore[call-overload]
+                        yield Desktop(program)
                 finally:
                     second.terminate()
         finally:
             first.terminate()
-
-
-def _is_open(environ: dict[str, str]) -> bool:
-    code = "import keyring; keyring.get_password('a', 'b')"
-    ran = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, timeout=60, check=False)
-    return ran.returncode == 0
 
 
 def _kept(gaia: Gaia) -> object:

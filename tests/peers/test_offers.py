@@ -57,16 +57,21 @@ class Heard:
         self.ended: list[str] = []
         self.logs: list[tuple[str, str, Any]] = []
         self.sampled: list[dict[str, Any]] = []
+        self.elicited: list[dict[str, Any]] = []
         self.folders = [{"uri": "file:///first", "name": "first"}]
         self.words: Callable[[], dict[str, Any]] = lambda: WORDS
 
     def host(self) -> Host:
         return Host(
-            elicit=lambda _: {"action": "accept", "content": {"colour": "blue", "name": "Ada"}},
+            elicit=self.elicit,
             sample=self.sample,
             roots=lambda: self.folders,
             on_log=lambda *message: self.logs.append(message),
         )
+
+    def elicit(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.elicited.append(params)
+        return {"action": "accept", "content": {"colour": "blue", "name": "Ada"}}
 
     def sample(self, params: dict[str, Any]) -> dict[str, Any]:
         self.sampled.append(params)
@@ -212,34 +217,23 @@ def test_resource_updates_of_the_sdk_arrive(client: MCPClient, heard: Heard) -> 
 
 
 def test_subscriptions_survive_a_restart_of_the_sdks_server(client: MCPClient, heard: Heard) -> None:
-    """Spec, IO-7: it may have changed meanwhile, so an update is reported too."""
-    client.subscribe_resource("offering://text")
-    with pytest.raises(ServerExitedError):
-        client.call("die", {})
-
-    client.call("touch", {"uri": "offering://text"})
-
-    wait_until(lambda: len(heard.resources) == 2)
-    assert heard.resources == ["offering://text"] * 2
-    client.disconnect()
-    client.open()
-    client.call("touch", {"uri": "offering://text"})
-    client.check_alive()
-    assert len(heard.resources) == 2
-
-
-def test_list_changed_notifications_of_the_sdk_arrive(client: MCPClient, heard: Heard) -> None:
-    """Spec: announced unasked in the handshake era, by listening since; also after another start."""
+    """Spec, IO-7: a resource may have changed meanwhile, so an update is reported too. List changes are announced
+    unasked in the handshake era, by listening since, and after another start as well.
+    """
     before = client.list_prompts()
-
+    client.subscribe_resource("offering://text")
     client.call("grow", {})
-
     wait_until(lambda: heard.lists == ["prompts"])
     assert len(client.list_prompts()) == len(before) + 1
+
     with pytest.raises(ServerExitedError):
         client.call("die", {})
+    client.call("touch", {"uri": "offering://text"})
     client.call("grow", {})
-    wait_until(lambda: heard.lists == ["prompts", "prompts"])
+
+    wait_until(lambda: (len(heard.resources), len(heard.lists)) == (2, 2))
+    assert (heard.resources, heard.lists) == (["offering://text"] * 2, ["prompts"] * 2)
+    client.unsubscribe_resource("offering://text")
 
 
 def test_the_sdk_requests_sampling(client: MCPClient, heard: Heard) -> None:
@@ -263,8 +257,9 @@ def test_the_sdk_gets_the_current_roots(client: MCPClient, heard: Heard) -> None
 
 
 def test_the_sdk_requests_elicitation(client: MCPClient, heard: Heard) -> None:
-    """Spec, elicitation."""
+    """Spec, elicitation. MC-4 to MC-6: `input_required`, answered by a new request with the state that came along."""
     assert _text(client.call("favourite", {"question": "Which?"})) == "it is blue"
+    assert [params["message"] for params in heard.elicited] == ["Which?"]
 
 
 def test_declined_sampling_ends_the_call_of_the_sdk(client: MCPClient, heard: Heard) -> None:
@@ -331,10 +326,9 @@ def test_a_call_to_the_sdk_is_cancelled_during_sampling(client: MCPClient, heard
     assert client.list_prompts()
 
 
-@in_both_eras
-def test_undeclared_sampling_by_the_sdk_is_refused(tmp_path: Path, era: str) -> None:
+def test_undeclared_sampling_by_the_sdk_is_refused_in_the_handshake_era(tmp_path: Path) -> None:
     """Spec, MS-4 and LC-3: no sampling without a model."""
-    with connected(tmp_path, OFFERING, era, Host()) as client:
+    with connected(tmp_path, OFFERING, "handshake", Host()) as client:
         with pytest.raises((PeerError, RemoteProtocolError), match=r"(?i)sampling|capabilit"):
             client.call("dream", {})
         assert client.list_resources()
@@ -522,10 +516,12 @@ def test_everything_gets_an_error_for_declined_sampling(everything: MCPClient, h
     assert (result["isError"], "not for a test" in _text(result)) == (True, True)
 
 
-def test_everything_gets_our_roots_and_our_elicitation_result(everything: MCPClient) -> None:
-    """Spec, roots and elicitation, with roots that are read at the request for them."""
+def test_everything_gets_our_roots_and_our_elicitation_result(everything: MCPClient, heard: Heard) -> None:
+    """Spec, roots and elicitation, requests of the server's while a call runs, with roots that are read then."""
     assert "file:///first" in _text(everything.call("get-roots-list", {}))
     assert "Name: Ada" in _text(everything.call("trigger-elicitation-request", {}))
+    (elicited,) = heard.elicited
+    assert elicited["requestedSchema"]["required"] == ["name"]
 
 
 def test_a_call_to_everything_is_cancelled(everything: MCPClient) -> None:

@@ -103,9 +103,7 @@ def test_our_command_prints_the_login_for_a_missing_scope(gaia: Gaia, issuer: Is
     assert gaia("call", "trips", "look").stdout == "trips:read\n"
 
     # Not by `gaia`, which would type the hint alone, and wait for a browser.
-    refused = subprocess.run(
-        [BIN / "gaia", "mcp", "call", "trips", "cancel"], capture_output=True, text=True, env=gaia.environ, cwd=gaia.cwd
-    )
+    refused = gaia.command(BIN / "gaia", "mcp", "call", "trips", "cancel", text=True)
     error, hint = refused.stderr.splitlines()
     assert (refused.returncode, "trips:write" in error) == (4, True)
     _, words = hint.split("gaia mcp login trips ")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client import Host
+from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, PeerError, RemoteProtocolError
 from tests.peers.conftest import PROGRAMS
@@ -33,24 +33,22 @@ def _names(client: MCPClient) -> set[str]:
     return {tool.name for tool in client.fetch_tools()}
 
 
-class Person:
-    """Answers what a server asks, and remembers it."""
-
-    def __init__(self, **answer: Any) -> None:
-        self.answer = answer
-        self.asked: list[dict[str, Any]] = []
-
-    def __call__(self, params: dict[str, Any]) -> dict[str, Any]:
-        self.asked.append(params)
-        return self.answer
+def _assert_no_warning(client: MCPClient, server: str) -> None:
+    """That `test-client` warns about nothing in the tools of a server that means well. Wrong warnings teach people to
+    ignore all of them.
+    """
+    tools = client.fetch_tools()
+    assert tools
+    assert texts_checked(tools) == ("ok", "nothing suspicious")
+    assert names_checked(server, tools, {}) == ("ok", "as recommended")
 
 
 # From npm: the handshake era, TypeScript.
 
 
-@pytest.fixture
-def everything(npm_servers: dict[str, list[str]], connect: Connect) -> MCPClient:
-    return connect(*npm_servers["everything"])
+@pytest.fixture(scope="module")
+def everything(npm_servers: dict[str, list[str]], connect_once: Connect) -> MCPClient:
+    return connect_once(*npm_servers["everything"])
 
 
 def test_everything_is_connected_by_handshake(everything: MCPClient) -> None:
@@ -61,6 +59,7 @@ def test_everything_is_connected_by_handshake(everything: MCPClient) -> None:
     assert everything.peer.info["name"] == "mcp-servers/everything"
     assert {"echo", "get-sum", "get-tiny-image", "trigger-elicitation-request"} <= _names(everything)
     everything.check_alive()
+    _assert_no_warning(everything, "everything")
 
 
 def test_everything_returns_text(everything: MCPClient) -> None:
@@ -99,15 +98,6 @@ def test_everything_reports_progress(everything: MCPClient) -> None:
     assert steps == sorted(set(steps))
 
 
-def test_everything_requests_elicitation(npm_servers: dict[str, list[str]], connect: Connect) -> None:
-    """Spec, elicitation: a request of the server's while the call runs."""
-    person = Person(action="accept", content={"name": "Ada"})
-    client = connect(*npm_servers["everything"], host=Host(elicit=person))
-
-    assert "Name: Ada" in _text(client.call("trigger-elicitation-request", {}))
-    assert person.asked[0]["requestedSchema"]["required"] == ["name"]
-
-
 def test_an_elicitation_of_everything_is_declined_without_a_person(everything: MCPClient) -> None:
     """Spec, elicitation: a decline is a valid answer."""
     assert "declined" in _text(everything.call("trigger-elicitation-request", {}))
@@ -116,13 +106,6 @@ def test_an_elicitation_of_everything_is_declined_without_a_person(everything: M
 def test_everything_has_no_sampling_tool_without_the_capability(everything: MCPClient) -> None:
     """Spec: a server must not use what a client did not declare."""
     assert "trigger-sampling-request" not in _names(everything)
-
-
-def test_everything_gets_our_roots(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
-    """Spec, roots."""
-    client = connect(*npm_servers["everything"], host=Host(roots=[{"uri": tmp_path.as_uri(), "name": "here"}]))
-
-    assert tmp_path.as_uri() in _text(client.call("get-roots-list", {}))
 
 
 def test_everything_reports_invalid_arguments_and_unknown_tools(everything: MCPClient) -> None:
@@ -162,6 +145,7 @@ def test_the_filesystem_server_writes_and_reads_real_files(
     assert "a.txt" in _text(client.call("list_directory", {"path": str(tmp_path)}))
     assert client.call("read_text_file", {"path": "/etc/passwd"})["isError"] is True
     assert len(_names(client)) >= 10
+    _assert_no_warning(client, "filesystem")
 
 
 def test_the_memory_server_remembers(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
@@ -176,6 +160,7 @@ def test_the_memory_server_remembers(npm_servers: dict[str, list[str]], connect:
 
     assert second.call("open_nodes", {"names": ["Ada"]})["structuredContent"]["entities"] == [entity]
     assert "Ada" in memory.read_text()
+    _assert_no_warning(second, "memory")
 
 
 # In this environment: the stateless era, Python.
@@ -194,6 +179,7 @@ def test_the_time_server_converts_between_zones(connect: Connect) -> None:
     assert "21:00" in result["structuredContent"]["target"]["datetime"]
     assert json.loads(_text(result)) == result["structuredContent"]
     assert client.call("convert_time", {**arguments, "target_timezone": "No/Where"})["isError"] is True
+    _assert_no_warning(client, "mcp_server_time")
 
 
 def test_the_git_server_sees_a_real_repository(connect: Connect, tmp_path: Path) -> None:
@@ -220,11 +206,12 @@ def test_the_git_server_sees_a_real_repository(connect: Connect, tmp_path: Path)
 
     assert "say hello" in git("log", "--format=%s")
     assert "clean" in _text(client.call("git_status", where))
+    _assert_no_warning(client, "mcp_server_git")
 
 
-@pytest.fixture
-def sdk(connect: Connect) -> MCPClient:
-    return connect(sys.executable, PROGRAMS / "sdk_server.py")
+@pytest.fixture(scope="module")
+def sdk(connect_once: Connect) -> MCPClient:
+    return connect_once(sys.executable, PROGRAMS / "sdk_server.py")
 
 
 def test_a_server_of_the_sdk_is_discovered(sdk: MCPClient) -> None:
@@ -257,26 +244,16 @@ def test_a_server_of_the_sdk_reports_progress(sdk: MCPClient) -> None:
     assert steps[-1] == (3, 3, "step 3")
 
 
-def test_a_server_of_the_sdk_requests_elicitation_by_input_required(connect: Connect) -> None:
-    """Spec, MC-4 to MC-6: `input_required`, answered by a new request with the state that came along."""
-    person = Person(action="accept", content={"colour": "blue"})
-    client = connect(sys.executable, PROGRAMS / "sdk_server.py", host=Host(elicit=person))
-
-    assert _text(client.call("favourite", {"question": "Which colour?"})) == "it is blue"
-    assert person.asked[0]["message"] == "Which colour?"
-
-
 def test_an_elicitation_of_the_sdk_is_declined_without_a_person(sdk: MCPClient) -> None:
     """Spec, elicitation: a decline aborts this tool, which is a tool error."""
     assert sdk.call("favourite", {"question": "Which colour?"})["isError"] is True
 
 
 def test_a_server_of_the_sdk_gets_no_undeclared_sampling(sdk: MCPClient) -> None:
-    """Spec, MS-4: an undeclared capability must not be used. Its tool fails in one way or another, at once."""
-    try:
-        assert sdk.call("dream", {})["isError"] is True
-    except (PeerError, RemoteProtocolError) as error:
-        assert "sampling" in str(error).lower() or "capability" in str(error).lower()  # noqa: PT017
+    """Spec, MS-4 and LC-3: an undeclared capability must not be used. The call fails at once, and others go on."""
+    with pytest.raises((PeerError, RemoteProtocolError), match=r"(?i)sampling|capabilit"):
+        sdk.call("dream", {})
+    sdk.check_alive()
 
 
 def test_failures_of_a_server_of_the_sdk_are_results_or_errors(sdk: MCPClient) -> None:
@@ -323,9 +300,9 @@ def test_a_server_of_the_sdk_has_prompts_and_resources(sdk: MCPClient) -> None:
 # The SDK of 2025.
 
 
-@pytest.fixture
-def old(old_python: Path, connect: Connect) -> MCPClient:
-    return connect(old_python, PROGRAMS / "old_server.py")
+@pytest.fixture(scope="module")
+def old(old_python: Path, connect_once: Connect) -> MCPClient:
+    return connect_once(old_python, PROGRAMS / "old_server.py")
 
 
 def test_an_old_server_is_connected_by_handshake(old: MCPClient) -> None:

@@ -6,22 +6,27 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
+from tests.forking.client import Command
+from tests.forking.server import LANG
 from tests.model_servers.script import RESULT, Call, Text
 from tests.model_servers.server import ModelServer
 from tests.peers.agent_worlds import MODEL, WORLDS, World
+from tests.peers.conftest import PROGRAMS
 from tests.prepare.peers import NPM_URL_CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
 
+BIN = Path(sys.executable).parent
 TOKEN = "token-4711-zebra"
 HEADER = f"Authorization: Bearer {TOKEN}"
 # One client, on a busy machine.
@@ -29,12 +34,12 @@ TIMEOUT_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url(fork_server: ForkServer) -> Iterator[str]:
     """The URL of the built-in agent."""
-    command = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", "demo", "--http", "127.0.0.1:0", "--json"]
-    environ = {"PATH": os.environ["PATH"], "GAIA_MCP_TOKEN": TOKEN}
+    words = [BIN / "gaia", "mcp", "serve", "demo", "--http", "127.0.0.1:0", "--json"]
+    environ = {"LANG": LANG, "PATH": os.environ["PATH"], "GAIA_MCP_TOKEN": TOKEN}
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
+    with Command(fork_server, words, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
         try:
             assert running.stdout is not None
             yield json.loads(running.stdout.readline())["url"]
@@ -88,24 +93,31 @@ def test_mcp_remote_carries_everything_between_stdio_and_our_server(
     assert "Ada" in client.get_prompt("introduce", {"name": "Ada"})["messages"][0]["content"]["text"]
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_the_inspector_lists_and_calls_our_server(
-    era: str, url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+    url: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
 ) -> None:
-    """Ours, both eras: its command line, by URL."""
+    """Ours, both eras: its command line, by URL; one process for all lines, as it takes longer to start than to ask."""
     program = prepared.folder(NPM_URL_CLIENTS) / "node_modules" / ".bin" / "mcp-inspector"
+    cli = program.resolve().parents[2] / "cli" / "build" / "index.js"
     run = Runs(tmp_path, {**mark, "HOME": str(tmp_path), "PATH": os.environ["PATH"]})
+    lines = [
+        ("tools/list",),
+        ("tools/call", "--tool-name", "add", "--tool-arg", "a=1", "b=2"),
+        ("resources/read", "--uri", "demo://about"),
+        ("prompts/get", "--prompt-name", "introduce", "--prompt-args", "name=Ada"),
+    ]
+    eras = ("legacy", "modern")
+    words = [[url, "--header", HEADER, "--protocol-era", era, "--method", *line] for era in eras for line in lines]
 
-    def inspected(method: str, *options: str) -> Any:
-        words = [url, "--header", HEADER, "--protocol-era", era, "--method", method, *options]
-        return json.loads(run(prepared.node(), str(program.resolve()), "--cli", *words))
+    out = run(prepared.node(), str(PROGRAMS / "inspector_runs.mjs"), str(cli), stdin=json.dumps(words))
 
-    assert "greet" in {tool["name"] for tool in inspected("tools/list")["tools"]}
-    called = inspected("tools/call", "--tool-name", "add", "--tool-arg", "a=1", "b=2")
-    assert (called["isError"], called["structuredContent"]) == (False, {"sum": 3})
-    assert "gaia-mcp" in inspected("resources/read", "--uri", "demo://about")["contents"][0]["text"]
-    (prompt,) = inspected("prompts/get", "--prompt-name", "introduce", "--prompt-args", "name=Ada")["messages"]
-    assert "Ada" in prompt["content"]["text"]
+    results = [json.loads(text) for text in out.split("\0")[:-1]]
+    for era, (listed, called, read, got) in zip(eras, (results[:4], results[4:]), strict=True):
+        assert "greet" in {tool["name"] for tool in listed["tools"]}, era
+        assert (called["isError"], called["structuredContent"]) == (False, {"sum": 3}), era
+        assert "gaia-mcp" in read["contents"][0]["text"], era
+        (prompt,) = got["messages"]
+        assert "Ada" in prompt["content"]["text"], era
 
 
 # How each takes the URL of a server, and how it is asked then. The value of the header is in its environment.
@@ -132,7 +144,9 @@ AGENTS: dict[str, tuple[list[str], list[str]]] = {
 def test_an_agent_that_is_given_our_url_calls_our_tools(
     world: World, url: str, agents_path: str, mark: dict[str, str], tmp_path: Path
 ) -> None:
-    """Ours: added by the agent's own command; its model, a script on a loopback port, calls a tool."""
+    """Ours: added by the agent's own command; its model, a script on a loopback port, calls a tool. claude checks it,
+    too, and reports a refused token as that, and not as a login that it lacks.
+    """
     add, ask = AGENTS[world.name]
     with ModelServer(world.dialect, Call("greet", {"name": "Ada"}), Text(f"so {RESULT}")) as model:
         world.write(tmp_path, model.url)
@@ -140,23 +154,14 @@ def test_an_agent_that_is_given_our_url_calls_our_tools(
         run = Runs(tmp_path, {**environ, **world.environ(model.url)})
 
         run(world.name, *(url if word == "URL" else word for word in add))
+        if world.name == "claude":
+            refused = ["mcp", "add", "--transport", "http", "refused", url, "--header", "Authorization: Bearer another"]
+            run(world.name, *refused)
+            listed = run(world.name, "mcp", "list")
+            states = {line.partition(":")[0]: line for line in listed.splitlines() if url in line}
+            assert states["ours"].endswith("Connected")
+            assert "HTTP 401" in states["refused"]
         answered = run(world.name, *ask, stdin="greet Ada")
 
         assert "Hello, Ada!" in model.results()[-1]
     assert "Hello, Ada!" in answered
-
-
-def test_claude_checks_our_server_by_its_url(url: str, agents_path: str, mark: dict[str, str], tmp_path: Path) -> None:
-    """Ours: it connects, and reports a refused token as that, and not as a login that it lacks."""
-    world = WORLDS["claude"]
-    environ = {**mark, "HOME": str(tmp_path), "PATH": agents_path, **world.environ("http://127.0.0.1:9")}
-    run = Runs(tmp_path, environ)
-
-    for name, header in (("ours", HEADER), ("refused", "Authorization: Bearer another")):
-        run("claude", "mcp", "add", "--transport", "http", name, url, "--header", header)
-    listed = run("claude", "mcp", "list")
-
-    states = {line.partition(":")[0]: line for line in listed.splitlines() if url in line}
-    assert states["ours"].endswith("Connected")
-    assert "HTTP 401" in states["refused"]
-    assert "Connected" in run("claude", "mcp", "get", "ours")

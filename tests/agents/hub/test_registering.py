@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
+from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
@@ -74,16 +77,26 @@ def write_client(agents: Agents, kind: str, *calls: tuple[str, dict[str, Any]]) 
     agents.write(CLIENT.format(server=SERVERS[kind], calls=calls, answer=ANSWERS[kind]), kind)
 
 
+def remember(agents: Agents, *servers: str) -> None:
+    """Have the cache know the tools of these servers, so that none of them is started to be asked."""
+    for server in servers:
+        tools = [{"name": name, "inputSchema": {}} for name in ("add", "greet")]
+        ServerCache(cache_folder(), ConfigStore(agents.config).entry(server)).keep_seen(tools)
+
+
 def register(hub: AgentsHub, name: str = "sum", spec: Any = SPEC, **arguments: Any) -> dict[str, Any]:
     found = hub.execute_mcp_tool("register_tool_with_agent", {"tool_name": name, "tool_spec": spec, **arguments})
     assert isinstance(found, dict)
     return found
 
 
-@pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
-@pytest.mark.parametrize("function", ["demo.add", "mcp_demo_add"])
+@pytest.mark.parametrize(
+    ("kind", "function"), [("claude", "demo.add"), ("codex", "mcp_demo_add"), ("gemini", "demo.add")]
+)
 def test_a_registered_tool_is_listed_and_called(agents: Agents, kind: str, function: str) -> None:
-    """B7: the agent sees it under its name, with its description and schema, and gets what the server returns."""
+    """B7: the agent sees it under its name, with its description and schema, and gets what the server returns. Either
+    name of the function stands for every agent: it is resolved without one.
+    """
     agents.configure({}, {"demo": DEMO})
     write_client(agents, kind, ("sum", {"a": 1, "b": 2}), ("sum", {"a": "x"}), ("add", {"a": 1, "b": 2}))
     hub = agents.hub()
@@ -109,6 +122,7 @@ def test_the_file_may_be_named_from_the_home_folder(agents: Agents, monkeypatch:
     monkeypatch.setenv("HOME", str(agents.folder))
     (agents.folder / "elsewhere").mkdir()
     agents.configure({"claude": {"cwd": str(agents.folder / "elsewhere")}}, {"demo": DEMO})
+    remember(agents, "demo")
     write_client(agents, "claude", ("sum", {"a": 1, "b": 2}))
     hub = AgentsHub("~/mcp_servers.json")
 
@@ -140,6 +154,7 @@ def test_variables_of_the_entry_reach_the_server_of_the_tool(agents: Agents, mon
 def test_a_tool_without_an_agent_is_registered_with_all(agents: Agents) -> None:
     """B7: those of the configuration included."""
     agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "gemini": {"disabled": True}}, {"demo": DEMO})
+    remember(agents, "demo")
 
     assert register(agents.hub())["registered_with"] == ["claude", "codex", "local"]
 
@@ -147,6 +162,7 @@ def test_a_tool_without_an_agent_is_registered_with_all(agents: Agents) -> None:
 def test_a_repeated_registration_overwrites_with_a_warning(agents: Agents) -> None:
     """B7: the next request shows the newer one."""
     agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
     write_client(agents, "claude", ("sum", {"name": "Ada"}))
     hub = agents.hub()
     register(hub, agent_name="claude")
@@ -217,6 +233,7 @@ def test_a_tool_for_an_unknown_agent_is_refused(agents: Agents) -> None:
 def test_a_tool_is_registered_only_with_agents_in_the_scope_of_its_server(agents: Agents) -> None:
     """A3, B7: `agents` in the entry of a server."""
     agents.configure({}, {"demo": {**DEMO, "agents": ["claude", "codex"]}, "none": {**DEMO, "agents": []}})
+    remember(agents, "demo", "none")
     hub = agents.hub()
 
     every, refused = register(hub), register(hub, agent_name="gemini")
@@ -231,6 +248,7 @@ def test_a_tool_is_registered_only_with_agents_in_the_scope_of_its_server(agents
 def test_the_scope_is_checked_when_the_tool_is_called(agents: Agents) -> None:
     """A3: the entry may have been changed since, and the server may have gone."""
     agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
     write_client(agents, "claude", ("sum", {"a": 1, "b": 2}))
     hub = agents.hub()
     register(hub, agent_name="claude")
@@ -252,6 +270,7 @@ def test_the_scope_is_checked_when_the_tool_is_called(agents: Agents) -> None:
 def test_unknown_members_are_warnings_and_never_code(agents: Agents) -> None:
     """B7: never code in strings."""
     agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
 
     found = register(agents.hub(), spec={**SPEC, "code": "import os"})
 
@@ -260,14 +279,8 @@ def test_unknown_members_are_warnings_and_never_code(agents: Agents) -> None:
 
 def test_a_server_whose_tools_are_known_is_not_started(agents: Agents) -> None:
     """Ours: the cache of tools is believed."""
-    agents.configure({}, {"demo": DEMO})
-    from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.server_cache import ServerCache
-
     agents.configure({}, {"demo": {"command": "hub-has-no-such-program"}})
-    entry = ConfigStore(agents.config).entry("demo")
-    ServerCache(cache_folder(), entry).keep_seen([{"name": "add", "inputSchema": {}}])
+    remember(agents, "demo")
 
     assert register(agents.hub())["status"] == "success"
 

@@ -1,11 +1,12 @@
-"""AgentVault's own client, for the agent whose card is at the URL in the first argument: it does what lines of JSON on
-stdin ask for, all at once, and writes what came of each to stdout.
+"""Clients of AgentVault's own library: they do what lines of JSON on stdin ask for, all at once, and what came of each
+is written to stdout. The first line for a client has it meet its agent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from typing import Any
 
@@ -22,10 +23,17 @@ TIMEOUT_SECONDS = 120
 class Driven:
     """What can be asked for, each by the name of its method."""
 
-    def __init__(self, client: AgentVaultClient, card: AgentCard) -> None:
-        self.client = client
-        self.card = card
+    def __init__(self, connections: httpx.AsyncClient) -> None:
+        self.connections = connections
+        self.client = AgentVaultClient(connections)
+
+    async def meet(self, card: str, environ: dict[str, str]) -> None:
+        """The agent whose card is at this URL, with the keys of these variables."""
+        self.card = AgentCard.model_validate((await self.connections.get(card)).json())
+        os.environ |= environ
         self.keys = KeyManager()
+        for name in environ:
+            del os.environ[name]
 
     async def begin(self, content: Any = None, context: Any = None, webhook: str | None = None) -> Any:
         part = TextPart(content="no data") if content is None else DataPart(content=content)
@@ -59,8 +67,7 @@ class Driven:
         return [{**one, "late": events} for one, events in zip(ran, late, strict=True)]
 
 
-async def answer(driven: Driven, line: str) -> None:
-    asked = json.loads(line)
+async def answer(driven: Driven, asked: dict[str, Any]) -> None:
     try:
         answered = {"result": await getattr(driven, asked["do"])(**asked["with"])}
     except AgentVaultError as error:
@@ -70,12 +77,15 @@ async def answer(driven: Driven, line: str) -> None:
 
 async def main() -> None:
     unlimited = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, http2=True, limits=unlimited) as connections:
-        card = AgentCard.model_validate((await connections.get(sys.argv[1])).json())
-        driven = Driven(AgentVaultClient(connections), card)
-        async with asyncio.TaskGroup() as answers:
-            while line := await asyncio.to_thread(sys.stdin.readline):
-                answers.create_task(answer(driven, line))
+    clients: dict[int, Driven] = {}
+    async with (
+        httpx.AsyncClient(timeout=TIMEOUT_SECONDS, http2=True, limits=unlimited) as connections,
+        asyncio.TaskGroup() as answers,
+    ):
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            asked = json.loads(line)
+            driven = clients.setdefault(asked["client"], Driven(connections))
+            answers.create_task(answer(driven, asked))
 
 
 asyncio.run(main())

@@ -1,11 +1,12 @@
 """A server written with the official Python SDK, 2.x, and its interface for extensions: each call becomes a task.
 
-What happens is written to the file named by NOTES.
+What happens is written to the file named by NOTES. It serves over stdio, or over HTTP at the port that is its argument.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,4 +105,7 @@ def endless() -> str:
 
 
 if __name__ == "__main__":
-    app.run()
+    if sys.argv[1:]:
+        app.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        app.run()

@@ -1,11 +1,11 @@
-// Uses a gateway over stdio with a client of the official TypeScript SDK, 1.x or 2.x, that answers what it is asked.
-// Arguments: the SDK's generation, the era, and the command of the server. Prints what it saw as JSON.
+// Uses a gateway over HTTP with a client of the official TypeScript SDK, 1.x or 2.x, that answers what it is asked.
+// Arguments: the SDK's generation, the era, and the URL of the gateway. Prints what it saw as JSON.
 
-const [generation, era, command, ...args] = process.argv.slice(2);
+const [generation, era, url] = process.argv.slice(2);
 const isSecond = generation === '2';
 const { Client } = await import(isSecond ? '@modelcontextprotocol/client' : '@modelcontextprotocol/sdk/client/index.js');
-const { StdioClientTransport } = await import(
-  isSecond ? '@modelcontextprotocol/client/stdio' : '@modelcontextprotocol/sdk/client/stdio.js'
+const { StreamableHTTPClientTransport } = await import(
+  isSecond ? '@modelcontextprotocol/client' : '@modelcontextprotocol/sdk/client/streamableHttp.js'
 );
 
 const mode = era === 'stateless' ? 'auto' : 'legacy';
@@ -24,7 +24,7 @@ if (isSecond) {
   client.setRequestHandler(ElicitRequestSchema, answer);
 }
 
-await client.connect(new StdioClientTransport({ command, args }));
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const text = async (name, given) => (await client.callTool({ name, arguments: given })).content[0].text;
 const seen = {
   tools: (await client.listTools()).tools.map(tool => tool.name),
