@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
+from contextvars import Context
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,58 @@ class LostThreadError(AssertionError):
     """A thread whose turn it was has not gone on."""
 
 
+class Workers:
+    """Threads that do one piece of work after the other: to start a thread takes longer than all steps of a task."""
+
+    def __init__(self) -> None:
+        self.idle: list[Worker] = []
+        self.is_closed = False
+
+    def start(self, work: Callable[[], object], name: str) -> Worker:
+        """Have `work` done in a thread of this name."""
+        worker = self.idle.pop() if self.idle else Worker(self)
+        worker.begin(work, name)
+        return worker
+
+    def close(self) -> None:
+        """End the threads; one that was lost ends when it has done its work."""
+        self.is_closed = True
+        for worker in self.idle:
+            worker.begin(None, "")
+            worker.thread.join()
+
+
+class Worker:
+    """One of these threads."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._work: Callable[[], object] | None = None
+        self._may_begin, self._has_ended = threading.Lock(), threading.Lock()
+        self._may_begin.acquire()
+        self._has_ended.acquire()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def begin(self, work: Callable[[], object] | None, name: str) -> None:
+        self.thread.name, self._work = name, work
+        self._may_begin.release()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end of its work; once for each."""
+        if self._has_ended.acquire(timeout=seconds):
+            self._workers.idle.append(self)
+
+    def _run(self) -> None:
+        while self._may_begin.acquire() and self._work is not None:
+            # As in a new thread.
+            Context().run(self._work)
+            self._work = None
+            self._has_ended.release()
+            if self._workers.is_closed:
+                return
+
+
 class Task:
     """One thread. `ready` tells whether it can take its next step; None if it can at any time."""
 
@@ -50,19 +103,20 @@ class Task:
         self.sleeps = False
         self.turn = threading.Lock()
         self.turn.acquire()
-        self.thread: threading.Thread | None = None
+        self.worker: Worker | None = None
 
 
 class Run:
     """One order of steps. `plan` holds the choices to make first; `made` those that were, with how many there were."""
 
-    def __init__(self, plan: list[int], detours: int, seconds: float = RUN_SECONDS) -> None:
+    def __init__(self, plan: list[int], detours: int, workers: Workers, seconds: float = RUN_SECONDS) -> None:
         self.made: list[tuple[int, int]] = []
         self.tasks: list[Task] = []
         self.current: Task | None = None
         self.problem: BaseException | None = None
         self._plan = plan
         self._detours = detours
+        self._workers = workers
         self._seconds = seconds
         self._steps = 0
         self._is_over = False
@@ -71,15 +125,14 @@ class Run:
     def spawn(self, work: Callable[[], object], name: str = "", *, is_daemon: bool = False) -> Task:
         """Have `work` done in a thread of its own. The run is over when all but daemons have ended."""
         task = Task(name or f"task {len(self.tasks)}", work, is_daemon=is_daemon)
-        task.thread = threading.Thread(target=self._work, args=(task,), name=task.name, daemon=True)
         self.tasks.append(task)
-        task.thread.start()
+        task.worker = self._workers.start(lambda: self._work(task), task.name)
         return task
 
     def step(self, ready: Callable[[], object] | None = None, *, sleeps: bool = False) -> None:
         """Another thread may go on here; this one does when it is `ready`, or, if it `sleeps`, after all others."""
         here = threading.current_thread()
-        me = next((task for task in self.tasks if task.thread is here), None)
+        me = next((task for task in self.tasks if task.worker is not None and task.worker.thread is here), None)
         if me is None:
             return  # The scenario is being prepared, or an earlier test has left a thread in the module.
         if self._is_over:
@@ -99,8 +152,8 @@ class Run:
                 with suppress(RuntimeError):  # One that was lost has not taken its turn.
                     task.turn.release()
         for task in self.tasks:
-            assert task.thread is not None
-            task.thread.join(10)
+            assert task.worker is not None
+            task.worker.join(10)
         if self.problem is not None:
             raise self.problem
 
@@ -163,10 +216,20 @@ def explore(
 
     Raises what a thread or a check raises; the choices that led there are a note on it.
     """
+    workers = Workers()
+    try:
+        return _explored(scenario, detours, workers, seconds)
+    finally:
+        workers.close()
+
+
+def _explored(
+    scenario: Callable[[Run, Threads], Callable[[], object] | None], detours: int, workers: Workers, seconds: float
+) -> int:
     plan: list[int] = []
     runs = 0
     while True:
-        run = Run(plan, detours, seconds)
+        run = Run(plan, detours, workers, seconds)
         check = scenario(run, Threads(run))
         try:
             run.finish()

@@ -228,18 +228,23 @@ def modules() -> dict[str, ast.Module]:
 
 
 @cache
+def nodes(name: str) -> list[ast.AST]:
+    """Every node of the syntax of a module: most rules look at all of them."""
+    return [*ast.walk(modules()[name])]
+
+
+@cache
 def imports(name: str) -> list[Import]:
     """Everything that a module imports, anywhere in it."""
-    tree = modules()[name]
     typing_only = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes(name)
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for statement in node.body
         for inner in ast.walk(statement)
     }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             found += [Import(alias.name, node.lineno, id(node) in typing_only) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -342,8 +347,8 @@ def test_no_import_is_relative() -> None:
     """Ours: a module is found by one name."""
     assert_none(
         f"{name}:{node.lineno}"
-        for name, tree in modules().items()
-        for node in ast.walk(tree)
+        for name in modules()
+        for node in nodes(name)
         if isinstance(node, ast.ImportFrom) and node.level
     )
 
@@ -381,12 +386,12 @@ def test_every_module_of_the_commands_is_a_command() -> None:
 
 def test_only_the_command_table_names_a_module_of_the_commands() -> None:
     """Ours: a verb is what a person types; what other modules need of it lies where they may import it from."""
-    beside = {name: tree for name, tree in modules().items() if not is_in(name, VERBS)}
+    beside = [name for name in modules() if not is_in(name, VERBS)]
     found = [f"{name} imports {target}" for name in beside for target, _ in own_imports(name) if is_in(target, VERBS)]
     found += [
         f"{name}:{node.lineno} names {node.value}"
-        for name, tree in beside.items()
-        for node in ast.walk(tree)
+        for name in beside
+        for node in nodes(name)
         if isinstance(node, ast.Constant) and is_in(own(str(node.value)), VERBS) and name != "cli.app"
     ]
 
@@ -406,7 +411,7 @@ def test_the_command_line_uses_servers_through_sessions() -> None:
     assert [
         f"{name}:{node.lineno} reaches for {ast.unparse(node)}"
         for name in in_cli
-        for node in ast.walk(modules()[name])
+        for node in nodes(name)
         if isinstance(node, ast.Attribute) and node.attr in ("client", "_client")
     ] == []
 
@@ -442,10 +447,10 @@ def test_the_rules_touch_no_clock_file_thread_or_process() -> None:
 def test_only_the_command_line_prints_or_exits() -> None:
     """Ours, with the exceptions that have a reason beside them in the table."""
     found = []
-    for name, tree in modules().items():
+    for name in modules():
         if part_of(name) in ("cli", "__main__"):
             continue
-        for node in ast.walk(tree):
+        for node in nodes(name):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if called in ("print", "exit", "quit", "sys.exit", "os._exit"):
                 found.append((name, called))
@@ -461,12 +466,12 @@ def test_only_the_command_line_holds_command_lines() -> None:
     # The name of the program alone is no line.
     typed = re.compile(r"\b(gaia mcp|gmcp(?!$)|pip install|chmod(?= ))\b|(?<![\w-])--[a-z]")
     found = []
-    for name, tree in modules().items():
+    for name in modules():
         if part_of(name) in ("cli", "__main__") or is_in(name, DRIVERS) or name in PACKAGES:
             continue
         # What stands alone in a line is documentation.
-        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        told = {id(node.value) for node in nodes(name) if isinstance(node, ast.Expr)}
+        for node in nodes(name):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
                 found += [f"{name}:{node.lineno}: {match[0]}" for match in typed.finditer(node.value)]
     assert found == []
@@ -480,8 +485,8 @@ def test_every_module_has_a_docstring() -> None:
 def test_only_filebytes_reads_files() -> None:
     """Ours: without waiting, regular ones, and no more than a limit. Exceptions have their reason in the table."""
     found = set()
-    for name, tree in modules().items():
-        for node in ast.walk(tree):
+    for name in modules():
+        for node in nodes(name):
             if isinstance(node, ast.Call) and is_reading(node):
                 found.add(f"{name} {ast.unparse(node.func)}")
     assert_none(found ^ {*READERS})

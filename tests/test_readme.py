@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -14,9 +15,13 @@ import pytest
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.status import MEANINGS, ExitStatus
+from tests.forking.client import Command
+from tests.forking.server import LANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.forking.client import ForkServer
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -54,23 +59,28 @@ def write_agent(folder: Path) -> None:
     (folder / "notes.py").write_text(blocks("python")[0])
 
 
-def test_the_console_blocks_print_what_they_show(jq: str, tmp_path: Path) -> None:
+# Characters that the shell reads in another way than `shlex` does.
+FOR_THE_SHELL = re.compile(r"[|;&<>$`~*?()]")
+
+
+def words_of(command: str) -> list[str | Path]:
+    """The program of a command line, which is our own if the shell need not read it, with its arguments."""
+    program, *arguments = shlex.split(command)
+    if program == "gaia" and not FOR_THE_SHELL.search(re.sub(r"'[^']*'", "", command)):
+        return [BIN / program, *arguments]
+    return ["bash", "-c", command]
+
+
+def test_the_console_blocks_print_what_they_show(fork_server: ForkServer, jq: str, tmp_path: Path) -> None:
     """Ours: README blocks run in the tests."""
     write_agent(tmp_path)
-    environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": LANG}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path, "env": environ}
     for block in blocks("console"):
         for command, expected in commands(block):
-            ran = subprocess.run(
-                ["bash", "-c", command],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                cwd=tmp_path,
-                env=environ,
-                timeout=60,
-                check=False,
-            )
-            assert matches(ran.stdout.splitlines(), expected), f"$ {command}\n{ran.stdout}"
+            with Command(fork_server, words_of(command), **options) as running:
+                printed, _ = running.communicate(timeout=60)
+            assert matches(printed.splitlines(), expected), f"$ {command}\n{printed}"
 
 
 def test_the_python_examples_print_what_they_show(tmp_path: Path) -> None:
@@ -116,6 +126,8 @@ def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path, wheels: Path) -
         "PATH": f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}",
         "PIP_FIND_LINKS": str(wheels),
         "PIP_NO_INDEX": "1",
+        # Compile only what is imported; pip reads 0 here as the option `--no-compile`.
+        "PIP_NO_COMPILE": "0",
     }
     # Then two more commands make an agent of one's own.
     for command in (first, ".venv/bin/gaia mcp init", ".venv/bin/gaia mcp call ./agent.py greet name=Ada"):

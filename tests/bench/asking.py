@@ -6,7 +6,7 @@ import statistics
 
 from gaia_mcp.client import MCPClient
 from gaia_mcp.client.host import Host
-from tests.bench.calls import BLOCK_CALLS
+from tests.bench.calls import blocks_of
 from tests.bench.figures import GAIA, PROGRAMS, Effort, Figure, seconds
 
 SERVE_ASKING = {"command": GAIA, "args": ["mcp", "serve", str(PROGRAMS / "asking_agent.py")]}
@@ -21,11 +21,12 @@ def asking(effort: Effort) -> list[Figure]:
 
 def _figure(effort: Effort, era: str, revision: str) -> Figure:
     times: dict[str, list[float]] = {"plain": [], "ask": []}
+    blocks, size = blocks_of(effort)
     host = Host(roots=[{"uri": "file:///here"}])
     with MCPClient.from_config("bench", {**SERVE_ASKING, "protocolVersion": revision}, host=host) as client:
-        for block in range(effort.calls // BLOCK_CALLS + 2):
+        for block in range(blocks):
             for tool, found in times.items():
-                took = [seconds(lambda tool=tool: client.call(tool, {})) for _ in range(BLOCK_CALLS)]  # type: ignore[misc]
+                took = [seconds(lambda tool=tool: client.call(tool, {})) for _ in range(size)]  # type: ignore[misc]
                 # The first block warms up.
                 found.extend(took if block else ())
         if client.call("ask", {})["content"] != client.call("plain", {})["content"]:

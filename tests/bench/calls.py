@@ -22,8 +22,8 @@ ARGUMENTS = {"name": "Ada"}
 # Short enough that a busy machine disturbs all alike; long enough that it is calls which are timed, and not how soon a
 # processor wakes up and finds room for a server that has had nothing to do while the others had their turn.
 BLOCK_CALLS = 250
-# Of each block, while the machine still turns from the one before.
-FIRST_CALLS = 25
+# The part of a block that is not counted: the machine still turns from the block before.
+FIRST_PART = 0.1
 
 
 def clients(effort: Effort) -> list[Figure]:
@@ -59,6 +59,7 @@ def among_many(effort: Effort) -> list[Figure]:
     from gaia_mcp.client import MCPClientManager, MCPConfig
 
     numbers = itertools.count(1)
+    blocks, size = blocks_of(effort)
     pipe = Pipe(SERVE_DEMO)
     times: list[list[float]] = [[], []]
     spent = [0.0, 0.0]
@@ -76,20 +77,20 @@ def among_many(effort: Effort) -> list[Figure]:
                 if len(manager.list_servers()) != effort.servers:
                     raise SystemExit(f"not all servers are connected: {manager.list_servers()}")
                 client = manager.get_client("demo")
-                for block in range(_blocks(effort)):
+                for block in range(blocks):
                     began = time.process_time()
-                    for turn in range(BLOCK_CALLS):
+                    for turn in range(size):
                         asked = greet(next(numbers))
-                        _keep(times[0], block, turn, seconds(lambda asked=asked: pipe.ask(asked)))  # type: ignore[misc]
+                        _keep(times[0], block, turn / size, seconds(lambda asked=asked: pipe.ask(asked)))  # type: ignore[misc]
                     between = time.process_time()
-                    for turn in range(BLOCK_CALLS):
-                        _keep(times[1], block, turn, seconds(lambda: client.call("greet", ARGUMENTS)))
+                    for turn in range(size):
+                        _keep(times[1], block, turn / size, seconds(lambda: client.call("greet", ARGUMENTS)))
                     spent[0] += between - began
                     spent[1] += time.process_time() - between
         finally:
             pipe.close()
     by_hand, ours = (statistics.median(found) for found in times)
-    calls = BLOCK_CALLS * _blocks(effort)
+    calls = blocks * size
     name = f"MCPClient.call / the same bytes by hand, serve demo among {effort.servers} servers"
     remark = _micro(spent[1] / calls, spent[0] / calls)
     return [
@@ -101,17 +102,18 @@ def among_many(effort: Effort) -> list[Figure]:
 def servers(effort: Effort) -> list[Figure]:
     """A small tool served by us and by the official SDK, both asked by hand."""
     numbers = itertools.count(1)
+    blocks, size = blocks_of(effort)
     ours, sdk = Pipe(SERVE_DEMO), Pipe(SDK_SERVER)
     try:
         for pipe in (ours, sdk):
             pipe.ask(line(0, "server/discover", {}))
             _check(pipe.ask(greet(next(numbers))))
         found: list[list[float]] = [[], []]
-        for block in range(_blocks(effort)):
+        for block in range(blocks):
             for times, pipe in zip(found, (ours, sdk), strict=True):
-                for turn in range(BLOCK_CALLS):
+                for turn in range(size):
                     asked = greet(next(numbers))
-                    _keep(times, block, turn, seconds(lambda pipe=pipe, asked=asked: pipe.ask(asked)))  # type: ignore[misc]
+                    _keep(times, block, turn / size, seconds(lambda pipe=pipe, asked=asked: pipe.ask(asked)))  # type: ignore[misc]
     finally:
         ours.close()
         sdk.close()
@@ -124,6 +126,7 @@ async def _in_turns(effort: Effort, command: list[str]) -> list[float]:
     from mcp import Client, StdioServerParameters
 
     numbers = itertools.count(1)
+    blocks, size = blocks_of(effort)
     pipe = Pipe(command)
     entry = {"command": command[0], "args": command[1:]}
     parameters = StdioServerParameters(command=command[0], args=command[1:])
@@ -140,27 +143,28 @@ async def _in_turns(effort: Effort, command: list[str]) -> list[float]:
                     await sdk.call_tool("greet", ARGUMENTS)
                 ):
                     raise SystemExit("the clients do not agree about the answer")
-                for block in range(_blocks(effort)):
-                    for turn in range(BLOCK_CALLS):
+                for block in range(blocks):
+                    for turn in range(size):
                         asked = greet(next(numbers))
-                        _keep(times[0], block, turn, seconds(lambda asked=asked: pipe.ask(asked)))  # type: ignore[misc]
-                    for turn in range(BLOCK_CALLS):
-                        _keep(times[1], block, turn, seconds(lambda: ours.call("greet", ARGUMENTS)))
-                    for turn in range(BLOCK_CALLS):
+                        _keep(times[0], block, turn / size, seconds(lambda asked=asked: pipe.ask(asked)))  # type: ignore[misc]
+                    for turn in range(size):
+                        _keep(times[1], block, turn / size, seconds(lambda: ours.call("greet", ARGUMENTS)))
+                    for turn in range(size):
                         began = time.perf_counter()
                         await sdk.call_tool("greet", ARGUMENTS)
-                        _keep(times[2], block, turn, time.perf_counter() - began)
+                        _keep(times[2], block, turn / size, time.perf_counter() - began)
     finally:
         pipe.close()
     return [statistics.median(found) for found in times]
 
 
-def _blocks(effort: Effort) -> int:
-    return effort.calls // BLOCK_CALLS + 2
+def blocks_of(effort: Effort) -> tuple[int, int]:
+    """How many blocks there are, and how many calls each has."""
+    return effort.calls // BLOCK_CALLS + 2, min(BLOCK_CALLS, effort.calls)
 
 
-def _keep(found: list[float], block: int, turn: int, took: float) -> None:
-    if block and turn >= FIRST_CALLS:  # The first block warms up.
+def _keep(found: list[float], block: int, part: float, took: float) -> None:
+    if block and part >= FIRST_PART:  # The first block warms up.
         found.append(took)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ARGUMENTS = {"name": "Ada"}
 # As for calls over a pipe.
 BLOCK_CALLS = 100
-FIRST_CALLS = 20
+FIRST_PART = 0.2
 START_SECONDS = 60
 
 
@@ -65,7 +65,7 @@ async def _in_turns(effort: Effort, command: list[str]) -> list[Taken]:
     numbers = itertools.count(1)
     walls: list[list[float]] = [[], [], [], []]
     spent = [0.0] * len(walls)
-    blocks = effort.calls // 10 // BLOCK_CALLS + 2
+    blocks, size = effort.calls // 10 // BLOCK_CALLS + 2, min(BLOCK_CALLS, effort.calls)
     with (
         serving(command) as server,
         httpx2.Client() as plain,
@@ -97,14 +97,14 @@ async def _in_turns(effort: Effort, command: list[str]) -> list[Taken]:
             for block in range(blocks):
                 for which, call in enumerate((on_a_socket, by_hand, call_ours, call_sdk)):
                     before = time.process_time()
-                    for turn in range(BLOCK_CALLS):
+                    for turn in range(size):
                         began = time.perf_counter()
                         await call()
-                        _keep(walls[which], block, turn, time.perf_counter() - began)
+                        _keep(walls[which], block, turn / size, time.perf_counter() - began)
                     if block:
                         spent[which] += time.process_time() - before
         bare.close()
-    calls = (blocks - 1) * BLOCK_CALLS
+    calls = (blocks - 1) * size
     return [Taken(statistics.median(wall), total / calls) for wall, total in zip(walls, spent, strict=True)]
 
 
@@ -184,8 +184,8 @@ def _listens(address: str) -> bool:
         return probe.connect_ex((host, int(port))) == 0
 
 
-def _keep(found: list[float], block: int, turn: int, took: float) -> None:
-    if block and turn >= FIRST_CALLS:  # The first block warms up.
+def _keep(found: list[float], block: int, part: float, took: float) -> None:
+    if block and part >= FIRST_PART:  # The first block warms up.
         found.append(took)
 
 

@@ -91,7 +91,10 @@ def _beside_others(effort: Effort) -> list[Figure]:
     with _serving() as gaia, _program("http_sdk_server.py") as sdk, _program("http_empty_app.py") as empty:
         for server in (gaia, sdk, empty):
             server.load(CLIENTS)
-        rounds = [tuple(each.load(max(CLIENTS, effort.calls)) for each in (gaia, sdk, empty)) for _ in range(3)]
+        rounds = [
+            tuple(each.load(max(CLIENTS, effort.calls)) for each in (gaia, sdk, empty))
+            for _ in range(min(effort.commands, 3))
+        ]
     ours, theirs, least = (
         Load(*(statistics.median(values) for values in zip(*loads, strict=True))) for loads in zip(*rounds, strict=True)
     )

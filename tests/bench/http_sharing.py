@@ -41,7 +41,7 @@ def http_sharing(effort: Effort) -> list[Figure]:
         shared = [running.enter_context(_worker(redis.port)) for _ in range(WORKERS)]
         for name, make in (("a stateless call", _stateless), ("a call in a session", _in_session)):
             costs: list[tuple[Cost, Cost]] = []
-            for _ in range(3):
+            for _ in range(min(effort.commands, 3)):
                 one, four = (_cost(redis, each, max(1, effort.calls // CLIENTS), make) for each in (alone, shared))
                 costs.append((one, four))
             one_us, four_us = (statistics.median(cost[at].seconds for cost in costs) * 1e6 for at in (0, 1))

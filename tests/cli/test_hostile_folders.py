@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
+import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import BIN, Ran
+from tests.cli.conftest import BIN, SERVERS, Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SECONDS = 20
 MEMORY_BYTES = 1 << 30
 
+# A server that begins with a line for its log.
+NOISY = {"command": "sh", "args": ["-c", f"echo noise >&2; exec {sys.executable} {SERVERS / 'good_stateless.py'}"]}
 # Paths that no file can have.
 LONG = {"name": "x" * 300, "path": "y/" * 3000 + "x", "loop": "loop/x", "file": "file/x"}
 LONG_LINES = [
@@ -132,8 +135,8 @@ def test_an_unreadable_cache_is_ignored(demo: Gaia, kind: str) -> None:
 @pytest.mark.parametrize("kind", OBSTACLES)
 def test_an_unreadable_log_is_skipped_and_replaced(demo: Gaia, kind: str) -> None:
     """Ours: nor are they in the way of new ones."""
-    demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
-    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    demo.write({"demo": NOISY})
+    assert run(demo, "mcp", "call", "demo", "echo").code == 0
     (log,) = (demo.home / ".local" / "state" / "gaia-mcp" / "log").rglob("*.log")
     put(log, kind)
 
@@ -141,7 +144,7 @@ def test_an_unreadable_log_is_skipped_and_replaced(demo: Gaia, kind: str) -> Non
 
     assert ran.code == 0
     assert "noise" not in ran.stdout
-    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    assert run(demo, "mcp", "call", "demo", "echo").code == 0
     assert "noise" in run(demo, "mcp", "logs", "demo").stdout
 
 
@@ -226,14 +229,24 @@ def test_an_unreadable_file_on_the_command_line_is_an_error(
 def test_a_pipe_on_the_command_line_is_read(demo: Gaia, words: str, data: str, answer: str) -> None:
     """Ours: `<(command)`, /dev/stdin, and a pipe with a name."""
     os.mkfifo(demo.cwd / "pipe")
-    for place, before in (("<(printf %s \"$DATA\")", ""), ("/dev/stdin", "printf %s \"$DATA\" |"),
-                          ("pipe", "printf %s \"$DATA\" > pipe &")):  # fmt: skip
-        line = f"{before} gaia {words.format(place)}" + (" --force" if "mcp add" in words else "")
-        ran = subprocess.run(
-            ["bash", "-c", line], capture_output=True, text=True, cwd=demo.cwd, env={**demo.environ, "DATA": data},
-            timeout=SECONDS, check=False,
-        )  # fmt: skip
-        assert (ran.returncode, answer in ran.stdout) == (0, True), (line, ran)
+    text, wrong = data.encode(), {}
+    for place in ("/dev/fd/{}", "/dev/stdin", "pipe"):
+        # As a shell does it: the other end of a pipe has a number of its own, or is the standard input.
+        ours, theirs = os.pipe()
+        os.write(theirs, text)
+        os.close(theirs)
+        writer = threading.Thread(target=(demo.cwd / "pipe").write_bytes, args=(text,), daemon=True)
+        if place == "pipe":
+            writer.start()
+        line = words.format(place.format(ours)) + (" --force" if "mcp add" in words else "")
+        ran = demo.command(BIN / "gaia", *line.split(), pass_fds=[ours], input=text * (place == "/dev/stdin"))
+        os.close(ours)
+        if (ran.returncode, answer in ran.stdout.decode()) != (0, True):
+            wrong[place] = ran
+        elif place == "pipe":
+            writer.join()
+
+    assert not wrong
 
 
 @pytest.mark.parametrize("long", LONG)
@@ -256,8 +269,8 @@ def test_an_impossible_path_is_an_error_with_a_hint(demo: Gaia, long: str) -> No
 
 def test_a_folder_of_20_000_files_is_listed(demo: Gaia) -> None:
     """Ours: at a TAB, where one that is a link to itself hides none of the others, and among logs."""
-    demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
-    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    demo.write({"demo": NOISY})
+    assert run(demo, "mcp", "call", "demo", "echo").code == 0
     (logs,) = (demo.home / ".local" / "state" / "gaia-mcp" / "log").iterdir()
     for number in range(20_000):
         (demo.cwd / f"file{number}").touch()
@@ -268,7 +281,7 @@ def test_a_folder_of_20_000_files_is_listed(demo: Gaia) -> None:
     assert len(tab(demo, "call", "demo", "greet", "--args", "@")) == 20_002
     assert [line.partition("\t")[0] for line in tab(demo, "add", "x", "--cwd", "")] == ["folder/"]
     assert "noise" in run(demo, "mcp", "logs", "demo").stdout
-    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    assert run(demo, "mcp", "call", "demo", "echo").code == 0
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "loop", "unset"])
@@ -299,12 +312,16 @@ def test_a_removed_working_folder_is_an_error_only_for_commands_that_need_it(dem
     for words, code in (("list", 0), ("call demo greet name=Ada", 0), ("trust", 1), ("import", 0), ("init", 3)):
         gone = demo.cwd / "gone"
         gone.mkdir()
-        line = f"cd {gone} && rmdir {gone} && gaia mcp {words}; code=$?; gaia complete fish -- mcp call ''; exit $code"
-        ran = subprocess.run(
-            ["bash", "-c", line], capture_output=True, text=True, cwd=demo.cwd, env=demo.environ, timeout=SECONDS,
-            check=False,
-        )  # fmt: skip
+        held = os.open(gone, os.O_RDONLY)
+        gone.rmdir()
+        options = {"cwd": f"/proc/{os.getpid()}/fd/{held}", "env": {**demo.environ, "PWD": str(gone)}}
+        ran = demo.command(BIN / "gaia", "mcp", *words.split(), timeout=SECONDS, **options)
+        completed = demo.command(BIN / "gaia", "complete", "fish", "--", "mcp", "call", "", timeout=SECONDS, **options)
+        os.close(held)
+
+        errors = ran.stderr.decode().splitlines()
         assert ran.returncode == code, (words, ran)
-        assert "Traceback" not in ran.stderr
-        assert len([each for each in ran.stderr.splitlines() if not each.startswith("note: ")]) == (2 if code else 0)
-        assert "demo\t" in ran.stdout
+        assert "Traceback" not in ran.stderr.decode()
+        assert len([each for each in errors if not each.startswith("note: ")]) == (2 if code else 0)
+        assert completed.stdout.startswith(b"demo\t")
+        assert completed.stderr == b""

@@ -2,14 +2,17 @@
 
     conformance client --command "python tests/conformance/client.py" --scenario auth/metadata-default
 
-The scenario and the revision are in the environment, the URL of the suite's server is the last argument.
+The scenario and the revision are in the environment, the URL of the suite's server is the last argument. The test
+process plays most scenarios itself: the suite then starts `asker.py`, which asks the `PlayingServer` there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socketserver
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +31,8 @@ NAME = "suite"
 UNFIXED = {"json-schema-ref-no-deref"}
 CONFIRMED = {"confirmed": True}
 TEXT = {"type": "text", "text": "Paris"}
+# Printed when a scenario has been played to its end.
+DONE = "done"
 
 
 def elicited(params: dict[str, Any]) -> dict[str, Any]:
@@ -128,25 +133,47 @@ STEPS: dict[str, Callable[[MCPClient, dict[str, Any]], None]] = {
 }
 
 
-def main(scenario: str, revision: str, url: str, context: dict[str, Any]) -> None:
-    """Do what the scenario wants. Raises what our client raises."""
+def main(scenario: str, revision: str, context: str, url: str) -> None:
+    """Do what the scenario wants, with its context in JSON. Raises what our client raises."""
     do = STEPS.get(scenario, call_first_tool)
+    known = json.loads(context or "{}")
     if scenario.startswith("auth/"):
-        with authorizer_of(NAME, scenario, url, context) as authorizer:
+        with authorizer_of(NAME, scenario, url, known) as authorizer:
             transport = HttpTransport(url, timeout=TIMEOUT_SECONDS, name=NAME, authorizer=authorizer)
             with MCPClient(NAME, transport, revision=revision) as client:
-                do(client, context)
+                do(client, known)
         return
     entry = {"url": url} if scenario in UNFIXED else {"url": url, "protocolVersion": revision}
     host = Host(elicit=elicited, sample=sampled)
     with MCPClient.from_config(NAME, entry, TIMEOUT_SECONDS, host=host) as client:
-        do(client, context)
+        do(client, known)
+
+
+class PlayingServer(socketserver.ThreadingTCPServer):
+    """Plays a scenario for each connection of `asker.py`: the start of a process for each would take longer."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Playing)
+
+
+class _Playing(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        """Reply that the scenario is done, or with the traceback that the program would print."""
+        try:
+            main(*self.rfile.read().decode().split("\n"))
+        except Exception:  # whatever ends the program
+            self.wfile.write(traceback.format_exc().encode())
+        else:
+            self.wfile.write(DONE.encode())
 
 
 if __name__ == "__main__":
     main(
         os.environ["MCP_CONFORMANCE_SCENARIO"],
         os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"],
+        os.environ.get("MCP_CONFORMANCE_CONTEXT", ""),
         sys.argv[-1],
-        json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
     )
+    print(DONE)

@@ -1,4 +1,4 @@
-"""Clients that others wrote, each with the agent `Everything`, over stdio, in the eras that it knows."""
+"""Clients that others wrote, each with the agent `Everything`, over stdio and HTTP, in the eras that it knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -17,19 +17,40 @@ from tests.prepare.installing import python_in
 from tests.prepare.peers import FASTMCP, NPM_CLIENTS, PYTHON_SDK_1
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.prepare.fixtures import Prepared
 
 Wire = dict[str, Any]
 HERE = Path(__file__).parent
 EVERYTHING = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{HERE / 'everything.py'}:Everything"]
-# All steps of one client, on a busy machine.
-TIMEOUT_SECONDS = 120
+# All scripts of one client, on a busy machine.
+TIMEOUT_SECONDS = 300
 
 BOTH = ("stateless", "handshake")
-CLIENTS = [(client, era) for client in ("python_2", "fastmcp_4", "typescript_2") for era in BOTH]
-CLIENTS += [("python_1", "handshake"), ("typescript_1", "handshake")]
+# The eras of each client.
+CLIENTS = {
+    "python_2": BOTH,
+    "fastmcp_4": BOTH,
+    "typescript_2": BOTH,
+    "python_1": ("handshake",),
+    "typescript_1": ("handshake",),
+}
+
+
+class Script(NamedTuple):
+    """What a client does at a server: over stdio, or at `url`."""
+
+    era: str
+    steps: list[Step]
+    capable: bool = True
+    url: str | None = None
+
+    def as_wire(self, mark: dict[str, str]) -> Wire:
+        """As `clients/player.py` reads it."""
+        server: Wire = {"command": EVERYTHING, "env": mark} if self.url is None else {"url": self.url}
+        steps = [step.as_script() for step in self.steps]
+        return {**server, "era": self.era, "capable": self.capable, "steps": steps}
 
 
 def command_of(client: str, prepared: Prepared, folder: Path) -> list[str]:
@@ -45,21 +66,18 @@ def command_of(client: str, prepared: Prepared, folder: Path) -> list[str]:
     return [str(python), str(HERE / "clients" / f"{client}.py")]
 
 
-def play(
-    command: list[str], mark: dict[str, str], era: str, steps: list[Step], *, capable: bool, url: str | None = None
-) -> Wire:
-    """What the client has observed, by the names of the steps, of the agent over stdio, or at `url`."""
-    server: Wire = {"command": EVERYTHING, "env": mark} if url is None else {"url": url}
-    script = {
-        **server, "era": era, "capable": capable,
-        "steps": [step.as_script() for step in steps],
-    }  # fmt: skip
-    environ = {**mark, "PATH": os.environ["PATH"]}
+def play(command: list[str], mark: dict[str, str], scripts: dict[str, Script]) -> dict[str, Wire]:
+    """What the client has observed, by the names of the scripts and of the steps."""
     done = subprocess.run(
-        command, input=json.dumps(script), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environ
+        command,
+        input=json.dumps({name: script.as_wire(mark) for name, script in scripts.items()}),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        env={**mark, "PATH": os.environ["PATH"]},
     )
     assert done.returncode == 0, done.stderr
-    observed: Wire = json.loads(done.stdout)
+    observed: dict[str, Wire] = json.loads(done.stdout)
     return observed
 
 
@@ -86,36 +104,36 @@ def differences(observed: Any, expected: Any, where: str = "") -> Iterator[str]:
         yield f"{where} is {observed!r}, not {expected!r}"
 
 
-@pytest.mark.parametrize(("client", "era"), CLIENTS)
-@pytest.mark.parametrize("capable", [True, False], ids=["capable", "incapable"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_foreign_client_gets_the_expected_results(
-    client: str, era: str, *, capable: bool, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+    client: str, prepared: Prepared, mark: dict[str, str], serve_over_http: Callable[[], str], tmp_path: Path
 ) -> None:
-    """Spec, both eras: tools, what they send and ask, prompts, resources, completion, input required."""
-    steps = steps_of(era) if capable else steps_without_capabilities(era)
-    assert len({step.name for step in steps}) == len(steps)
+    """Spec, both eras: tools, what they send and ask, prompts, resources, completion, input required; and Streamable
+    HTTP, where no result is another one than over stdio.
+    """
+    scripts = {}
+    for era in CLIENTS[client]:
+        scripts[f"{era} over stdio"] = Script(era, steps_of(era))
+        scripts[f"{era} over stdio, asked nothing"] = Script(era, steps_without_capabilities(era), capable=False)
+        # Some steps change the agent for all that it serves.
+        scripts[f"{era} over HTTP"] = Script(era, steps_of(era), url=serve_over_http())
 
-    observed = play(command_of(client, prepared, tmp_path), mark, era, steps, capable=capable)
+    observed = play(command_of(client, prepared, tmp_path), mark, scripts)
 
-    assert_expected(observed, steps)
-
-
-@pytest.mark.parametrize(("client", "era"), CLIENTS)
-def test_a_foreign_client_gets_the_same_results_over_http(
-    client: str, era: str, prepared: Prepared, mark: dict[str, str], http_url: str, tmp_path: Path
-) -> None:
-    """Spec, Streamable HTTP, both eras: the same agent, and no result depends on the transport."""
-    steps = steps_of(era)
-
-    observed = play(command_of(client, prepared, tmp_path), mark, era, steps, capable=True, url=http_url)
-
-    assert_expected(observed, steps)
-
-
-def assert_expected(observed: Wire, steps: list[Step]) -> None:
-    """Fail with everything that was observed and not expected."""
-    found = [problem for step in steps for problem in differences(observed[step.name], step.expected, step.name)]
+    found = [
+        f"{name}: {problem}"
+        for name, script in scripts.items()
+        for step in script.steps
+        for problem in differences(observed[name][step.name], step.expected, step.name)
+    ]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("era", BOTH)
+def test_each_step_has_a_name_of_its_own(era: str) -> None:
+    """Ours: what is observed has the names of the steps."""
+    for steps in (steps_of(era), steps_without_capabilities(era)):
+        assert len({step.name for step in steps}) == len(steps)
 
 
 def test_a_difference_is_found() -> None:

@@ -7,18 +7,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.conformance.conftest import HERE
-from tests.conformance.test_authorization import CLIENT
 from tests.prepare.peers import CONFORMANCE, NPM_URL_CLIENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from tests.conformance.conftest import Scenario
     from tests.prepare.fixtures import Prepared
 
 # How many checks each has.
@@ -27,25 +25,24 @@ CHECKS = {"sep-2640-skills-enumeration": 32, "sep-2640-skills-manifest": 6, "sep
 TIMEOUT_SECONDS = 120
 
 
-@pytest.mark.parametrize("scenario", CHECKS)
-def test_the_agent_passes_a_scenario_about_skills(
-    scenario: str, http_url: str, prepared: Prepared, tmp_path: Path
-) -> None:
+def test_the_agent_passes_every_scenario_about_skills(http_url: str, prepared: Prepared, tmp_path: Path) -> None:
     """Extension: the official suite."""
     program = prepared.folder(CONFORMANCE) / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-    done = subprocess.run(
-        [
-            *(prepared.node(), program, "server", "--url", http_url.replace("127.0.0.1", "localhost")),
-            *("--spec-version", "2026-07-28", "--force", "--scenario", scenario, "-o", tmp_path),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-    )
+    url = http_url.replace("127.0.0.1", "localhost")
+    for scenario, count in CHECKS.items():
+        done = subprocess.run(
+            [
+                *(prepared.node(), program, "server", "--url", url, "--spec-version", "2026-07-28", "--force"),
+                *("--scenario", scenario, "-o", tmp_path / scenario),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+        )
 
-    (checks,) = tmp_path.glob("*/checks.json")
-    outcomes = [check["status"] for check in json.loads(checks.read_text("utf-8"))]
-    assert outcomes == ["SUCCESS"] * CHECKS[scenario], done.stdout
+        (checks,) = (tmp_path / scenario).glob("*/checks.json")
+        outcomes = [check["status"] for check in json.loads(checks.read_text("utf-8"))]
+        assert outcomes == ["SUCCESS"] * count, done.stdout
 
 
 # The error of our client about a skill that it refuses; empty where it only lists the skills.
@@ -57,29 +54,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("scenario", REFUSED)
-def test_our_client_passes_a_scenario_about_skills(
-    scenario: str, prepared: Prepared, mark: dict[str, str], tmp_path: Path
+def test_our_client_passes_every_scenario_about_skills(
+    our_client: str, scenarios_of: Callable[..., dict[str, Scenario]]
 ) -> None:
     """Extension: a client reads no file before it is needed, and uses none that is not what was listed."""
-    program = prepared.folder(CONFORMANCE) / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-    done = subprocess.run(
-        [
-            *(prepared.node(), program, "client", "--scenario", scenario, "-o", tmp_path / "checks"),
-            *("--command", f"{sys.executable} {CLIENT}"),
-        ],
-        env={**mark, "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-    )
+    problems = {}
+    for scenario, error in REFUSED.items():
+        ((name, played),) = scenarios_of(our_client, "--scenario", scenario).items()
+        assert name == scenario
+        problems[name] = played.problems(error)
+        if ("RemoteProtocolError" in played.stderr) != bool(error):
+            problems[name].append(played.stderr)
 
-    (ran,) = tmp_path.glob("checks/*/checks.json")
-    outcomes = {check["status"] for check in json.loads(ran.read_text("utf-8"))} - {"INFO"}
-    assert outcomes == {"SUCCESS"}, done.stdout + done.stderr
-    stderr = (ran.parent / "stderr.txt").read_text("utf-8")
-    assert ("RemoteProtocolError" in stderr) == bool(REFUSED[scenario]), stderr
-    assert REFUSED[scenario] in stderr
+    assert {name: found for name, found in problems.items() if found} == {}
 
 
 def test_the_inspector_verifies_the_files_of_a_skill(

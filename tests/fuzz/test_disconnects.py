@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Of some 700 lines; `python -m tests.fuzz.programs.disconnects 1 0 raises` tries them all, in two minutes.
-EVERY = 12
+EVERY = 18
 
 
 @pytest.mark.story

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     Work = Callable[[str], object]
 
-SMALL, LARGE = 5_000, 20_000
+# How long a text is, in characters, and from how many of its parts it is made, unless it would be too long.
+LARGE, MOST, PARTS_OF_ONE = 10_000, 20_000, 1_500
 # Processor time, of which linear expressions take a few seconds on a slow machine, and exponential ones any amount.
 SECONDS = 60
 PARTS = [
@@ -76,7 +77,9 @@ def slowness(work: Work, part: str) -> str:
         work_on(size)
         return thread_time() - began
 
-    if spent(LARGE) < LIMIT * max(spent(SMALL), BRIEF_SECONDS):
+    size = min(MOST, max(LARGE, PARTS_OF_ONE * len(part)))
+    large = spent(size)
+    if large < LIMIT * BRIEF_SECONDS or large < LIMIT * spent(size // 4):
         return ""
     return grows_too_fast(work_on)
 

@@ -67,7 +67,9 @@ def test_test_client_warns_of_schemas_that_could_not_be_checked(gaia: Gaia) -> N
     gaia.use("costly-schemas")
     checks = {}
     for tool in ("takes", "returns"):
-        found = gaia("test-client", "costly-schemas", "--call", tool, "x=aaa", "--json").json["servers"][0]["checks"]
+        found = gaia("test-client", "costly-schemas", "--call", tool, "x=aaa", "--json", "--timeout", "4").json[
+            "servers"
+        ][0]["checks"]
         checks[tool] = {check["name"]: check for check in found}
 
     assert "'elsewhere': it refers to 'https://example.org/x.json'" in checks["takes"]["input schemas"]["detail"]

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given
+from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 
 from gaia_mcp.config.prototype.files import PrototypeFiles
@@ -59,7 +60,8 @@ def secrets_in(value: Any, name: str = "") -> bool:
     return value == SECRET and name in ("api_key", "token")
 
 
-@steady
+# Each example has YAML read some twenty times, which takes 30 ms.
+@run_settings(steady, max_examples=30)
 @given(servers, servers, st.booleans())
 def test_a_written_change_is_read_back(first: dict[str, Any], second: dict[str, Any], by_hand: bool) -> None:
     """A12: whatever is added, changed, renamed or removed, in a text of ours or one with comments between."""

@@ -1,4 +1,4 @@
-// Plays a script as `player.py` does, with a client that the program which imports this connects.
+// Plays scripts as `player.py` does, with a client that the program which imports this connects.
 
 import { readFileSync } from 'node:fs';
 
@@ -112,8 +112,7 @@ export const CHANGES = [
   'notifications/resources/updated'
 ];
 
-export async function main(connect) {
-  const script = JSON.parse(readFileSync(0, 'utf8'));
+async function play(connect, script) {
   const stage = new Stage();
   stage.begin({});
   const player = await connect(script, stage);
@@ -130,5 +129,17 @@ export async function main(connect) {
     Object.assign(seen, { asked: stage.asked, heard: stage.heard });
   }
   await player.client.close();
+  return observed;
+}
+
+export async function main(connect) {
+  const observed = {};
+  for (const [name, script] of Object.entries(JSON.parse(readFileSync(0, 'utf8')))) {
+    try {
+      observed[name] = await play(connect, script);
+    } catch (error) {
+      throw new Error(`in the script ${name}`, { cause: error });
+    }
+  }
   process.stdout.write(JSON.stringify(observed));
 }

@@ -1,9 +1,9 @@
-"""Plays a script: every step by one client, which the program that imports this connects.
+"""Plays scripts, one after the other: every step of one by one client, which the program that imports this connects.
 
-The script comes as JSON on standard input: the server's `command` and `env`, or its `url`, the `era` to speak, whether
-the client is `capable` of being asked, and `steps`, each with a name, what to `do`, with which arguments (`with`), the
-`answers` to what is asked meanwhile, and how many notifications the client `hears`. Printed is, by the names of the
-steps, the result or error as it was on the wire, what was asked, and what was heard.
+The scripts come as JSON on standard input, by their names: the server's `command` and `env`, or its `url`, the `era` to
+speak, whether the client is `capable` of being asked, and `steps`, each with a name, what to `do`, with which arguments
+(`with`), the `answers` to what is asked meanwhile, and how many notifications the client `hears`. Printed is, by the
+names of the scripts and of the steps, the result or error as it was on the wire, what was asked, and what was heard.
 """
 
 from __future__ import annotations
@@ -148,9 +148,15 @@ def wire(value: Any) -> Any:
 
 
 def main(connect: Any) -> None:
-    """Play the script of standard input."""
-    script = json.load(sys.stdin)
-    print(json.dumps(asyncio.run(_play(script, connect))))
+    """Play the scripts of standard input."""
+    observed = {}
+    for name, script in json.load(sys.stdin).items():
+        try:
+            observed[name] = asyncio.run(_play(script, connect))
+        except Exception as error:
+            error.add_note(f"in the script {name!r}")
+            raise
+    print(json.dumps(observed))
 
 
 async def _play(script: dict[str, Any], connect: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gaia_mcp.client.transports.http.auth.signing import new_key
 from gaia_mcp.client.transports.http.auth.tokens import Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError
-from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Request, World
+from tests.client.transports.http.auth.world import NOW, SOURCES, TLS, Answer, Browser, Request, World
 from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 
 def oauth(world: World, folder: Path, person: Person | None = None, **settings: Any) -> OAuth:
-    return OAuth("web", world.url, Settings(**settings), folder, person=person, sources=SOURCES)
+    return OAuth("web", world.url, Settings(**settings), folder, person=person, sources=SOURCES, context=lambda: TLS)
 
 
 def call(authorizer: Authorizer, world: World, url: str = "", seconds: float = ENOUGH_SECONDS) -> httpx2.Response:
     """Send requests as a channel does, until one is not refused or not to be repeated."""
     while True:
-        response = httpx2.post(url or world.url, headers=dict(authorizer.headers("POST", world.url, Deadline(seconds))))
+        headers = dict(authorizer.headers("POST", world.url, Deadline(seconds)))
+        response = httpx2.post(url or world.url, headers=headers, verify=TLS)
         if response.status_code not in (401, 403) or not authorizer.challenged(response, Deadline(seconds)):
             return response
 
@@ -150,7 +151,8 @@ def test_the_number_of_logins_is_limited(world: World, folder: Path) -> None:
 def test_logins_are_counted_per_minute(world: World, folder: Path) -> None:
     """Ours: a program that runs for days may log in every day."""
     now = [NOW]
-    authorizer = OAuth("web", world.url, Settings(), folder, person=Browser(), sources=Sources(now=lambda: now[0]))
+    sources = Sources(now=lambda: now[0])
+    authorizer = OAuth("web", world.url, Settings(), folder, person=Browser(), sources=sources, context=lambda: TLS)
     for _ in range(MAX_AUTHORIZATIONS + 2):
         world.tokens.clear()
         world.refresh_tokens.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import ssl
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # The time of all tests that need one.
 NOW = 1_800_000_000.0
 SOURCES = Sources(now=lambda: NOW)
+# Without any certificates, which each client would load anew: all servers here are those of the loopback address.
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @dataclass
@@ -193,14 +196,14 @@ class Browser:
 
     def show(self, url: str) -> None:
         self.shown.append(url)
-        self.pages.append(httpx2.get(self.redirect(url)))
+        self.pages.append(httpx2.get(self.redirect(url), verify=TLS))
 
     def pasted(self) -> str | None:
         return None
 
     def redirect(self, url: str) -> str:
         """Where the authorization server sends the browser to."""
-        return httpx2.get(url, follow_redirects=False).headers["location"]
+        return httpx2.get(url, follow_redirects=False, verify=TLS).headers["location"]
 
 
 class Paster(Browser):
