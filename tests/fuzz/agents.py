@@ -98,10 +98,10 @@ class AgentSession(ServerSession):
         self._jobs: list[Job] = []
         self._calls = Calls(self.server, self.provider, self._sent.append)
 
-    def run(self, count: int) -> None:
+    def run(self, count: int) -> int:
         # The tracebacks of tools that fail.
         with Path(os.devnull).open("w", errors="backslashreplace") as nowhere, contextlib.redirect_stderr(nowhere):
-            super().run(count)
+            return super().run(count)
 
     def new_connection(self) -> ServerConnection:
         return ServerConnection(self.provider.describe())

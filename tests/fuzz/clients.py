@@ -94,18 +94,21 @@ class ClientSession:
         self._subscribed: list[str] = []
         self._theirs: list[RequestId] = []
 
-    def run(self, count: int) -> None:
-        """Receive `count` mutated records, then valid ones until every request has its response."""
+    def run(self, count: int) -> int:
+        """Receive `count` mutated records, then valid ones until every request has its response. Returns how many were
+        received before the connection ended.
+        """
         try:
             self.client.open()
             self._look([])
-            for _ in range(count):
+            for received in range(count):
                 if self.is_over:
-                    return
+                    return received
                 self._act()
                 self._arrive(self.mutator.record(self._next()))
             check_bounded(self.client, ABANDONED_KEPT + MOST_OPEN)
             self._settle()
+            return count
         except Fault as fault:
             raise Fault(str(fault), self.records) from fault
         except Exception as problem:

@@ -57,7 +57,7 @@ class EngineSession:
         self._server = OddServer(random)
         self.client = MCPClient("odd", self.new_transport(), timeout=TIMEOUT_SECONDS, host=new_host())
 
-    def run(self, count: int) -> None:
+    def run(self, count: int) -> int:
         """Make requests until `count` records have come; then one that must have its result."""
         logged = _Logged()
         logger = logging.getLogger("gaia_mcp")
@@ -69,6 +69,7 @@ class EngineSession:
                 if problems := [*self._problems, *logged.problems]:
                     raise problems[0]
             self._check_use()
+            return count
         except Fault as fault:
             raise Fault(str(fault), self.records) from fault
         except Exception as problem:

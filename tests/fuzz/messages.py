@@ -22,8 +22,8 @@ LENGTHS = (5, 20, 20, 100, 100, 500, 3000)
 class Session(Protocol):
     """One conversation, which raises `Fault`."""
 
-    def run(self, count: int) -> None:
-        """Have `count` mutated records arrive."""
+    def run(self, count: int) -> int:
+        """Have `count` mutated records arrive, or as many as there are before it ends. Returns their number."""
 
 
 class Target(NamedTuple):
@@ -52,10 +52,10 @@ def faults(target: Target, count: int, seed: int) -> Iterator[str]:
         random = Random(seed)
         length = min(random.choice(LENGTHS), max(count - done, LENGTHS[0]))
         try:
-            target.session(random).run(length)
+            done += target.session(random).run(length)
         except Fault as fault:
             yield f"seed {seed}, {length} records: {fault}"
-        done += length
+            done += length
         seed += 1
 
 

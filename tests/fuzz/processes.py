@@ -46,9 +46,9 @@ class ServedSession(AgentSession):
         self._unseen = 0
         self._pings = 0
 
-    def run(self, count: int) -> None:
+    def run(self, count: int) -> int:
         try:
-            super().run(count)
+            return super().run(count)
         finally:
             self._process.end()
 
@@ -102,10 +102,11 @@ class ServedSession(AgentSession):
 class ChildSession(EngineSession):
     """As `EngineSession`, with the server in a process of its own. What it raises is a fault."""
 
-    def run(self, count: int) -> None:
-        super().run(count)
+    def run(self, count: int) -> int:
+        received = super().run(count)
         if FOUND in (stderr := self._transport.stderr_tail()):
             raise Fault(stderr)
+        return received
 
     def new_transport(self) -> ChannelTransport:
         command = [str(ODD_SERVER), str(self.random.randrange(1 << 30))]

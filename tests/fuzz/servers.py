@@ -199,7 +199,7 @@ class ServerSession:
         """The connection to be tried."""
         return new_server(resources={"listChanged": True, "subscribe": True})
 
-    def run(self, count: int) -> None:
+    def run(self, count: int) -> int:
         """Receive `count` mutated records, answering some; then answer the rest, and a valid request more."""
         try:
             for message in self.client.first():
@@ -208,6 +208,7 @@ class ServerSession:
                 self.act()
                 self.arrive(self.mutator.record(self.client.next()))
             self.settle()
+            return count
         except Fault as fault:
             raise Fault(str(fault), self.records) from fault
         except Exception as problem:
