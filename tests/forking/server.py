@@ -83,10 +83,12 @@ def serve() -> None:
     running: list[int] = []
     while (received := _receive(channel)) is not None:
         request, descriptors = received
-        pid = _fork_sibling()
+        ctypes.pythonapi.PyOS_BeforeFork()
+        pid = _clone(CLONE_PARENT)
         if pid == 0:
             _become_command(request, descriptors, channel)
             return
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
         running = [*filter(_is_running, running), os.pidfd_open(pid)]
         for descriptor in descriptors:
             os.close(descriptor)
@@ -110,24 +112,20 @@ def _import_program() -> None:
     gc.freeze()
 
 
-def _fork_sibling() -> int:
-    """As `os.fork`, but the new process is a child of this one's parent. Its signal for the end is that of this one."""
-    c, python = ctypes.PyDLL(None, use_errno=True), ctypes.pythonapi
+def _clone(flags: int) -> int:
+    """Fork as the system does, without what Python does before and after: `PyOS_BeforeFork`, `PyOS_AfterFork_Child`."""
+    c = ctypes.PyDLL(None, use_errno=True)
     # Where the C library keeps the id of the main thread: `pthread_kill` needs the new one.
     place = ctypes.POINTER(ctypes.c_int)()
     if c.prctl(PR_GET_TID_ADDRESS, ctypes.byref(place)) != 0 or place[0] != os.getpid():
         raise RuntimeError("this system does not show where its C library keeps the id of a thread")
-    flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
     address = ctypes.cast(place, ctypes.c_void_p).value or 0
-    arguments = CLONE_ARGUMENTS.pack(flags, 0, address, 0, 0, 0, 0, 0)
-    python.PyOS_BeforeFork()
+    # A child of the parent reports its end as this process does.
+    end = 0 if flags & CLONE_PARENT else signal.SIGCHLD
+    arguments = CLONE_ARGUMENTS.pack(flags | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID, 0, address, 0, end, 0, 0, 0)
     pid = int(c.syscall(SYS_CLONE3, arguments, len(arguments)))
-    if pid == 0:
-        python.PyOS_AfterFork_Child()
-    else:
-        python.PyOS_AfterFork_Parent()
-        if pid < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return pid
 
 
@@ -152,17 +150,22 @@ def _is_running(command: int) -> bool:
 
 
 def _become_command(request: dict[str, Any], descriptors: list[int], channel: socket.socket) -> None:
-    """Be a command, with a child that waits to become the first server of ours that this command starts."""
+    """Be a command, with a child that waits to become the first server of ours that this command starts.
+
+    Until the child is there and while it waits, neither writes much: each page would be copied, twice.
+    """
     ours, theirs = socket.socketpair()
-    spare = os.fork()
+    spare = _clone(0)
     if spare == 0:
         ours.detach()
         _close_all_but([theirs.fileno()])
         received = _receive(theirs)
         if received is None:
             os._exit(0)  # The command has ended.
+        ctypes.pythonapi.PyOS_AfterFork_Child()
         _become(*received, theirs)
         return
+    ctypes.pythonapi.PyOS_AfterFork_Child()
     theirs.detach()
     number = fcntl.fcntl(ours.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
     _become(request, descriptors, channel, spare=spare, kept=number)
