@@ -48,7 +48,7 @@ ODD = {
     "is slow": "import time\ntime.sleep(4)",
 }
 BROKEN = {
-    "hangs": ("while True: pass", 5, "at its start"),
+    "hangs": ("import signal\nwhile True: signal.pause()", 5, "at its start"),
     "exits": ("raise SystemExit(3)", 3, "cannot be imported: SystemExit: 3"),
     "interrupts": ("raise KeyboardInterrupt", 4, ""),
     "ends at once": ("import os\nos._exit(3)", 4, "exited with status 3"),

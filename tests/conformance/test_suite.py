@@ -8,23 +8,31 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import socket
+import socketserver
 import subprocess
+import sys
+import threading
 from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conformance.test_clients import EVERYTHING
+from tests.forking.client import Command
+from tests.forking.server import BIN, LANG
 from tests.prepare.peers import CONFORMANCE
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterator
 
+    from tests.forking.client import ForkServer
     from tests.prepare.fixtures import Prepared
 
 HOST = "127.0.0.1"
@@ -55,13 +63,47 @@ TASK_CHECKS = {
 STATELESS = {"2026-07-28"}
 
 
+class _Served(socketserver.StreamRequestHandler):
+    """Serves the agent over the streams of a `stand_in.py`."""
+
+    command: Callable[..., Command]
+
+    def handle(self) -> None:
+        """Run the command until it ends, or is to end since the stand-in has ended."""
+        _, streams, _, _ = socket.recv_fds(self.request, 1, 3)
+        served = self.command(stdin=streams[0], stdout=streams[1], stderr=streams[2])
+        for stream in streams:
+            os.close(stream)
+        ended = os.pidfd_open(served.pid)
+        ready, _, _ = select.select([self.request, ended], [], [])
+        if ended not in ready:
+            served.terminate()
+        served.wait()
+        os.close(ended)
+
+
 @pytest.fixture
-def bridge(prepared: Prepared, mark: dict[str, str]) -> Iterator[str]:
+def stand_in(fork_server: ForkServer, mark: dict[str, str], tmp_path: Path) -> Iterator[list[str]]:
+    """The command that stands for the agent over stdio, which is forked: the bridge starts it a hundred times."""
+    path = str(tmp_path / "socket")
+    environ = {**mark, "PATH": os.environ["PATH"], "LANG": LANG}
+    command = partial(Command, fork_server, [BIN / "gaia", *EVERYTHING[3:]], env=environ)
+    handler = type("_", (_Served,), {"command": staticmethod(command)})
+    with socketserver.ThreadingUnixStreamServer(path, handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield [sys.executable, "-I", "-S", str(Path(__file__).with_name("stand_in.py")), path]
+        server.shutdown()
+        serving.join()
+
+
+@pytest.fixture
+def bridge(prepared: Prepared, mark: dict[str, str], stand_in: list[str]) -> Iterator[str]:
     """The URL at which the agent is served: every session or request by a process of its own."""
     with closing(socket.create_server((HOST, 0))) as found:
         port = found.getsockname()[1]
     program = prepared.folder(CONFORMANCE) / "node_modules" / "supergateway" / "dist" / "index.js"
-    options = ["--stdio", shlex.join(EVERYTHING), "--outputTransport", "streamableHttp", "--stateful"]
+    options = ["--stdio", shlex.join(stand_in), "--outputTransport", "streamableHttp", "--stateful"]
     running = subprocess.Popen(
         [prepared.node(), program, *options, "--port", str(port), "--logLevel", "none"],
         env={**mark, "PATH": os.environ["PATH"]},
