@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 SERVERS = Path(__file__).parents[1] / "servers"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def clean_slate() -> None:
+    """The tests below search for garbage again and again: among what they make, not among what others have made."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home of its own, and the proof that afterwards no server is left and no tool registered."""
