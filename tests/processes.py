@@ -43,6 +43,12 @@ def command_line(pid: int) -> str:
     return _read(Path(f"/proc/{pid}/cmdline")).rstrip("\0").replace("\0", " ")
 
 
+def ended_name(pid: int) -> str:
+    """The name of a process that has ended and has not been reaped; empty for any other."""
+    before, _, after = _read(Path(f"/proc/{pid}/stat")).rpartition(")")
+    return before.partition("(")[2] if after.split()[:1] == ["Z"] else ""
+
+
 def workers(pid: int | str = "self") -> list[int]:
     """The children of this process, or of another, that check a value and still run."""
     return [child for child in children(pid) if "gaia_mcp.checking" in command_line(child)]

@@ -8,7 +8,6 @@ import fcntl
 import inspect
 import os
 import resource
-import signal
 import socket
 import subprocess
 import termios
@@ -16,7 +15,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.forking.server import LANG, PROGRAMS, ROOM_BYTES, ask, current_umask, is_forked
+from tests.forking.server import LANG, NAME, PROGRAMS, ROOM_BYTES, ask, current_umask, is_forked
+from tests.processes import children, ended_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +34,6 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._lock = threading.Lock()
-        # Of the children that wait in commands. Those that were not used are left to this process when they end.
-        self._spares: list[int] = []
 
     def run(self, words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[Any]:
         """As `subprocess.run` with `capture_output`."""
@@ -52,10 +50,8 @@ class ForkServer:
     def fork(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         """The id of a new child of this process. Raises `OSError` if its working folder or its group is not there."""
         with self._lock:
-            answer = ask(self._connected(), request, descriptors)
-            self._spares = [*filter(_is_left, self._spares)]
-            with contextlib.suppress(ProcessLookupError):  # Its command was quick, and has used it.
-                self._spares.append(os.pidfd_open(answer["spare"]))
+            answer, _ = ask(self._connected(), request, descriptors)
+            _reap_spares()
         return int(answer["pid"])
 
     def open(self) -> None:
@@ -68,7 +64,7 @@ class ForkServer:
         if self._process is not None and self._channel is not None:
             self._channel.close()
             self._process.wait()
-            self._spares = [*filter(_is_left, self._spares)]
+            _reap_spares()
 
     def _connected(self) -> socket.socket:
         if self._channel is None:
@@ -157,14 +153,9 @@ class Command(subprocess.Popen[Any]):
 _PARAMETERS = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 
 
-def _is_left(spare: int) -> bool:
-    """Whether a process, by its descriptor, has not been reaped; a child of ours that has ended is reaped here."""
-    with contextlib.suppress(ChildProcessError):
-        if os.waitid(os.P_PIDFD, spare, os.WEXITED | os.WNOHANG) is None:
-            return True
-    try:
-        signal.pidfd_send_signal(spare, 0)
-    except ProcessLookupError:
-        os.close(spare)
-        return False
-    return True
+def _reap_spares() -> None:
+    """Reap the children that waited in commands to the end, and were left to this process."""
+    for child in children():
+        if ended_name(child) == NAME:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)

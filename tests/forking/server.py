@@ -54,6 +54,8 @@ READ_AT_START = ("LANGUAGE", "LC_", "LD_", "MALLOC_", "OPENSSL_", "PYTHON")
 LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 # The one descriptor that a forked command has more than others: the way to its waiting child.
 SPARE_DESCRIPTOR = 250
+# The name, for `ps`, of this process and of a child that waits: up to 15 bytes.
+NAME = "fork-server"
 # Where the system shows the words and the environment of a process, here with room for those of any command.
 ROOM_BYTES = 16 * 1024
 # A message begins with its length in bytes.
@@ -70,13 +72,15 @@ MAX_DESCRIPTORS = 32
 # they are forked with what they do when they are started.
 IMPORTED = ("email.message", "encodings.ascii", "jsonschema_rs", "platformdirs.unix", "rich.table", "tomli_w")
 
-# The socket of the child that waits, until it is used.
+# The socket of the child that waits, unless there is none, and what a thread holds that uses it.
 _SPARES: list[socket.socket] = []
+_USING_SPARE = threading.Lock()
 
 
 def serve() -> None:
     """Fork for each request until the socket is closed. Returns in the commands alone, once they are to run."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    Path("/proc/self/comm").write_text(NAME)
     _import_program()
     # A Ctrl-C in the terminal of the test run is for the run.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -155,34 +159,50 @@ def _become_command(request: dict[str, Any], descriptors: list[int], channel: so
     Until the child is there and while it waits, neither writes much: each page would be copied, twice.
     """
     ours, theirs = socket.socketpair()
-    spare = _clone(0)
-    if spare == 0:
-        ours.detach()
-        _close_all_but([theirs.fileno()])
-        received = _receive(theirs)
-        if received is None:
-            os._exit(0)  # The command has ended.
-        ctypes.pythonapi.PyOS_AfterFork_Child()
-        _become(*received, theirs)
+    if _clone(0) == 0:
+        _be_spare(theirs)
         return
     ctypes.pythonapi.PyOS_AfterFork_Child()
     theirs.detach()
     number = fcntl.fcntl(ours.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
-    _become(request, descriptors, channel, spare=spare, kept=number)
+    _become(request, descriptors, channel, kept=number)
     _SPARES.append(socket.socket(fileno=number))
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
 
 
+def _be_spare(channel: socket.socket) -> None:
+    """Wait to become a server that the parent starts; then leave another child of the parent, which waits for the next.
+    Ends with the parent.
+    """
+    _close_all_but([channel.fileno()])
+    received = _receive(channel)
+    if received is None:
+        os._exit(0)
+    ours, theirs = socket.socketpair()
+    if _clone(CLONE_PARENT) == 0:
+        _be_spare(theirs)
+        return
+    ctypes.pythonapi.PyOS_AfterFork_Child()
+    _become(*received, channel, answered=[ours.detach()])
+
+
 def _become(
-    request: dict[str, Any], descriptors: list[int], channel: socket.socket, *, spare: int = 0, kept: int = -1
+    request: dict[str, Any],
+    descriptors: list[int],
+    channel: socket.socket,
+    *,
+    kept: int = -1,
+    answered: Sequence[int] = (),
 ) -> None:
-    """Be as a process is that has just been started for the request; answer it meanwhile. Keep one descriptor more."""
-    answer = {"pid": os.getpid(), "spare": spare, "errno": 0}
+    """Be as a process is that has just been started for the request; answer it meanwhile, with some descriptors. Keep
+    one descriptor more.
+    """
+    answer = {"pid": os.getpid(), "errno": 0}
     try:
         _take_place(request)
     except OSError as error:
         answer["errno"] = error.errno
-    channel.send(json.dumps(answer).encode())
+    socket.send_fds(channel, [json.dumps(answer).encode()], answered)
     if answer["errno"]:
         os._exit(255)
     # Closed below, with all others: the object may not close what has this number then.
@@ -229,7 +249,7 @@ def _fork_exec(*given: Any) -> int:
     environ = dict(os.fsdecode(pair).split("=", 1) for pair in pairs or ())
     is_plain = tuple(passed) == (report,) and prepare is None and min(stdin, stdout, stderr) >= 0
     if is_plain and is_forked(words, environ):
-        with contextlib.suppress(IndexError, OSError), _SPARES.pop() as spare:
+        with contextlib.suppress(IndexError, OSError), _USING_SPARE:
             request = {
                 "words": [os.fsdecode(word) for word in words],
                 "environ": environ,
@@ -242,7 +262,12 @@ def _fork_exec(*given: Any) -> int:
                 "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
                 "numbers": [0, 1, 2],
             }
-            return int(ask(spare, request, [stdin, stdout, stderr])["pid"])
+            with _SPARES.pop() as spare:
+                answer, answered = ask(spare, request, [stdin, stdout, stderr])
+            number = fcntl.fcntl(answered[0], fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
+            os.close(answered[0])
+            _SPARES.append(socket.socket(fileno=number))
+            return int(answer["pid"])
     return int(_posixsubprocess.fork_exec(*given))
 
 
@@ -251,18 +276,25 @@ def current_umask() -> int:
     return int(mask, 8)
 
 
-def ask(channel: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
-    """Have a process become what is requested. Raises `OSError` if it cannot, or has ended."""
+def ask(
+    channel: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]
+) -> tuple[dict[str, Any], list[int]]:
+    """Have a process become what is requested. Returns its answer, with descriptors. Raises `OSError` if it cannot, or
+    has ended.
+    """
     data = json.dumps(request).encode()
     socket.send_fds(channel, [LENGTH.pack(len(data))], descriptors)
     channel.sendall(data)
-    answer: dict[str, Any] = json.loads(channel.recv(4096) or b'{"pid": 0, "errno": 0}')
+    received, answered, _, _ = socket.recv_fds(channel, 4096, 1)
+    answer: dict[str, Any] = json.loads(received or b'{"pid": 0, "errno": 0}')
     if answer["pid"] == 0:
         raise ConnectionResetError("the fork server has ended")
     if answer["errno"]:
+        for descriptor in answered:
+            os.close(descriptor)
         os.waitpid(answer["pid"], 0)
         raise OSError(answer["errno"], os.strerror(answer["errno"]))
-    return answer
+    return answer, answered
 
 
 def is_forked(words: Sequence[str | Path], environ: Mapping[str, str]) -> bool:

@@ -17,8 +17,8 @@ from coverage import CoverageData
 
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from tests.forking.client import Command, ForkServer
-from tests.forking.server import BIN, LANG, SERVERS, SPARE_DESCRIPTOR, is_forked
-from tests.processes import living_with
+from tests.forking.server import BIN, LANG, NAME, SERVERS, SPARE_DESCRIPTOR, is_forked
+from tests.processes import children, ended_name, living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -76,15 +76,26 @@ class Probe(MCPAgent):
 """
 
 
+# Notes whether it has a module that no server imports: a forked one has it from the fork server.
+NOTING = """
+import os, sys
+from pathlib import Path
+from gaia_mcp import MCPAgent, tool
+
+Path(f"seen-{os.getpid()}").write_text(str("gaia_mcp.cli.commands.exporting" in sys.modules))
+
+
+class Noting(MCPAgent):
+    @tool
+    def look(self) -> None:
+        "Has looked already."
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "probe.py").write_text(PROBE)
     return tmp_path
-
-
-def children() -> set[str]:
-    """The children of this process, also those that have ended."""
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
@@ -171,6 +182,29 @@ def test_a_forked_command_is_a_child_of_the_test_and_has_its_descriptors_alone(
     assert forked["descriptors"] == started["descriptors"]
 
 
+def test_every_server_that_a_command_starts_is_forked(fork_server: ForkServer, tmp_path: Path) -> None:
+    """Ours: each leaves a child that waits to be the next one, and none is left in the end."""
+    agent = tmp_path / "agent.py"
+    agent.write_text(NOTING)
+    entry = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", str(agent)]}
+    config = tmp_path / ".gaia" / "mcp_servers.json"
+    config.parent.mkdir()
+    config.write_text(json.dumps({"mcpServers": {f"s{number}": entry for number in range(4)}}))
+    found = []
+
+    for starts in (True, False):
+        done = fork_server.run((BIN / "gaia", "mcp", "tools"), cwd=tmp_path, env=environ(tmp_path), starts=starts)
+        assert done.returncode == 0, done
+        seen = list(tmp_path.glob("seen-*"))
+        found.append([path.read_text() for path in seen])
+        for path in seen:
+            path.unlink()
+
+    assert found == [["False"] * 4, ["True"] * 4]
+    fork_server.run((BIN / "gaia", "--version"), env=environ(tmp_path))
+    wait_until(lambda: NAME not in [ended_name(int(child)) for child in children()])
+
+
 def test_an_end_by_a_signal_is_reported_as_one(fork_server: ForkServer, place: Path) -> None:
     """Ours: a command that is killed has no exit status."""
     command = Command(fork_server, SERVE, cwd=place, env=environ(place), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -237,12 +271,12 @@ def own() -> Iterator[ForkServer]:
 def test_a_child_that_was_not_needed_is_reaped(own: ForkServer, place: Path) -> None:
     """Ours: a run of the tests types thousands of command lines."""
     own.open()
-    before = children()
+    before = set(children())
 
     for _ in range(3):
         own.run((BIN / "gaia", "--version"), cwd=place, env=environ(place))
 
-    wait_until(lambda: own.close() or children() < before)
+    wait_until(lambda: own.close() or set(children()) < before)
 
 
 @pytest.mark.story
