@@ -14,7 +14,8 @@ from tests.cli.conftest import BIN
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
-WORKS = {"command": str(BIN / "mcp-server-time")}
+TIME = {"command": str(BIN / "mcp-server-time")}
+WORKS = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
 FAILS = {"command": "false"}
 
 
@@ -64,7 +65,7 @@ def test_the_recipe_for_cron_is_silent_until_something_is_wrong(gaia: Gaia) -> N
 
 def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
     """Ours: `--json` prints nothing else on stdout."""
-    gaia.write({"time": WORKS})
+    gaia.write({"time": TIME})
 
     ran = run(gaia, recipe("| jq -r .datetime"))
 
@@ -74,7 +75,7 @@ def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
 def test_the_recipe_for_a_script_distinguishes_failures(gaia: Gaia) -> None:
     """Ours: by the exit codes that the manual lists."""
     script = recipe("case $? in")
-    for server, said in ((WORKS, "it worked"), (FAILS, "the server does not run")):
+    for server, said in ((TIME, "it worked"), (FAILS, "the server does not run")):
         gaia.write({"time": server})
         assert run(gaia, script).stdout.endswith(f"{said}\n")
 
@@ -90,7 +91,7 @@ def test_the_recipe_for_an_agent_ends_in_an_editor(gaia: Gaia) -> None:
 
 def test_the_recipe_for_a_snippet_saves_the_servers_of_the_file(gaia: Gaia) -> None:
     """Ours: then its tools are approved."""
-    (gaia.cwd / "snippet.json").write_text(json.dumps({"mcpServers": {"time": WORKS}}))
+    (gaia.cwd / "snippet.json").write_text(json.dumps({"mcpServers": {"time": TIME}}))
 
     assert run(gaia, recipe("snippet.json")).stdout.startswith("added 'time'")
     assert run(gaia, f"set -e\n{recipe('--locked')}").returncode == 0
