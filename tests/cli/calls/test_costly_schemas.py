@@ -25,7 +25,7 @@ def test_a_schema_too_costly_to_check_is_named_and_the_tool_is_called(
     """B-5: also within `--timeout`, of which the check takes only a part."""
     gaia.use("costly-schemas")
 
-    ran = gaia("call", "costly-schemas", tool, *words, "--timeout", "4")
+    ran = gaia("call", "costly-schemas", tool, *words, "--timeout", "6")
 
     assert (ran.stdout, ran.code) == ("done\n", 0)
     assert f"{schema} of server 'costly-schemas' cannot be used" in ran.stderr

@@ -49,7 +49,7 @@ def test_all_servers_are_checked_in_parallel(demo: Gaia) -> None:
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}, "hangs": entry_of("hangs-at-start")})
 
-    ran = demo("list", "--check", "--json", "--timeout", "5")
+    ran = demo("list", "--check", "--json", "--timeout", "10")
 
     checks = {row["name"]: row["check"] for row in ran.json["servers"]}
     assert checks["demo"]["ok"]

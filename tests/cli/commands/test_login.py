@@ -137,7 +137,7 @@ def test_a_pasted_redirect_must_belong_to_the_login(gaia: Gaia, world: World) ->
 def test_a_login_without_a_redirect_times_out(gaia: Gaia, world: World) -> None:
     """Ours: the hint names the option that allows more time."""
     use(gaia, world)
-    ran = gaia("login", "web", "--no-browser", "--timeout", "3")
+    ran = gaia("login", "web", "--no-browser", "--timeout", "8")
 
     assert ran.code == 5
     assert ran.errors[-1].startswith(

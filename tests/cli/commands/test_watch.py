@@ -175,7 +175,7 @@ def test_the_restart_option_starts_an_exited_server_again(gaia: Gaia, era: str) 
 
 def test_a_watch_ends_after_its_timeout(gaia: Gaia, era: str) -> None:
     """Ours: with success, since that was requested."""
-    watched = Watched(gaia, era, "--timeout", "4")
+    watched = Watched(gaia, era, "--timeout", "8")
 
     assert watched.wait() == (0, "")
 
@@ -304,7 +304,7 @@ def test_a_kind_that_a_subscription_does_not_grant_is_reported(gaia: Gaia) -> No
     withheld = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "promptsListChanged"}
     gaia.write({"x": entry_of("announces", ERAS[0], env=withheld)})
 
-    ran = gaia("watch", "x", "--timeout", "3")
+    ran = gaia("watch", "x", "--timeout", "8")
 
     assert "note: server 'x' declares listChanged for its prompts, but does not send it" in ran.stderr
     assert "changes of its tools" not in ran.stderr
@@ -315,7 +315,7 @@ def test_a_refused_subscription_is_reported(gaia: Gaia) -> None:
     refusing = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "everything"}
     gaia.write({"x": entry_of("announces", ERAS[0], env=refusing)})
 
-    ran = gaia("watch", "x", "--timeout", "3")
+    ran = gaia("watch", "x", "--timeout", "8")
 
     for kind in ("tools", "prompts", "resources"):
         assert f"note: server 'x' declares listChanged for its {kind}, but does not send it" in ran.stderr

@@ -40,6 +40,7 @@ TYPED = [
     ("gaia ", "gaia mcp "),
     ("gaia mcp ca", "gaia mcp call "),
     ("gmcp ca", "gmcp call "),
+    ("gmcp mcp ca", "gmcp mcp call "),
     ("gaia mcp list --ch", "gaia mcp list --check "),
     ("gaia mcp call de", "gaia mcp call demo "),
     ("gaia mcp call demo gr", "gaia mcp call demo greet "),
