@@ -26,7 +26,7 @@ SERVERS = {
     "new": entry_of("good-stateless", env={"API_KEY": "hunter2hunter2"}),
     "dead": entry_of("exits-at-once"),
     "dies": entry_of("dies-in-call"),
-    "mute": entry_of("hangs-at-start", timeout=0.3),
+    "mute": entry_of("hangs-at-start", timeout=3),
     "noise": entry_of("garbage-answer", timeout=20),
     "gone": {"command": "no-such-program"},
     "far": {"url": "http://127.0.0.1:9/mcp"},
@@ -131,7 +131,6 @@ call demo countdown seconds=0.1
 call plain echo text=hi
 call new echo text=hi
 call dies die
-call mute echo
 call ./agent.py add text=hi
 call nothing greet
 call demo greet --help
