@@ -74,7 +74,6 @@ class Endpoint:
         self.served.close()
 
     async def _post(self, request: Received, send: Send) -> None:
-        request.check_type()
         if not request.accepts(JSON_TYPE, STREAM_TYPE):
             raise RefusalError(406, f"a POST must accept {JSON_TYPE} and {STREAM_TYPE}")
         message = await request.message(self.served.limits)

@@ -56,12 +56,6 @@ class Received:
         if "content-length" in self.headers and "transfer-encoding" in self.headers:
             raise RefusalError(400, "the request has both a length and a transfer encoding", headers=_CLOSE)
 
-    def check_type(self) -> None:
-        """Raises `RefusalError` for a body that is not JSON."""
-        given = self.headers.get("content-type", "")
-        if given.partition(";")[0].strip().lower() != JSON_TYPE:
-            raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
-
     def accepts(self, *types: str) -> bool:
         """Whether the client accepts all of these media types."""
         given = self.headers.get("accept", "")
@@ -70,6 +64,10 @@ class Received:
 
     async def message(self, limits: Limits) -> Any:
         """The JSON of the body. Raises `RefusalError`, or `ClientDisconnectedError` if the client disconnects."""
+        # A browser sends a body of some other types for any page, without asking this server whether the page may.
+        given = self.headers.get("content-type", "")
+        if given.partition(";")[0].strip().lower() != JSON_TYPE:
+            raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
         body = await self._body(limits)
         try:
             return parse(body)

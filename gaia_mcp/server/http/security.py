@@ -1,7 +1,8 @@
 """Access control: the allowed values of the Host and Origin headers, and the bearer token.
 
 A page of any site can send requests to this machine, and if its own host name resolves to 127.0.0.1, it can also read
-the responses (DNS rebinding). So the Host header, and the Origin header that browsers send, are checked.
+the responses (DNS rebinding). So the Host header, and the Origin header that browsers send, are checked. A page that
+another program serves on this machine is one of another site.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Hosts:
 
     `names` are host names without a port, in addition to those of loopback; "*" allows every name. With `addresses`
     every IP address is allowed: DNS rebinding needs a name. `origins` are origins such as `https://example.com`; "*"
-    allows every one. Pages of the host itself, and of loopback hosts, are always allowed.
+    allows every one. The server's own origin, by the Host header, is always allowed.
     """
 
     def __init__(self, names: Iterable[str] = (), origins: Iterable[str] = (), *, addresses: bool = False) -> None:
@@ -63,7 +64,8 @@ class Hosts:
             told = f"the host {host!r} is not one of this server's" if host else "the request names no host"
             raise RefusalError(403, told)
         if origin is not None and not self._allows_origin(origin.lower(), host or ""):
-            raise RefusalError(403, f"the origin {origin!r} may not use this server")
+            told = f"the origin {origin!r} may not use this server, unless it is started with that origin allowed"
+            raise RefusalError(403, told)
         if len(self._known) < 1000:
             self._known.add((host, origin))
 
@@ -73,10 +75,8 @@ class Hosts:
         return ANY in self._names or name in self._names or (self._addresses and _is_address(name))
 
     def _allows_origin(self, origin: str, host: str) -> bool:
-        if ANY in self._origins or origin in self._origins:
-            return True
-        site = _host_of(origin)
-        return site is not None and (site in LOOPBACK_NAMES or urlsplit(origin).netloc == host.lower())
+        own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https")}
+        return ANY in self._origins or origin in self._origins or origin in own
 
 
 class StaticToken:

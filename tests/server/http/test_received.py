@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.tracing import with_trace
-from tests.server.http.asgi import Gate, Tools
+from tests.server.http.asgi import Gate, Tools, app_of
 from tests.server.talk import DISCOVER, call, plain
 from tests.tracing_support import TRACE
 
@@ -33,6 +35,27 @@ def test_a_content_type_other_than_json_is_refused(serve: Serve) -> None:
     types = ("", "text/plain", "application/xml", "text/plain; a=application/json")
 
     assert statuses(serve, "content_type", *types) == dict.fromkeys(types, 415)
+
+
+def test_no_endpoint_reads_a_body_that_is_not_declared_as_json(serve: Serve) -> None:
+    """Ours: a browser sends a body of these types for any page, without asking first (a CORS preflight)."""
+    called: list[str] = []
+    tools = AgentProvider(Tools(do=lambda _: called.append("do")))
+    server = serve(app_of(tools, rpc=["/mcp"], a2a=("do", tools)))
+    task = {"message": {"role": "user", "parts": [{"type": "data", "content": {}}]}}
+    messages = {"/mcp": call(1, "do"), "/rpc": plain(1, "do"), "/a2a": plain(1, "tasks/send", task)}
+    types = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "")
+
+    found = {
+        (path, kind): server.stateless(message, path, content_type=kind).reply().status
+        for path, message in messages.items()
+        for kind in types
+    }
+
+    assert found == dict.fromkeys(itertools.product(messages, types), 415)
+    assert called == []
+    assert [server.stateless(messages[path], path).reply().status for path in ("/mcp", "/rpc")] == [200, 200]
+    assert called == ["do", "do"]
 
 
 def test_a_content_type_may_have_parameters_and_capitals(serve: Serve) -> None:

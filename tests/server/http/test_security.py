@@ -40,19 +40,24 @@ def test_other_host_names_are_refused(serve: Serve) -> None:
     assert {host: status(server, host=host) for host in hosts} == dict.fromkeys(hosts, 403)
 
 
-def test_local_origins_are_allowed(serve: Serve) -> None:
-    """Spec 2025-11-25, LS-5; 2026-07-28, HS-1."""
+def test_the_origin_of_the_server_itself_is_allowed(serve: Serve) -> None:
+    """Spec 2025-11-25, LS-5; 2026-07-28, HS-1: by every name that it has, also behind a proxy with TLS."""
     server = serve(Tools())
-    origins = ("http://localhost:3000", "http://127.0.0.1", "https://[::1]:1", "http://localhost", "HTTP://LOCALHOST:5")
+    names = ("localhost:8000", "127.0.0.1:8000", "[::1]:8000", "LocalHost", "127.0.0.1")
+    origins = [(name, f"{scheme}://{name}") for name in names for scheme in ("http", "https", "HTTP")]
 
-    assert {origin: status(server, origin=origin) for origin in origins} == dict.fromkeys(origins, 200)
+    assert {each: status(server, host=each[0], origin=each[1]) for each in origins} == dict.fromkeys(origins, 200)
 
 
 def test_other_origins_are_refused(serve: Serve) -> None:
-    """Spec 2025-11-25, LS-5; 2026-07-28, HS-1: 403, for every method."""
+    """Spec 2025-11-25, LS-5; 2026-07-28, HS-1: 403, for every method. A page of another port of this machine may be of
+    anybody: a preview of a file, the server of another user.
+    """
     server = serve(Tools())
     origins = (
-        "http://evil.example", "null", " ", "http://localhost.evil.example", "file://", "http://a@localhost", "x:y"
+        "http://evil.example", "null", " ", "http://localhost.evil.example", "file://", "http://a@localhost", "x:y",
+        "http://127.0.0.1:3000", "http://localhost", "https://[::1]", "chrome-extension://127.0.0.1", "127.0.0.1",
+        "http://127.0.0.1.evil.example", "http://127.0.0.1/", "http://a@127.0.0.1",
     )  # fmt: skip
 
     def statuses(origin: str) -> tuple[int, ...]:
