@@ -76,16 +76,17 @@ class Stream(httpcore2.NetworkStream):
                 raise InterruptedExchangeError from None
             except OSError:
                 pass  # As in `read`.
-        while True:
+        # Also with data waiting: some servers never pause.
+        while not deadline.expired:
             # In slices: the deadline may be held or extended meanwhile.
             own.settimeout(max(min(deadline.remaining(), WAIT_SLICE_SECONDS), _SHORTEST_SECONDS))
             try:
                 return own.recv(max_bytes)
             except TimeoutError:
-                if deadline.expired:
-                    raise InterruptedExchangeError from None
+                continue
             except OSError as cause:
                 raise httpcore2.ReadError(str(cause)) from cause
+        raise InterruptedExchangeError
 
     def _flush(self, timeout: float | None) -> None:
         held, self._held = self._held, b""

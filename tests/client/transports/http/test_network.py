@@ -84,6 +84,19 @@ def test_a_read_ends_at_its_deadline(ends: Ends) -> None:
         stream.read(100)
 
 
+def test_a_read_ends_at_its_deadline_while_data_is_waiting(ends: Ends) -> None:
+    """Ours: a server that never pauses would keep its caller for ever."""
+    stream, server = ends
+    clock = Clock()
+    stream.deadline = Deadline(1, clock=clock)
+    server.sendall(b": keep-alive\n\n" * 10)
+    assert stream.read(4) == b": ke"
+    clock.now += 1
+
+    with pytest.raises(InterruptedExchangeError):
+        stream.read(4)
+
+
 def test_a_read_continues_while_its_deadline_is_held(ends: Ends) -> None:
     """Ours: a person may be answering a question."""
     stream, server = ends
