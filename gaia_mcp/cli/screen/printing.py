@@ -36,13 +36,16 @@ class Limit:
 
 
 def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
-    """Print texts, each on its own lines, and on a terminal pictures or descriptions of files."""
+    """Print texts, each on its own lines, and on a terminal pictures or descriptions of files; `structure` if none of
+    the parts is a text. An empty text is one.
+    """
     terminal = on_terminal(sys.stdout)
     unseen: list[File] = []
     limit = Limit(Form.max_chars)
-    last = ""
+    last, has_text = "", False
     for part in parts:
         text, picture = part.text, ""
+        has_text = has_text or text is not None
         if isinstance(part, File) and text is None:
             picture = _picture(part) if terminal else ""
             if not picture:
@@ -62,9 +65,10 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
             last = show_text(text, part.mime_type) if text else last
         else:
             write_text(last)
-    if not last and structure is not None and Form.max_chars is None:
+    is_structure = structure is not None and not last and not has_text
+    if is_structure and Form.max_chars is None:
         print_json(structure)
-    elif not last and structure is not None:
+    elif is_structure:
         write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
     elif last and not last.endswith("\n") and (terminal or not Form.raw):
         write_text("\n")

@@ -39,7 +39,7 @@ class ToolFailedError(MCPError, kind="tool-failed"):
 
 
 class Answer(NamedTuple):
-    """A server's result: its parts, `whole` for `--json`, and `structure`, which is printed if there is no text."""
+    """A server's result: its parts, `whole` for `--json`, and `structure`, which is printed if no part is a text."""
 
     parts: Iterable[Part]
     whole: Any
@@ -191,7 +191,7 @@ def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) 
         text += ("\n" if text and not text.endswith("\n") else "") + (part.text or "")
     if Form.as_json:
         text = json_text(answer.whole)
-    elif not text and answer.structure is not None:
+    elif not parts and answer.structure is not None:
         text = json_text(answer.structure)
     elif text and not text.endswith("\n") and not Form.raw and not destination.is_stdout:
         text += "\n"

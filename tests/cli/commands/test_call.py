@@ -161,6 +161,24 @@ def test_a_result_without_files_is_saved_in_the_named_file(demo: Gaia) -> None:
     assert (demo.cwd / "hello").read_text() == "Hello, Ada!\n"
 
 
+def test_an_empty_text_is_the_result_though_there_is_structured_content(gaia: Gaia) -> None:
+    """Spec: the text repeats the structured content. An empty file is read as one, not as `{"content": ""}`."""
+    (gaia.cwd / "files_agent.py").write_text(
+        "from gaia_mcp import MCPAgent, tool\n\n\nclass Files(MCPAgent):\n    @tool\n    def read(self) -> str:\n"
+        "        'Read.'\n        return ''\n"
+    )
+    line = ("call", "./files_agent.py", "read")
+
+    found = gaia(*line, "--json").json
+    assert (found["content"], found["structuredContent"]) == ([{"type": "text", "text": ""}], {"result": ""})
+    assert gaia(*line).stdout == ""
+    assert gaia(*line, "--max-chars", "5").stdout == ""
+    assert run_on_terminal(gaia, *line, "--quiet")[0] == ""
+    assert gaia(*line, "-o", "-").stdout == ""
+    assert gaia(*line, "-o", "out.txt").stdout == "out.txt\n"
+    assert (gaia.cwd / "out.txt").read_bytes() == b""
+
+
 def test_a_dash_as_output_prints_the_bytes_on_stdout(demo: Gaia) -> None:
     """Ours: the text goes to stderr then, so that `> FILE` holds a picture and nothing else."""
     called = demo.popen("call", "demo", "attach", "-o", "-")

@@ -65,6 +65,7 @@ def test_structured_content_replaces_missing_text(capsys: pytest.CaptureFixture[
     """Spec: the text repeats the structured content; without text, the structure is printed."""
     assert json.loads(shown(capsys, structuredContent={"a": [1]})) == {"a": [1]}
     assert shown(capsys, text("t"), structuredContent={"a": 1}) == "t\n"
+    assert shown(capsys, text(""), structuredContent={"a": 1}) == ""
     assert shown(capsys) == ""
 
 
