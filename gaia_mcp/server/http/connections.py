@@ -32,6 +32,9 @@ class ConnectionLimits(NamedTuple):
     connections: int = 10_000
     # From the beginning of a connection, or of the next request on it, to the end of the headers.
     header_seconds: float = 20.0
+    # How long the rest of a refused request is still read, and ignored: a client that sends its whole body before it
+    # reads would miss the response if the connection were closed at once (RFC 9112, section 9.6).
+    rest_seconds: float = 10.0
     # How long a connection is kept open for the next request.
     idle_seconds: float = 75.0
     # A client that reads nothing of its pending data for this long is disconnected.
@@ -81,6 +84,8 @@ class LimitedConnection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         # When the headers of the next request have to be complete; None if no deadline applies.
         self._headers_due: float | None = None
+        # When the rest of a request that has been refused has to be complete; None if there is none.
+        self._rest_due: float | None = None
         # The unsent bytes at the last check, and the time since which they have not decreased.
         self._unsent = 0
         self._unsent_since = 0.0
@@ -99,6 +104,8 @@ class LimitedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Process received bytes, and update the deadline of the headers."""
         super().data_received(data)
+        if self.conn.their_state is not h11.SEND_BODY:
+            self._rest_due = None
         if self.conn.their_state is not h11.IDLE:
             self._headers_due = None
         elif self._headers_due is None:
@@ -110,13 +117,16 @@ class LimitedConnection(H11Protocol):
             super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, until the keep-alive timeout of uvicorn."""
+        """Wait for the rest of this request, or for the next one until the keep-alive timeout of uvicorn."""
         self._headers_due = None
+        if self.conn.their_state is h11.SEND_BODY:
+            # Each byte of it would end that timeout.
+            self._rest_due = time.monotonic() + self.limits.rest_seconds
         super().on_response_complete()
 
     def check(self, now: float) -> None:
         """Disconnect a client that is too slow."""
-        if self._headers_due is not None and now > self._headers_due:
+        if any(due is not None and now > due for due in (self._headers_due, self._rest_due)):
             self.transport.abort()
             return
         unsent = self.transport.get_write_buffer_size()

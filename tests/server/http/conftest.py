@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.server.http.app import HttpApp
 from tests.server.http.asgi import Server, app_of
 from tests.server.http.sockets import Port
 
@@ -36,11 +37,11 @@ def serve() -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def listen() -> Iterator[Callable[..., Port]]:
-    """Serves an agent on a port of this machine."""
+    """Serves an agent, or an app, on a port of this machine."""
     ports: list[Port] = []
 
     def start(agent: Any, limits: Limits | None = None, **options: Any) -> Port:
-        ports.append(Port(app_of(agent, limits), **options))
+        ports.append(Port(agent if isinstance(agent, HttpApp) else app_of(agent, limits), **options))
         return ports[-1]
 
     yield start

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits, JoinedWrites
-from tests.server.http.asgi import Tools, text_of
+from gaia_mcp.server.http.security import StaticToken
+from tests.server.http.asgi import Tools, app_of, text_of
 from tests.server.http.sockets import rest, stateless_call, until
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -41,6 +42,40 @@ def test_connections_that_send_no_request_are_closed(listen: Listen) -> None:
 
     assert [rest(each) for each in [*half, again]] == [b""] * (MANY + 21)
     assert text_of(port.call("hi")) == "hello"
+
+
+def test_a_refused_request_whose_body_does_not_end_is_disconnected(listen: Listen) -> None:
+    """Ours: a byte now and then would hold a connection for ever, of a client without a token too."""
+    port = listen(app_of(Tools(hi=hello), authorizer=StaticToken("secret")))
+    heads = {
+        401: HEAD,
+        403: HEAD.replace(b"localhost", b"evil.example"),
+        404: HEAD.replace(b"/mcp", b"/nothing"),
+        405: HEAD.replace(b"POST", b"PUT") + b"authorization: Bearer secret\r\n",
+        415: HEAD.replace(b"application/json", b"text/plain") + b"authorization: Bearer secret\r\n",
+    }
+    slow = {status: port.send(head + b"content-length: 1000\r\n\r\n") for status, head in heads.items()}
+    found = {status: until(each, b"\r\n\r\n")[9:12] for status, each in slow.items()}
+    for each in slow.values():
+        each.sendall(b"x")
+    assert found == {status: b"%d" % status for status in heads}
+
+    for each in port.server.connections:
+        each.loop.call_soon_threadsafe(each.check, time.monotonic() + 2 * ConnectionLimits().rest_seconds)
+
+    wait_until(lambda: not port.server.connections)
+
+
+def test_a_connection_is_used_again_after_a_refused_request_has_ended(listen: Listen) -> None:
+    """HTTP: the rest of its body is ignored, and is not taken for the next request."""
+    port = listen(Tools(hi=hello))
+    used = port.send(HEAD.replace(b"/mcp", b"/nothing") + b"content-length: 100\r\n\r\n")
+    until(used, b"Not Found")
+    used.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".ljust(100, b"x"))
+    used.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+
+    assert until(used, b"ok\n").count(b"HTTP/1.1 ") == 1
+    wait_until(lambda: [each._rest_due for each in port.server.connections] == [None])
 
 
 def test_connections_beyond_the_limit_are_refused(listen: Listen) -> None:
