@@ -25,6 +25,7 @@ from gaia_mcp.cli.typer_internals import (
     is_closed_pipe,
     is_missing_command,
     read_numbers,
+    refuse_repeated_options,
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 
@@ -142,6 +143,7 @@ class CommandGroup(WordyGroup):
             made = typer.main.get_command(alone)
             made.context_class = PageContext
             read_numbers(made)
+            refuse_repeated_options(made)
             self.commands[cmd_name] = made
         return self.commands[cmd_name]
 

@@ -55,6 +55,34 @@ def _read_number(kind: Any, convert: Any, value: Any, parameter: Any, context: A
     return convert(value, parameter, context)
 
 
+def refuse_repeated_options(command: Any) -> None:
+    """Report an option that takes one value and is given twice as an error: Click uses the last one, and says nothing.
+
+    An option that takes several values is declared as a list.
+    """
+    make_parser = command.make_parser
+
+    def make(context: Any) -> Any:
+        parser = make_parser(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            parsed = parse(args=args)
+            seen: set[str] = set()
+            for parameter in parsed[2]:
+                is_single = parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag)
+                if is_single and parameter.name in seen:
+                    option = max(parameter.opts, key=len)
+                    raise wrong_line(f"Option '{option}' is given twice, and takes one value", context)
+                seen.add(parameter.name)
+            return parsed
+
+        parser.parse_args = parse_args
+        return parser
+
+    command.make_parser = make
+
+
 def is_closed_pipe(ended: SystemExit) -> bool:
     """Whether Typer ends the program because the reader of stdout was closed while a help page was printed."""
     return isinstance(ended.__context__, BrokenPipeError)

@@ -33,6 +33,28 @@ def test_mcp_may_be_left_out_of_an_unlisted_command_too(gaia: Gaia) -> None:
     assert b"gmcp mcp generate" in ran.stdout
 
 
+def test_an_option_that_takes_one_value_is_refused_if_it_is_given_twice(gaia: Gaia) -> None:
+    """Ours: the last one would win, and half of what was asked for would be left out without a word."""
+    lines = {
+        "call demo greet name=Ada --timeout 5 --timeout=6": "--timeout",
+        "call demo greet name=Ada -o a -o b": "--output",
+        "call demo greet --args {} --args {}": "--args",
+        "tools demo --config a --config b": "--config",
+        "lock demo --lock-file a --lock-file b": "--lock-file",
+        "list --json --quiet --json --config a": "",
+        "add x --env A=1 --env B=2 --no-check -- node": "",
+    }
+
+    found = {line: gaia(*line.split()) for line in lines}
+
+    refused = {line: (ran.code, ran.errors[0]) for line, ran in found.items() if "given twice" in ran.stderr}
+    assert refused == {
+        line: (2, f"error: option '{option}' is given twice, and takes one value")
+        for line, option in lines.items()
+        if option
+    }
+
+
 def test_the_version_is_printed(gaia: Gaia) -> None:
     """GNU coding standards: the name of the program, and its version."""
     ran = subprocess.run([BIN / "gaia", "--version"], capture_output=True, env=gaia.environ, check=True)

@@ -20,7 +20,9 @@ program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_he
 @program.command()
 def count(
     number: Annotated[float, typer.Option("--number", max=2)] = 1,
-    times: Annotated[int, typer.Option("--times", min=1)] = 1,
+    times: Annotated[int, typer.Option("--times", "-t", min=1)] = 1,
+    name: Annotated[list[str] | None, typer.Option("--name")] = None,
+    loud: Annotated[bool, typer.Option("--loud")] = False,
 ) -> tuple[float, int]:
     """Count."""
     return number, times
@@ -33,6 +35,7 @@ def greet(name: str) -> None:
 
 command = typer.main.get_command(program)
 internals.read_numbers(command.commands["count"])  # type: ignore[attr-defined]
+internals.refuse_repeated_options(command.commands["count"])  # type: ignore[attr-defined]
 
 
 def refusal(*words: str) -> Exception:
@@ -52,6 +55,8 @@ def test_every_invalid_command_line_raises_a_command_line_error_with_a_message()
         "count --number",
         "count --number x",
         "count --number 3",
+        "count --number 1 --number 1",
+        "count -t 1 --times 2",
         "count more",
         "greet",
         "--missing",

@@ -144,4 +144,5 @@ class ParsedLine:
         if option.is_repeatable:
             self.values.setdefault(option.parameter, []).append(value)
         else:
+            self._is_refused = self._is_refused or option.parameter in self.values
             self.values[option.parameter] = value
