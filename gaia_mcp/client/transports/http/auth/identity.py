@@ -65,7 +65,8 @@ def registration(redirect_uri: str, scopes: Sequence[str], server: Authorization
 
 def read_registration(document: Mapping[str, Any], asked: Mapping[str, Any]) -> Identity:
     """The identity in the response to a registration. Raises `UnacceptableError`."""
-    client_id, secret = document.get("client_id"), document.get("client_secret", "")
+    client_id, secret = document.get("client_id"), document.get("client_secret")
+    secret = "" if secret is None else secret
     if not _is_text(client_id) or not client_id:
         raise UnacceptableError("gave no client id")
     method = document.get("token_endpoint_auth_method") or asked["token_endpoint_auth_method"]

@@ -106,9 +106,8 @@ def read_tokens(document: Mapping[str, Any], now: float, asked: Sequence[str], b
     access, kind = document.get("access_token"), document.get("token_type")
     if not _is_token(access):
         raise UnacceptableError("gave no access token")
-    scheme = {"bearer": "Bearer", "dpop": "DPoP"}.get(kind.lower()) if isinstance(kind, str) else None
-    if scheme is None:
-        raise UnacceptableError("gave a token of an unknown type")
+    # Some servers give no type, or one of their own, such as Slack's "user": they mean Bearer, and refuse it otherwise.
+    scheme = "DPoP" if isinstance(kind, str) and kind.lower() == "dpop" else "Bearer"
     renewing = document.get("refresh_token")
     refresh = renewing if _is_token(renewing) else before.refresh if before is not None else ""
     granted = scopes_in(document.get("scope")) or (before.scopes if before is not None else tuple(asked))

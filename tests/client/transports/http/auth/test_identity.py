@@ -76,6 +76,7 @@ def test_a_registration_requests_a_method_that_the_server_supports() -> None:
     [
         ({"client_id": "x"}, Identity("x", "none", "", REDIRECT)),
         ({"client_id": "x", "client_secret": "s"}, Identity("x", "none", "", REDIRECT)),
+        ({"client_id": "x", "client_secret": None}, Identity("x", "none", "", REDIRECT)),
         (
             {"client_id": "x", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"},
             Identity("x", "client_secret_post", "s", REDIRECT),

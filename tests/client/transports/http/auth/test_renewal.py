@@ -103,7 +103,7 @@ def test_an_unknown_client_is_removed(world: World, folder: Path, code: str) -> 
     [
         (Answer(400, {"error": "temporarily_unavailable"}), "did not renew its token: temporarily_unavailable"),
         (Answer(503), "status 503"),
-        (Answer(200, {"access_token": "A"}), "a token of an unknown type"),
+        (Answer(200, {"access_token": ""}), "gave no access token"),
     ],
 )
 def test_a_failed_renewal_keeps_the_tokens(world: World, folder: Path, answer: Answer, problem: str) -> None:

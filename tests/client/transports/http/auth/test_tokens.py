@@ -76,6 +76,15 @@ def test_a_token_response_is_read() -> None:
     assert read_tokens(document, NOW, ["x"]) == Tokens("A", "Bearer", NOW + 3600, "R", ("x", "y"))
 
 
+def test_a_token_of_a_missing_or_unknown_type_is_used_as_a_bearer_token() -> None:
+    """Ours, as the official SDKs: the person has granted access already, and such servers take no other scheme."""
+    kinds: list[dict[str, Any]] = [{}, {"token_type": None}, *({"token_type": kind} for kind in ("user", "mac", "", 7))]
+
+    found = [read_tokens({"access_token": "A", **kind}, NOW, []).kind for kind in kinds]
+
+    assert found == ["Bearer"] * len(kinds)
+
+
 def test_a_missing_scope_in_the_token_response_is_the_requested_one() -> None:
     """Spec: AC-11: no refresh token is assumed, and no lifetime."""
     assert read_tokens({"access_token": "A", "token_type": "DPoP"}, NOW, ["x"]) == Tokens("A", "DPoP", None, "", ("x",))
@@ -119,9 +128,6 @@ UNUSABLE: list[dict[str, Any]] = [
     {"access_token": "a b", "token_type": "Bearer"},
     {"access_token": "x" * 40000, "token_type": "Bearer"},
     {"access_token": 7, "token_type": "Bearer"},
-    {"access_token": "A", "token_type": "mac"},
-    {"access_token": "A", "token_type": 7},
-    {"access_token": "A"},
 ]
 
 
