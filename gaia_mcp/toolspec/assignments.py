@@ -63,7 +63,8 @@ def read_json(text: str, where: str) -> Any:
     if not is_text(text):
         raise ArgumentSyntaxError(f"{where}: not UTF-8")
     try:
-        value = parse_json(text, unique_keys=True)
+        # Editors on Windows begin a file with a byte order mark.
+        value = parse_json(text.removeprefix("\ufeff"), unique_keys=True)
     except DepthError:
         raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
     except RepeatedKeyError as error:

@@ -52,6 +52,7 @@ class TestReadObject:
     def test_an_object_is_read(self) -> None:
         """Ours: the arguments of a call are a JSON object, here in one piece."""
         assert read_object(' {"a": [1, null, 1.5]} ', "--args") == {"a": [1, None, 1.5]}
+        assert read_object('\ufeff{"a": 1}', "--args") == {"a": 1}
 
     def test_another_json_type_is_named_in_the_error(self) -> None:
         """Ours: the commonest slip is to forget the braces."""

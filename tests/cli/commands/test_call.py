@@ -46,6 +46,8 @@ def test_arguments_come_from_json_files_and_standard_input(demo: Gaia) -> None:
     assert json.loads(demo("call", "demo", "add", "a:=1", "b:=2").stdout) == {"sum": 3}
     assert demo("call", "demo", "greet", "name=@name.txt").stdout == "Hello, Grace!\n"
     assert demo("call", "demo", "greet", "--args", "@all.json").stdout == "How good to see you, Alan!\n"
+    (demo.cwd / "marked.json").write_text('{"name": "Emmy", "style": "warm"}', "utf-8-sig")
+    assert demo("call", "demo", "greet", "--args", "@marked.json").stdout == "How good to see you, Emmy!\n"
     assert demo("call", "demo", "greet", "--args", '{"name": "Kurt"}').stdout == "Hello, Kurt!\n"
     assert demo("call", "demo", "greet", "--args", "-", stdin='{"name": "Emmy"}').stdout == "Hello, Emmy!\n"
     assert demo("call", "demo", "greet", "--args", "@all.json", "name=Ada", "style=plain").stdout == "Hello, Ada!\n"
