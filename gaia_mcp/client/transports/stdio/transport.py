@@ -146,21 +146,23 @@ class StdioTransport(ChannelTransport):
 
     def _announcing(self, before: StdioChannel, on_stderr: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """`on_stderr` for the process that replaces the one of `before`: a line that names both precedes its output."""
-        line: bytes | None = None
+        newline, after = _end_of(before)
+        is_announced = False
 
+        # It does not refer to `before`, which refers to what announced that, and so on to the first process.
         def hear(data: bytes) -> None:
-            nonlocal line
-            if line is None:
-                line = _succession(before, self.pid)
-                on_stderr(line)
+            nonlocal is_announced
+            if not is_announced:
+                is_announced = True
+                on_stderr(f"{newline}[process {self.pid}, after {after}]\n".encode())
             on_stderr(data)
 
         return hear
 
 
-def _succession(before: StdioChannel, pid: int | None) -> bytes:
-    status = before.stopped.returncode if before.stopped is not None else None
+def _end_of(ended: StdioChannel) -> tuple[str, str]:
+    """The newline that its stderr lacks at the end, if it does, and which process it was, with how that ended."""
+    status = ended.stopped.returncode if ended.stopped is not None else None
     how = "" if status is None else f", which {exit_in_words(status)}"
-    # The first process may have ended in the middle of a line.
-    newline = "" if (before.child.stderr_tail() or "\n").endswith("\n") else "\n"
-    return f"{newline}[process {pid}, after process {before.child.pid}{how}]\n".encode()
+    newline = "" if (ended.child.stderr_tail() or "\n").endswith("\n") else "\n"
+    return newline, f"process {ended.child.pid}{how}"

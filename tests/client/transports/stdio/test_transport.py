@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -805,6 +807,22 @@ def test_a_restarted_process_is_named_once_in_the_log(nothing_left: dict[str, st
 
     assert heard[1:] == [b"one\n", b"two\n"]
     assert b"after process" in heard[0]
+
+
+@pytest.mark.parametrize("said", ["", "up"])
+def test_a_restarted_server_leaves_nothing_of_its_processes_in_memory(nothing_left: dict[str, str], said: str) -> None:
+    """Ours: a gateway restarts a server that fails for weeks, whether or not it writes to its stderr."""
+    code = f"import sys; sys.stderr.write({said!r}); sys.exit(3)"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=lambda _: None)
+    channels = []
+
+    for _ in range(4):
+        with pytest.raises(ServerExitedError):
+            transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+        transport.disconnect()
+        channels.append(weakref.ref(transport._channel))
+
+    wait_until(lambda: gc.collect() >= 0 and [channel() is None for channel in channels[:2]] == [True, True])
 
 
 def test_a_server_that_ends_before_it_reads_is_started_once(nothing_left: dict[str, str], tmp_path: Path) -> None:
