@@ -26,10 +26,9 @@ Prompts, resources, progress, and a call that another thread cancels are the sam
     'Introduce Ada in two sentences, in Latin.'
     >>> [(content["uri"], content["mimeType"]) for content in client.read_resource("demo://about")["contents"]]
     [('demo://about', 'text/plain')]
-    >>> quick = {"steps": 2, "seconds": 0.01}
+    >>> quick = {"steps": 1, "seconds": 0.01}
     >>> result = client.call_tool("countdown", quick, on_progress=lambda report: print(report.progress))
     1
-    2
     >>> deadline = client.deadline()
     >>> threading.Timer(0.2, deadline.cancel).start()
     >>> try:
