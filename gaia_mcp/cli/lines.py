@@ -100,19 +100,19 @@ def _is_program(name: str) -> bool:
 
 
 def again(what: str, *option: str, server: str = "") -> str:
-    """`what`, followed by the typed line with one more option. If the line adds several servers, the new line names
-    `server`.
+    """`what`, followed by the typed line with one more option, or with another value of it. If the line adds several
+    servers, the new line names `server`.
 
     Only the option is named if the line is too long to read, or may contain a secret.
     """
+    from gaia_mcp.cli.grammar.parsing import with_option
     from gaia_mcp.redaction import masked_arguments
 
     _, *words = Typed.words or [""]
     is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
-    # Options must come before two dashes.
     at = words.index("--") if "--" in words else len(words)
     name = [server] if server and Typed.has_several else []
-    line = shlex.join([*words[:1], *name, *words[1:at], *option, *words[at:]])
+    line = shlex.join(with_option([*words[:1], *name, *words[1:]], option))
     if not words or is_secret or len(line) > AGAIN_CHARS:
         named = f"the name {typeable(server)} and " if name else ""
         return f"{what} with {named}{shlex.join(option)}"

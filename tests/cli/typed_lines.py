@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from gaia_mcp.cli.app import app
+from gaia_mcp.cli.grammar.parsing import with_option
 from gaia_mcp.cli.typer_internals import CommandLineError
 
 if TYPE_CHECKING:
@@ -137,9 +138,8 @@ def _advised(told: str, words: list[str]) -> Advised:
 
 
 def _with(typed: Sequence[str], option: list[str]) -> list[str]:
-    """The typed line with an option more, which counts where it is given twice."""
-    at = list(typed).index("--") if "--" in typed else len(typed)
-    return [*typed[:at], *option, *typed[at:]]
+    """The typed line as a person changes it: with an option more, or with another value of it."""
+    return with_option(typed, option)
 
 
 def _without(typed: Sequence[str], option: str) -> list[str]:

@@ -12,7 +12,7 @@ from gaia_mcp.cli.grammar.model import Argument, Command, Option
 from gaia_mcp.cli.grammar.table import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 _UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options": [], "commands": {}}, {})
@@ -24,6 +24,22 @@ def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
     for word in words:
         line.take(word)
     return line
+
+
+def with_option(words: Sequence[str], option: Sequence[str]) -> list[str]:
+    """A command with its `words`, and with `option` and its value at the end of its options, in the place of the same
+    one if that takes one value.
+    """
+    # Options must come before two dashes.
+    at = list(words).index("--") if "--" in words else len(words)
+    own = list(words[:at])
+    known = parse_line(["mcp", *own]).options.get(option[0]) if option else None
+    if known is not None and known.metavar and not known.is_repeatable:
+        for place, word in reversed([*enumerate(own)]):
+            name, equals, _ = word.partition("=")
+            if name in known.names:
+                del own[place : place + (1 if equals else 2)]
+    return [*own, *option, *words[at:]]
 
 
 class ParsedLine:

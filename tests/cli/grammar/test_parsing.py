@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
 from gaia_mcp.cli.grammar.leading import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.parsing import parse_line, with_option
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.protocol_support import steady
 
@@ -157,3 +157,18 @@ def test_the_next_argument_is_the_first_unfilled_one() -> None:
 
     assert found == ["target", "words", "words"]
     assert parse_line(["mcp", "replay", "file"]).next_argument is None
+
+
+def test_an_option_is_added_or_gets_another_value() -> None:
+    """Ours: a hint is the typed line with one change; an option that takes one value may be given once."""
+    rows = [
+        ("call s t", ["--timeout", "9"], "call s t --timeout 9"),
+        ("call s --timeout 5 t", ["--timeout", "9"], "call s t --timeout 9"),
+        ("call s t --timeout=5 --json", ["--timeout", "9"], "call s t --json --timeout 9"),
+        ("call s t -o a", ["--output", "b"], "call s t --output b"),
+        ("add s --env A=1 -- node x", ["--env", "B=2"], "add s --env A=1 --env B=2 -- node x"),
+        ("add s --cwd a -- node --cwd c", ["--cwd", "b"], "add s --cwd b -- node --cwd c"),
+        ("list --check", ["--debug"], "list --check --debug"),
+    ]
+
+    assert [" ".join(with_option(line.split(), option)) for line, option, _ in rows] == [line for *_, line in rows]
