@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.conformance.client import DONE, PlayingServer
-from tests.forking.client import Command
-from tests.forking.server import BIN, LANG
+from tests.forking.client import served_over_http
 from tests.peers.conftest import mark
 from tests.prepare.peers import CONFORMANCE
 
@@ -61,19 +60,9 @@ class Scenario(NamedTuple):
 @pytest.fixture
 def serve_over_http(mark: dict[str, str], fork_server: ForkServer) -> Iterator[Callable[[], str]]:
     """Serves the agent `Everything` over HTTP, by one more process, and returns the URL."""
-    command = [BIN / "gaia", "mcp", "serve", f"{HERE / 'everything.py'}:Everything", "--http", "127.0.0.1:0", "--json"]
-    environ = {**mark, "PATH": os.environ["PATH"], "LANG": LANG}
+    agent = f"{HERE / 'everything.py'}:Everything"
     with ExitStack() as running:
-
-        def serve() -> str:
-            options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "env": environ}
-            server = running.enter_context(Command(fork_server, command, **options))
-            running.callback(server.terminate)
-            assert server.stdout is not None
-            url: str = json.loads(server.stdout.readline())["url"]
-            return url
-
-        yield serve
+        yield lambda: running.enter_context(served_over_http(fork_server, agent, environ=mark))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import fcntl
 import inspect
+import json
 import os
 import resource
 import socket
@@ -19,7 +20,7 @@ from tests.forking.server import LANG, NAME, PROGRAMS, ROOM_BYTES, ask, current_
 from tests.processes import children, ended_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SERVER = Path(__file__).with_name("server.py")
 PR_SET_CHILD_SUBREAPER = 36
@@ -147,6 +148,19 @@ class Command(subprocess.Popen[Any]):
         finally:
             ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
             self._close_pipe_fds(*[options[name] for name in ends])  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def served_over_http(server: ForkServer, *words: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The URL of `gaia mcp serve` with these words, at a free port. `environ` is added to the least there is."""
+    command = [PROGRAMS[0], "mcp", "serve", *words, "--http", "127.0.0.1:0", "--json"]
+    environ = {"LANG": LANG, "PATH": os.environ["PATH"], **environ}
+    with Command(server, command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environ) as running:
+        try:
+            assert running.stdout is not None
+            yield json.loads(running.stdout.readline())["url"]
+        finally:
+            running.terminate()
 
 
 # Private to Python, and the same since 3.11.

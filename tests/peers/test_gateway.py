@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp import Client, StdioServerParameters, types
 
-from tests.forking.client import Command
-from tests.forking.server import LANG
+from tests.forking.client import served_over_http
 from tests.peers.conftest import PROGRAMS
 from tests.prepare.peers import NPM_CLIENTS, PYTHON, PYTHON_SDK_1
 
@@ -55,15 +54,9 @@ def options(
 @pytest.fixture(scope="module")
 def url(options: list[str], lasting_mark: dict[str, str], fork_server: ForkServer) -> Iterator[str]:
     """The URL of one gateway for several clients: its servers take their time to start."""
-    words = [BIN / "gaia", "mcp", *options, "--http", "127.0.0.1:0", "--json"]
-    environ = {"LANG": LANG, "PATH": os.environ["PATH"], "HOME": str(Path(options[-1]).parent), **lasting_mark}
-    quiet = subprocess.DEVNULL
-    with Command(fork_server, words, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
-        try:
-            assert running.stdout is not None
-            yield json.loads(running.stdout.readline())["url"]
-        finally:
-            running.terminate()
+    environ = {"HOME": str(Path(options[-1]).parent), **lasting_mark}
+    with served_over_http(fork_server, *options[1:], environ=environ) as address:
+        yield address
 
 
 class _Person:

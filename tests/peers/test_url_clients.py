@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
-from tests.forking.client import Command
-from tests.forking.server import LANG
+from tests.forking.client import served_over_http
 from tests.model_servers.script import RESULT, Call, Text
 from tests.model_servers.server import ModelServer
 from tests.peers.agent_worlds import MODEL, WORLDS, World
@@ -36,15 +35,8 @@ TIMEOUT_SECONDS = 120
 @pytest.fixture(scope="module")
 def url(fork_server: ForkServer) -> Iterator[str]:
     """The URL of the built-in agent."""
-    words = [BIN / "gaia", "mcp", "serve", "demo", "--http", "127.0.0.1:0", "--json"]
-    environ = {"LANG": LANG, "PATH": os.environ["PATH"], "GAIA_MCP_TOKEN": TOKEN}
-    quiet = subprocess.DEVNULL
-    with Command(fork_server, words, stdout=subprocess.PIPE, stderr=quiet, env=environ) as running:
-        try:
-            assert running.stdout is not None
-            yield json.loads(running.stdout.readline())["url"]
-        finally:
-            running.terminate()
+    with served_over_http(fork_server, "demo", environ={"GAIA_MCP_TOKEN": TOKEN}) as address:
+        yield address
 
 
 class Runs:
