@@ -85,7 +85,7 @@ def serve() -> None:
     # A Ctrl-C in the terminal of the test run is for the run.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     running: list[int] = []
-    while (received := _receive(channel)) is not None:
+    while (received := receive(channel)) is not None:
         request, descriptors = received
         ctypes.pythonapi.PyOS_BeforeFork()
         pid = _clone(CLONE_PARENT)
@@ -133,14 +133,14 @@ def _clone(flags: int) -> int:
     return pid
 
 
-def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """The next request, with its descriptors; None at the end."""
-    data, descriptors, _, _ = socket.recv_fds(channel, LENGTH.size, MAX_DESCRIPTORS)
-    if not data:
+def receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """The next request, with its descriptors; None at the end, also where the other end was killed amid a request."""
+    head, descriptors, _, _ = socket.recv_fds(channel, LENGTH.size, MAX_DESCRIPTORS)
+    if len(head) < LENGTH.size:
         return None
-    (length,) = LENGTH.unpack(data)
-    request: dict[str, Any] = json.loads(channel.recv(length, socket.MSG_WAITALL))
-    return request, descriptors
+    (length,) = LENGTH.unpack(head)
+    data = channel.recv(length, socket.MSG_WAITALL)
+    return (json.loads(data), descriptors) if len(data) == length else None
 
 
 def _is_running(command: int) -> bool:
@@ -175,7 +175,7 @@ def _be_spare(channel: socket.socket) -> None:
     Ends with the parent.
     """
     _close_all_but([channel.fileno()])
-    received = _receive(channel)
+    received = receive(channel)
     if received is None:
         os._exit(0)
     ours, theirs = socket.socketpair()
@@ -202,7 +202,10 @@ def _become(
         _take_place(request)
     except OSError as error:
         answer["errno"] = error.errno
-    socket.send_fds(channel, [json.dumps(answer).encode()], answered)
+    try:
+        socket.send_fds(channel, [json.dumps(answer).encode()], answered)
+    except OSError:  # The other end has been killed.
+        os._exit(255)
     if answer["errno"]:
         os._exit(255)
     # Closed below, with all others: the object may not close what has this number then.

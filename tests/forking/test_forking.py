@@ -7,6 +7,7 @@ import os
 import pty
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from coverage import CoverageData
 
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from tests.forking.client import Command, ForkServer
-from tests.forking.server import BIN, LANG, NAME, SERVERS, SPARE_DESCRIPTOR, is_forked
+from tests.forking.server import BIN, LANG, LENGTH, NAME, SERVERS, SPARE_DESCRIPTOR, is_forked, receive
 from tests.processes import children, ended_name, living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -205,6 +206,18 @@ def test_every_server_that_a_command_starts_is_forked(fork_server: ForkServer, t
     # Those of commands before are reaped with each.
     fork_server.run((BIN / "gaia", "--version"), env=environ(tmp_path))
     assert not spares.intersection(children())
+
+
+def test_a_request_that_is_cut_off_is_the_end_of_them() -> None:
+    """Ours: a command may be killed while it starts a server, and the child that waits for it ends then."""
+    whole = LENGTH.pack(2) + b"{}"
+
+    for size in range(len(whole)):
+        ours, theirs = socket.socketpair()
+        with theirs:
+            with ours:
+                ours.sendall(whole[:size])
+            assert receive(theirs) is None, size
 
 
 def test_an_end_by_a_signal_is_reported_as_one(fork_server: ForkServer, place: Path) -> None:
