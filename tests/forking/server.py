@@ -158,16 +158,30 @@ def _become_command(request: dict[str, Any], descriptors: list[int], channel: so
 
     Until the child is there and while it waits, neither writes much: each page would be copied, twice.
     """
-    ours, theirs = socket.socketpair()
-    if _clone(0) == 0:
-        _be_spare(theirs)
+    way = _fork_spare(0, channel)
+    if way is None:
         return
-    ctypes.pythonapi.PyOS_AfterFork_Child()
-    theirs.detach()
-    number = fcntl.fcntl(ours.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
+    number = fcntl.fcntl(way.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
     _become(request, descriptors, channel, kept=number)
     _SPARES.append(socket.socket(fileno=number))
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
+
+
+def _fork_spare(flags: int, channel: socket.socket) -> socket.socket | None:
+    """The way to a new child that waits; None in that child, once it has become a server."""
+    try:
+        ours, theirs = socket.socketpair()
+        spare = _clone(flags)
+    except OSError as error:
+        # Python could not end by itself: locks that it took before the fork are held.
+        _answer(channel, error.errno)
+        os._exit(255)
+    if spare == 0:
+        _be_spare(theirs)
+        return None
+    ctypes.pythonapi.PyOS_AfterFork_Child()
+    theirs.close()
+    return ours
 
 
 def _be_spare(channel: socket.socket) -> None:
@@ -178,12 +192,9 @@ def _be_spare(channel: socket.socket) -> None:
     received = receive(channel)
     if received is None:
         os._exit(0)
-    ours, theirs = socket.socketpair()
-    if _clone(CLONE_PARENT) == 0:
-        _be_spare(theirs)
-        return
-    ctypes.pythonapi.PyOS_AfterFork_Child()
-    _become(*received, channel, answered=[ours.detach()])
+    way = _fork_spare(CLONE_PARENT, channel)
+    if way is not None:
+        _become(*received, channel, answered=[way.detach()])
 
 
 def _become(
@@ -197,17 +208,12 @@ def _become(
     """Be as a process is that has just been started for the request; answer it meanwhile, with some descriptors. Keep
     one descriptor more.
     """
-    answer = {"pid": os.getpid(), "errno": 0}
     try:
         _take_place(request)
     except OSError as error:
-        answer["errno"] = error.errno
-    try:
-        socket.send_fds(channel, [json.dumps(answer).encode()], answered)
-    except OSError:  # The other end has been killed.
+        _answer(channel, error.errno)
         os._exit(255)
-    if answer["errno"]:
-        os._exit(255)
+    _answer(channel, 0, answered)
     # Closed below, with all others: the object may not close what has this number then.
     channel.detach()
     numbers = request["numbers"]
@@ -221,6 +227,15 @@ def _become(
     _begin(request["words"])
     for name, limit in request["limits"]:
         resource.setrlimit(name, tuple(limit))
+
+
+def _answer(channel: socket.socket, number: int | None, descriptors: Sequence[int] = ()) -> None:
+    """Answer a request with the id of this process and the number of an error; end if the other end was killed."""
+    answer = {"pid": os.getpid(), "errno": number}
+    try:
+        socket.send_fds(channel, [json.dumps(answer).encode()], descriptors)
+    except OSError:
+        os._exit(255)
 
 
 def _take_place(request: dict[str, Any]) -> None:

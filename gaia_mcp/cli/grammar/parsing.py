@@ -30,16 +30,18 @@ def with_option(words: Sequence[str], option: Sequence[str]) -> list[str]:
     """A command with its `words`, and with `option` and its value at the end of its options, in the place of the same
     one if that takes one value.
     """
-    # Options must come before two dashes.
-    at = list(words).index("--") if "--" in words else len(words)
-    own = list(words[:at])
-    known = parse_line(["mcp", *own]).options.get(option[0]) if option else None
-    if known is not None and known.metavar and not known.is_repeatable:
-        for place, word in reversed([*enumerate(own)]):
-            name, equals, _ = word.partition("=")
-            if name in known.names:
-                del own[place : place + (1 if equals else 2)]
-    return [*own, *option, *words[at:]]
+    line = parse_line(["mcp"])
+    before: list[str] = []
+    for number, word in enumerate(words):
+        owner = line.awaited
+        line.take(word)
+        if line.only_arguments:
+            # Options must come before two dashes.
+            return [*before, *option, *words[number:]]
+        owner = owner or line.awaited or line.options.get(word.partition("=")[0]) or line.options.get(word[:2])
+        if not (option and owner and owner.metavar and not owner.is_repeatable and option[0] in owner.names):
+            before.append(word)
+    return [*before, *option]
 
 
 class ParsedLine:

@@ -84,7 +84,7 @@ class LimitedConnection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         # When the headers of the next request have to be complete; None if no deadline applies.
         self._headers_due: float | None = None
-        # When the rest of a request that has been refused has to be complete; None if there is none.
+        # When the rest of a refused request has to be complete; None if no deadline applies.
         self._rest_due: float | None = None
         # The unsent bytes at the last check, and the time since which they have not decreased.
         self._unsent = 0

@@ -166,6 +166,8 @@ def test_an_option_is_added_or_gets_another_value() -> None:
         ("call s --timeout 5 t", ["--timeout", "9"], "call s t --timeout 9"),
         ("call s t --timeout=5 --json", ["--timeout", "9"], "call s t --json --timeout 9"),
         ("call s t -o a", ["--output", "b"], "call s t --output b"),
+        ("call s t -oa", ["-o", "b"], "call s t -o b"),
+        ("call s t --args --timeout x=1", ["--timeout", "9"], "call s t --args --timeout x=1 --timeout 9"),
         ("add s --env A=1 -- node x", ["--env", "B=2"], "add s --env A=1 --env B=2 -- node x"),
         ("add s --cwd a -- node --cwd c", ["--cwd", "b"], "add s --cwd b -- node --cwd c"),
         ("list --check", ["--debug"], "list --check --debug"),
