@@ -61,13 +61,16 @@ TYPED = {
     ],
     "gaia mcp show surely-nobo": [],
 }
-# Of each line: what it may be completed to, and what is said of that.
+# Of each line: what it may be completed to, and what is said of that. Of a thousand programs whose output PowerShell
+# reads under Wine, it loses that of one: a line is asked about again only if something was printed and nothing read.
 ASK = r"""
 . {script}
 $before = [Console]::OutputEncoding.WebName
 $found = [ordered]@{{}}
 foreach ($line in Get-Content -Encoding utf8 {lines} | ConvertFrom-Json) {{
-    $answer = TabExpansion2 -inputScript $line -cursorColumn $line.Length
+    do {{
+        $answer = TabExpansion2 -inputScript $line -cursorColumn $line.Length
+    }} while (-not $answer.CompletionMatches.Count -and (Get-Item {printed}).Length)
     $found[$line] = @($answer.CompletionMatches | ForEach-Object {{
         $after = $line.Substring(0, $answer.ReplacementIndex) + $_.CompletionText
         @{{ line = $after; tip = $_.ToolTip; listed = $_.ListItemText }}
@@ -76,15 +79,18 @@ foreach ($line in Get-Content -Encoding utf8 {lines} | ConvertFrom-Json) {{
 $restored = [Console]::OutputEncoding.WebName -eq $before
 [IO.File]::WriteAllText({found}, (ConvertTo-Json -Depth 9 @{{ lines = $found; restored = $restored }}))
 """
-# Windows programs cannot wait for those of the system below, but for a file of theirs. What `type` copies it also
-# translates, from the system's old code page into that of the console's output.
+# Windows programs cannot wait for those of the system below, but for a file of theirs; the next one
+# must not find it. What `type` copies it also translates, from the system's old code page into that of the
+# console's output.
 COMMAND = r"""@echo off
 type {folder}\old >>{folder}\new
-del {folder}\done 2>nul
 {folder}\ask.exe {name} %*
 :wait
-if not exist {folder}\done goto wait
+if not exist {folder}\answer goto wait
 type {folder}\answer
+:end
+del {folder}\answer
+if exist {folder}\answer goto end
 """
 
 
@@ -135,14 +141,15 @@ def ask_powershell(found: Path, command: list[str], environ: dict[str, str]) -> 
     words = " ".join(f"{name}={shlex.quote(value)}" for name, value in gaia.environ.items())
     ask = folder / "ask.exe"
     ask.write_text(
-        f'#!/bin/sh\nenv -i {words} GAIA_HOME={gaia.home}/.gaia {BIN}/"$@" >{folder}/answer\n: >{folder}/done\n'
+        f'#!/bin/sh\nenv -i {words} GAIA_HOME={gaia.home}/.gaia {BIN}/"$@" >{folder}/printed\n'
+        f"cp {folder}/printed {folder}/part\nmv {folder}/part {folder}/answer\n"
     )
     ask.chmod(0o755)
     for name in ("gaia", "gmcp"):
         (folder / f"{name}.cmd").write_text(COMMAND.format(folder=on_windows(folder), name=name), newline="\r\n")
     (folder / "old").write_bytes("\u00fc\r\n".encode("cp437"))
     (folder / "lines").write_text(json.dumps(list(TYPED)))
-    names = {"lines": folder / "lines", "found": found, "script": SCRIPT}
+    names = {"lines": folder / "lines", "printed": folder / "printed", "found": found, "script": SCRIPT}
     (folder / "ask.ps1").write_text(ASK.format_map({name: f"'{on_windows(path)}'" for name, path in names.items()}))
 
     options = ["-NoProfile", "-ExecutionPolicy", "Bypass", "-File", on_windows(folder / "ask.ps1")]
