@@ -51,6 +51,8 @@ class Call:
 
     # The verified caller, None where callers are not distinguished, as over stdio.
     principal: str | None = None
+    # The id of the session that the call belongs to; None where a client has none: over stdio, or in the stateless era.
+    session: str | None = None
     # The scopes of the caller's access token; None where callers have no such tokens, and scopes restrict nothing.
     scopes: frozenset[str] | None = None
     client = CallingClient()

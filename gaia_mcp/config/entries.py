@@ -37,6 +37,8 @@ _SCOPES = ("stages", "agents")
 REVISION = "protocolVersion"
 # The member with which a user trusts the annotations of the server's tools.
 TRUST_HINTS = "trustHints"
+# The member with which a user lets all clients of a gateway use one instance of the server.
+SHARED = "shared"
 # The kinds of code that this program serves itself.
 _SERVED = ("handler", "agent")
 
@@ -45,7 +47,8 @@ class ServerEntry(NamedTuple):
     """A valid entry. `raw` is the entry as written in the file `source`; `timeout` is in seconds, None if not given.
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
     `toolspec.scope` defines. `revision` is the only revision of MCP to use with the server, None for any. With
-    `trusts_hints` the user trusts the annotations of the server's tools.
+    `trusts_hints` the user trusts the annotations of the server's tools. With `is_shared` all clients of a gateway use
+    one instance of the server.
     """
 
     name: str
@@ -59,6 +62,7 @@ class ServerEntry(NamedTuple):
     agents: Sequence[str] | None = None
     revision: str | None = None
     trusts_hints: bool = False
+    is_shared: bool = False
 
     @property
     def transport(self) -> str:
@@ -92,7 +96,7 @@ class ServerEntry(NamedTuple):
             shown["timeout"] = self.timeout
         shown.update(
             (key, self.raw[key])
-            for key in (*_FILTERS, *_SCOPES, REVISION, TRUST_HINTS)
+            for key in (*_FILTERS, *_SCOPES, REVISION, TRUST_HINTS, SHARED)
             if self.raw.get(key) is not None
         )
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
@@ -180,15 +184,19 @@ def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unse
         raise EntryError(name, "'disabled' must be true or false")
     tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
     revision = _read_revision(name, config.get(REVISION))
-    trusts_hints = config.get(TRUST_HINTS) or False
-    if not isinstance(trusts_hints, bool):
-        raise EntryError(name, f"{TRUST_HINTS!r} must be true or false")
+    trusts_hints, is_shared = (_read_choice(name, key, config.get(key)) for key in (TRUST_HINTS, SHARED))
     target = _read_target(name, config, source)
     if keeps_unset and isinstance(target, Command):
         target = target._replace(keeps_unset=True)
     return ServerEntry(
-        name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision, trusts_hints
+        name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision, trusts_hints, is_shared
     )
+
+
+def _read_choice(name: str, key: str, choice: Any) -> bool:
+    if not isinstance(choice, bool | None):
+        raise EntryError(name, f"{key!r} must be true or false")
+    return choice or False
 
 
 def _read_timeout(name: str, timeout: Any) -> float | None:

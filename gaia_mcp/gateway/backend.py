@@ -1,4 +1,4 @@
-"""One server behind a gateway: its client, which connects on first use, and its lists.
+"""One instance of a server behind a gateway: its client, which connects on first use, and its lists.
 
 Its last errors are kept, because the gateway reports them in lists; an invalid entry is a server that always fails.
 """
@@ -16,7 +16,6 @@ from gaia_mcp.config.command import NOTHING
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
-from gaia_mcp.gateway.questions import Declared, ServerRequests
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
@@ -27,6 +26,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.gateway.questions import ServerRequests
 
 Wire = dict[str, Any]
 
@@ -64,10 +64,10 @@ class _Pause(NamedTuple):
 
 
 class Backend:
-    """The server of `entry`; for an invalid entry, `entry` is the error. `declared` has the capabilities that are
-    declared to the server. `environment` is added to the environment of its process, `headers` to those of requests to
-    its URL. `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with
-    `debug` every message is logged. The first backoff after an error takes `first_pause_seconds`.
+    """An instance of the server of `entry`; for an invalid entry, `entry` is the error. `requests` answers its
+    requests. `environment` is added to the environment of its process, `headers` to those of requests to its URL.
+    `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with `debug`
+    every message is logged. The first backoff after an error takes `first_pause_seconds`.
 
     Safe to use from several threads.
     """
@@ -77,7 +77,7 @@ class Backend:
         name: str,
         entry: ServerEntry | MCPError,
         heard: Heard,
-        declared: Declared,
+        requests: ServerRequests,
         *,
         environment: Mapping[str, str] = NOTHING,
         headers: Mapping[str, str] = NOTHING,
@@ -87,7 +87,7 @@ class Backend:
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
         self.name = name
-        self.requests = ServerRequests(declared)
+        self.requests = requests
         # The last lists, by kind; kept if the server fails later.
         self.lists: dict[str, list[Wire]] = {}
         # The last error of the connection, and of each kind of list.
@@ -112,6 +112,7 @@ class Backend:
         # By the kind of the list; "" is the connection.
         self._pauses: dict[str, _Pause] = {}
         self._log_level: str | None = None
+        self._subscribed: set[str] = set()
         if isinstance(entry, MCPError):
             self.problem = entry
         else:
@@ -132,6 +133,25 @@ class Backend:
     def declares(self, capability: str) -> bool:
         """Whether the server declares this capability; False while it is not connected."""
         return self._client is not None and capability in self._client.capabilities
+
+    @property
+    def has_connected(self) -> bool:
+        """Whether it has been connected, or is being connected."""
+        return self._client is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been connected, and is not being connected for the first time."""
+        return self._was_open
+
+    @property
+    def has_subscriptions(self) -> bool:
+        """Whether it is to notify about resources."""
+        return bool(self._subscribed)
+
+    def is_known_stateless(self) -> bool:
+        """Whether an earlier connection, of any process, has found that the server is one of the stateless era."""
+        return self._cache is not None and self._cache.era() == "stateless"
 
     def uses(self, kind: str, name: str) -> bool:
         """Whether the entry's tool filter allows this name. Only tools are filtered."""
@@ -199,9 +219,11 @@ class Backend:
     def subscribe(self, uri: str) -> None:
         """Subscribe to a resource. Raises `MCPError` if the server refuses."""
         self.ready().subscribe_resource(uri)
+        self._subscribed.add(uri)
 
     def unsubscribe(self, uri: str) -> None:
         """Unsubscribe from a resource, if the server is connected. Errors are ignored."""
+        self._subscribed.discard(uri)
         if self._client is not None and self._client.is_connected():
             with suppress(MCPError):
                 self._client.unsubscribe_resource(uri)

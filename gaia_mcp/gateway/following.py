@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import MCPError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Servers usually answer at once; a slow one must not delay requests to others.
 SETTLE_SECONDS = 1.0
+# A resource, and the session whose own instances of servers notify about it; None for the shared instances.
+Wanted = tuple[str, str | None]
 
 
 class Following:
@@ -22,8 +24,8 @@ class Following:
 
     def __init__(
         self,
-        wanted: Callable[[], set[str]],
-        owners: Callable[[str], list[Backend]],
+        wanted: Callable[[], set[Wanted]],
+        owners: Callable[[str, str | None], Iterable[Backend]],
         settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
         self._wanted = wanted
@@ -35,10 +37,10 @@ class Following:
         self._thread: threading.Thread | None = None
         self._is_to_look = False
         self._is_closed = False
-        # The server of each subscribed URI.
-        self._followed: dict[str, Backend] = {}
-        # The URIs that no server accepts. They are tried again when a server has connected.
-        self._refused: set[str] = set()
+        # The server of each subscription.
+        self._followed: dict[Wanted, Backend] = {}
+        # Those that no server accepts. They are tried again when a server has connected.
+        self._refused: set[Wanted] = set()
 
     def look(self) -> None:
         """Update the subscriptions in the background, because `wanted` may have changed."""
@@ -88,20 +90,23 @@ class Following:
             found, self._is_to_look = self._is_to_look, False
             return found
 
-    def _update(self, wanted: set[str]) -> None:
-        for uri in wanted - self._followed.keys() - self._refused:
+    def _update(self, wanted: set[Wanted]) -> None:
+        for each in wanted - self._followed.keys() - self._refused:
             # The set of before the attempt: it is replaced if a server connects meanwhile.
             refused = self._refused
-            if (backend := self._subscribed(uri)) is not None:
-                self._followed[uri] = backend
+            if (backend := self._subscribed(*each)) is not None:
+                self._followed[each] = backend
             else:
-                refused.add(uri)
+                refused.add(each)
         self._refused.intersection_update(wanted)
-        for uri in self._followed.keys() - wanted:
-            self._followed.pop(uri).unsubscribe(uri)
+        for each in self._followed.keys() - wanted:
+            backend = self._followed.pop(each)
+            # Where all callers share one instance, another session may have subscribed there.
+            if (each[0], backend) not in [(uri, other) for (uri, _), other in self._followed.items()]:
+                backend.unsubscribe(each[0])
 
-    def _subscribed(self, uri: str) -> Backend | None:
-        for backend in self._owners(uri):
+    def _subscribed(self, uri: str, session: str | None) -> Backend | None:
+        for backend in self._owners(uri, session):
             try:
                 backend.subscribe(uri)
             except MCPError:

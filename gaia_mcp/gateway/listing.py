@@ -17,47 +17,52 @@ if TYPE_CHECKING:
     from gaia_mcp.gateway.backend import Backend
     from gaia_mcp.toolcall import Call
 
-# Hosts wait half a minute for the first list of a server, and many servers take several seconds to start.
-PATIENCE_SECONDS = 10.0
+# Some hosts give a server six seconds to start and to list its tools; most servers answer within three.
+PATIENCE_SECONDS = 3.0
 
 
 class Listing:
-    """Fetches lists of `backends`. Concurrent requests for the same list of a backend share one fetch. `on_late` is
-    called with the kind of a list that arrived after a client was answered without it. Safe to use from several
+    """Fetches lists of backends. Concurrent requests for the same list of a backend share one fetch. `on_late` is
+    called with the kind of a list that arrived after a client was answered without it. A backend is waited for once:
+    until its list has arrived, later requests are answered without it, or with its last one. Safe to use from several
     threads.
     """
 
     def __init__(
         self,
-        backends: Sequence[Backend],
         on_late: Callable[[str], None],
         patience_seconds: float = PATIENCE_SECONDS,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._backends = backends
         self._on_late = on_late
+        self._clock = clock
         self._patience_seconds = patience_seconds
         self._lock = threading.Lock()
-        self._asking: dict[tuple[str, str], _Asking] = {}
+        self._asking: dict[tuple[Backend, str], _Asking] = {}
+        # Those that did not arrive in time; with "" for the kind, the backend was not even connected.
+        self._late: set[tuple[Backend, str]] = set()
 
-    def ask(self, kind: str, call: Call, backends: Sequence[Backend] | None = None) -> list[Backend]:
-        """Fetch the lists of this `kind` from `backends`, by default all. Returns the backends whose lists have arrived
-        in time.
+    def ask(self, kind: str, call: Call, backends: Sequence[Backend]) -> list[Backend]:
+        """Fetch the lists of this `kind` from `backends`. Returns those whose lists have arrived in time, or are known
+        from before.
 
         Raises `CallCancelledError`.
         """
-        chosen = [backend for backend in (self._backends if backends is None else backends) if backend.may_try(kind)]
-        asking = [(backend, self._begin(backend, kind)) for backend in chosen]
-        ends = time.monotonic() + self._patience_seconds
-        for _, each in asking:
-            while not each.wait(min(ends - time.monotonic(), WAIT_SLICE_SECONDS)):
+        asking = [(backend, self._begin(backend, kind)) for backend in backends if backend.may_try(kind)]
+        ends = self._clock() + self._patience_seconds
+        for backend, each in asking:
+            while not each.wait(min(ends - self._clock(), WAIT_SLICE_SECONDS)):
                 call.raise_if_cancelled()
-                if time.monotonic() >= ends:
+                late = {(backend, kind), (backend, "")}
+                if self._clock() >= ends or late & self._late:
+                    self._late |= late if backend.problem is not None or not backend.is_open else {(backend, kind)}
                     each.leave()
                     break
-        return [backend for backend, each in asking if each.has_succeeded]
+        return [backend for backend, each in asking if each.has_succeeded or (each.is_left and kind in backend.lists)]
 
     def _begin(self, backend: Backend, kind: str) -> _Asking:
-        key = backend.name, kind
+        key = backend, kind
         with self._lock:
             if (asking := self._asking.get(key)) is not None:
                 return asking
@@ -71,24 +76,27 @@ class Listing:
         try:
             found = bool(backend.fetch(kind))
             asking.has_succeeded = True
+            self._late -= {(backend, kind), (backend, "")}
         except MCPError:
             pass  # The backend keeps the error.
         finally:
             with self._lock:
-                del self._asking[backend.name, kind]
+                del self._asking[backend, kind]
             is_late = asking.end()
         if is_late and found:
             self._on_late(kind)
 
 
 class _Asking:
-    """A running fetch of a list. `has_succeeded` is set when the list has arrived."""
+    """A running fetch of a list. `has_succeeded` is set when the list has arrived, `is_left` when a client is answered
+    without it.
+    """
 
     def __init__(self) -> None:
         self.has_succeeded = False
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._is_left = False
+        self.is_left = False
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so many seconds. Returns whether the fetch has ended."""
@@ -97,10 +105,10 @@ class _Asking:
     def leave(self) -> None:
         """Note that a client is answered without this list."""
         with self._lock:
-            self._is_left = True
+            self.is_left = True
 
     def end(self) -> bool:
         """End the fetch. Returns whether a client was answered without it."""
         with self._lock:
             self._ended.set()
-            return self._is_left
+            return self.is_left

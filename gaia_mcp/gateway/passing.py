@@ -18,6 +18,7 @@ from gaia_mcp.errors import (
     ResourceUnknownError,
     resource_unknown,
 )
+from gaia_mcp.gateway.instances import BusyError
 from gaia_mcp.gateway.rounds import Rounds
 from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
@@ -26,7 +27,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_N
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from gaia_mcp.gateway.backend import Backend
+    from gaia_mcp.gateway.instances import Instances
     from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
@@ -39,7 +40,8 @@ _OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 class UnreachableError(RequestError):
     """A request to a server failed. `failure` is "connection", "timeout", "protocol" (the response is invalid),
-    "result" (the result in the response is invalid) or "arguments" (they cannot be sent).
+    "result" (the result in the response is invalid), "arguments" (they cannot be sent), or "busy" (all instances of the
+    server are in use).
     """
 
     def __init__(self, text: str, failure: str) -> None:
@@ -58,14 +60,18 @@ class Passing:
         self._report = report
         self._runs = Runs()
 
-    def pass_on(self, backend: Backend, method: str, params: Wire, call: Call) -> Wire:
+    def pass_on(self, instances: Instances, method: str, params: Wire, call: Call) -> Wire:
         """The result of a request from a server.
 
         Raises `UnknownResourceError`, `UnreachableError`, `RequestError` with the error of the server, and the
         exceptions that end a run of a call, such as `InputRequired`.
         """
+        rounds = Rounds(instances, method, _passed_on(params), call, self._runs)
         try:
-            result = Rounds(backend, method, _passed_on(params), call, self._runs).result()
+            result = rounds.result()
+        except BusyError as busy:
+            self._report(str(busy))
+            raise UnreachableError(str(busy), "busy") from None
         except PeerError as error:
             if method != "resources/read" or not isinstance(
                 resource_unknown(error, params["uri"]), ResourceUnknownError
@@ -76,7 +82,7 @@ class Passing:
             raise UnknownResourceError(error.text, code, error.data) from None
         except MCPError as error:
             call.raise_if_cancelled()
-            told = backend.explained(error) if error is not backend.problem else error
+            told = rounds.backend.explained(error) if error is not rounds.backend.problem else error
             self._report(told.message)
             more = f"; {told.hint}" if told.hint else ""
             raise UnreachableError(f"{told.message}{more}", _failure(error)) from None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Mapping
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.config.command import NOTHING
+from gaia_mcp.errors import MCPError
 from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
-from gaia_mcp.gateway.following import SETTLE_SECONDS, Following
+from gaia_mcp.gateway.following import SETTLE_SECONDS, Following, Wanted
+from gaia_mcp.gateway.instances import BusyError, Instances
 from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
-from gaia_mcp.gateway.questions import Declared
+from gaia_mcp.gateway.questions import Declared, ServerRequests, passed_on
 from gaia_mcp.gateway.resources import owners_of
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
@@ -22,12 +26,11 @@ from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import prompt_definitions, tool_definition
 from gaia_mcp.server.pages import page_of
-from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, method_not_found
-from gaia_mcp.toolcall import Call
+from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, Watched, method_not_found
+from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.errors import MCPError
 
 Wire = dict[str, Any]
 
@@ -41,6 +44,8 @@ CAPABILITIES: Wire = {
     "extensions": {TASKS_EXTENSION: {}},
 }
 _NOTHING_LISTED: list[Wire] = []
+# Of so many callers with different lists the combined lists are kept.
+_CALLERS_CACHED = 32
 _IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 
@@ -50,8 +55,8 @@ class GatewayProvider:
     Each server is connected on first use. `prefix` determines when names get the server as a prefix. `report` is called
     with every problem of a server, `show` with the output of servers on stderr; `command` names the front in the stderr
     logs. `environment` is added to the environment of each server that is started. Requests to URLs carry `mark`, by
-    which a gateway detects that it is a server of itself. With `declares_all` all client capabilities are declared to
-    servers; otherwise those of the clients so far, when the server is connected. A list waits `patience_seconds` for
+    which a gateway detects that it is a server of itself. With `max_instances` it has several clients, and each server
+    up to so many further instances for them; see `instances`. A list waits `patience_seconds` for
     slow servers, a call `settle_seconds` for subscriptions; a failed server is not tried for `first_pause_seconds`.
     """
 
@@ -66,46 +71,49 @@ class GatewayProvider:
         mark: str = "",
         command: str = "serve",
         debug: bool = False,
-        declares_all: bool = False,
+        max_instances: int = 0,
         patience_seconds: float = PATIENCE_SECONDS,
         settle_seconds: float = SETTLE_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
     ) -> None:
-        self._declared = Declared(is_all=declares_all)
+        # Of the single client, if it is one.
+        self._declared = Declared({})
         self._prefix = prefix
         self._report = report
         self._reported: set[str] = set()
         self._listeners = Listeners()
         self._announcer = Announcer(self._listeners.announce, self._listeners)
-        heard = Heard(
-            list_changed=lambda kind: self._announcer.announce(Change((kind,))),
-            resource_updated=lambda uri: self._announcer.announce(Change(uris=(uri,))),
-            connected=self._server_connected,
-        )
-        self._backends = {
-            name: Backend(
-                name,
-                entry,
-                heard,
-                self._declared,
-                environment=environment,
-                headers={GATEWAY_HEADER: mark} if mark else NOTHING,
-                command=command,
-                show=show,
-                debug=debug,
-                first_pause_seconds=first_pause_seconds,
-            )
-            for name, entry in entries.items()
-        }
-        self._listing = Listing(tuple(self._backends.values()), heard.list_changed, patience_seconds)
+        # The sessions of clients, by their ids.
+        self._sessions: dict[str, _Session] = {}
+
+        def instances(name: str, entry: ServerEntry | MCPError) -> Instances:
+            def make(requests: ServerRequests, session: Callable[[], str | None]) -> Backend:
+                return Backend(
+                    name,
+                    entry,
+                    self._heard(session),
+                    requests,
+                    environment=environment,
+                    headers={GATEWAY_HEADER: mark} if mark else NOTHING,
+                    command=command,
+                    show=show,
+                    debug=debug,
+                    first_pause_seconds=first_pause_seconds,
+                )
+
+            is_shared = not isinstance(entry, MCPError) and entry.is_shared
+            return Instances(name, make, self._declared, max_instances, is_shared=is_shared)
+
+        self._servers = {name: instances(name, entry) for name, entry in entries.items()}
+        self._listing = Listing(lambda kind: self._announcer.announce(Change((kind,))), patience_seconds)
         self._passing = Passing(self._report_once)
-        self._following = Following(self._listeners.uris, lambda uri: self._owners(uri, Call()), settle_seconds)
+        self._following = Following(self._wanted, self._subscribers, settle_seconds)
         self._listeners.on_change = self._following.look
-        # Guards `_names`: by kind, the lists that the names were made from, and the names.
+        # Guards the lists below: those of several callers may differ.
         self._lock = threading.Lock()
-        self._names: dict[str, tuple[tuple[list[Wire] | None, ...], Names]] = {}
-        # The last list, by kind.
-        self._made: dict[str, _Made] = {}
+        # By kind, the lists of the last callers, and the names that were made from them; and the combined lists.
+        self._names: dict[str, deque[tuple[tuple[list[Wire] | None, ...], Names]]] = {}
+        self._made: dict[str, deque[_Made]] = {}
         # The first owner that each name was listed for. A name is never used for another owner later.
         self._given: dict[str, dict[str, Owner]] = {"tools": {}, "prompts": {}}
         self._answers: dict[str, Callable[[Wire, Call], Wire]] = {
@@ -117,13 +125,16 @@ class GatewayProvider:
 
     def describe(self) -> Description:
         """All capabilities, and the instructions of the servers that have been connected before."""
-        known = [(name, backend.instructions) for name, backend in self._backends.items()]
-        instructions = "\n\n".join(f"# {name}\n\n{text}" for name, text in known if text)
+        known = [(name, instances.instructions) for name, instances in self._servers.items()]
+        # Quoted, so that the text of one server cannot continue as that of another.
+        instructions = "\n\n".join(f"# {name}\n\n{_quoted(text)}" for name, text in known if text)
         return Description({"name": "gaia-mcp", "version": __version__}, CAPABILITIES, instructions)
 
     def answer(self, method: str, params: Wire, call: Call) -> Wire:
         """The result of a request, from one server or from all. Raises as `Provider.answer`."""
         self._declared.add(call.client.capabilities)
+        if (session := self._sessions.get(call.session or "")) is not None:
+            session.capabilities = call.client.capabilities
         if (kind := KINDS.get(method)) is not None:
             return self._list(kind, params, call)
         if (answer := self._answers.get(method)) is None:
@@ -132,12 +143,15 @@ class GatewayProvider:
 
     def tool_owner(self, name: str) -> Owner | None:
         """The owner of the tool with this name, among the tools listed so far; None if it is unknown or ambiguous."""
-        owner = self._names_of("tools").find(name)
+        with self._lock:
+            listed = [names for _, names in self._names.get("tools", ())]
+        # Of the callers that have listed tools, the last one that has this name.
+        owner = next(filter(None, (names.find(name) for names in reversed(listed))), None)
         return owner if owner is not None and self._given["tools"].get(name, owner) == owner else None
 
     def has_tool(self, server: str, name: str, call: Call) -> bool:
         """Whether the server lists a tool of this name. Fetches the list if that was not done before."""
-        backend = self._backends[server]
+        backend = self._servers[server].listed_by(call)
         if "tools" not in backend.lists:
             self._listing.ask("tools", call, [backend])
         return any(tool["name"] == name for tool in backend.lists.get("tools", ()))
@@ -148,9 +162,8 @@ class GatewayProvider:
         """
         owner = Owner(server, tool)
         wanted = prefixed_name(server, tool)
-        backends = [self._backends[name] for name in servers_of(wanted, list(self._backends))]
-        self._listing.ask("tools", call, [backend for backend in backends if "tools" not in backend.lists])
-        names = self._names_of("tools")
+        self._ask("tools", call, servers_of(wanted, list(self._servers)))
+        names = self._names_of("tools", self._seen_by(call))
         for name in (wanted, names.shown(owner)):
             if name is not None and self._meant("tools", name, names) in (owner, None):
                 return name
@@ -160,54 +173,106 @@ class GatewayProvider:
         """Call `listener` after change notifications of servers, and when a slow server has responded. Returns a
         function that removes the listener.
         """
-        return self._listeners.add(listener, wanted)
+        remove = self._listeners.add(listener, wanted)
+        if not isinstance(wanted, Watched) or (session_id := wanted.session) is None:
+            return remove
+        session = self._sessions[session_id] = _Session(session_id, listener, wanted)
+
+        def end() -> None:
+            remove()
+            session.announcer.close()
+            self._sessions.pop(session_id, None)
+            for instances in self._servers.values():
+                instances.end_session(session_id)
+
+        return end
 
     def close(self) -> None:
         """Stop all servers concurrently. May be called twice."""
         self._announcer.close()
         self._following.close()
         self._passing.close()
+        for instances in self._servers.values():
+            instances.close()
         closing = [
             threading.Thread(target=backend.close, name=f"close {name}", daemon=True)
-            for name, backend in self._backends.items()
+            for name, instances in self._servers.items()
+            for backend in instances.all()
         ]
         for thread in closing:
             thread.start()
         for thread in closing:
             thread.join()
 
-    def _server_connected(self) -> None:
-        self._announcer.announce(Change(description=True))
-        self._following.server_connected()
+    def _heard(self, session: Callable[[], str | None]) -> Heard:
+        """The callbacks of an instance, whose changes concern the given session only, or all callers."""
+
+        def announce(change: Change) -> None:
+            if (session_id := session()) is None:
+                self._announcer.announce(change)
+            elif (own := self._sessions.get(session_id)) is not None:
+                own.announcer.announce(change)
+
+        def connected() -> None:
+            announce(Change(description=True))
+            self._following.server_connected()
+
+        return Heard(lambda kind: announce(Change((kind,))), lambda uri: announce(Change(uris=(uri,))), connected)
+
+    def _seen_by(self, call: Call) -> list[Backend]:
+        """The instance of each server whose lists this caller gets."""
+        return [instances.listed_by(call) for instances in self._servers.values()]
+
+    # Subscriptions.
+
+    def _wanted(self) -> set[Wanted]:
+        """The resources that clients have subscribed to, each with the session whose instances notify about it."""
+        sessions = list(self._sessions.values())
+        own = {(uri, each.id) for each in sessions if each.has_instances for uri in each.uris()}
+        shared = self._listeners.uris(without=[each.wanted for each in sessions if each.has_instances])
+        return own | {(uri, None) for uri in shared}
+
+    def _subscribers(self, uri: str, session_id: str | None) -> Iterator[Backend]:
+        """The instances to subscribe to a resource at, the most likely first."""
+        session = self._sessions.get(session_id or "")
+        call = session.call() if session is not None else Call()
+        for instances in self._owners(uri, call):
+            with suppress(BusyError):
+                yield instances.owned_by(call)
 
     # Lists.
 
     def _list(self, kind: str, params: Wire, call: Call) -> Wire:
-        answered = self._listing.ask(kind, call)
-        page = page_of(kind, self._items_of(kind, answered), _IDENTIFIERS[kind], params)
-        if missing := self._missing(kind, answered):
+        backends = self._seen_by(call)
+        answered = self._listing.ask(kind, call, backends)
+        page = page_of(kind, self._items_of(kind, answered, backends), _IDENTIFIERS[kind], params)
+        if missing := self._missing(kind, answered, backends):
             for name, problem in missing.items():
                 call.log("warning", f"server {name!r} is not available: {problem}")
             page["_meta"] = {UNAVAILABLE_KEY: missing}
         return page
 
-    def _items_of(self, kind: str, answered: list[Backend]) -> list[Wire]:
-        """The items of the combined list of these servers. Cached until a list or a name changes: a list may have
-        thousands of items, and is requested page by page.
+    def _items_of(self, kind: str, answered: list[Backend], backends: list[Backend]) -> list[Wire]:
+        """The items of the combined list of the servers that have answered, of these `backends`. Cached until a list or
+        a name changes: a list may have thousands of items, and is requested page by page.
         """
         key = _IDENTIFIERS[kind]
-        names = self._names_of(kind) if key == "name" else None
+        names = self._names_of(kind, backends) if key == "name" else None
         lists = [(backend.name, backend.lists.get(kind, _NOTHING_LISTED)) for backend in answered]
-        made = self._made.get(kind)
-        if made is not None and made.is_of(names, lists):
-            return made.items
+        with self._lock:
+            known = self._made.setdefault(kind, deque(maxlen=_CALLERS_CACHED))
+            for made in known:
+                if made.is_of(names, lists):
+                    return made.items
         items: dict[str, Wire] = {}
         for server, listed in lists:
             for item in listed:
                 if (shown := self._shown(kind, server, item, names)) is not None:
                     items.setdefault(shown[key], shown)
-        self._made[kind] = _Made(names, lists, list(items.values()))
-        return self._made[kind].items
+        made = _Made(names, lists, list(items.values()))
+        with self._lock:
+            known.append(made)
+        return made.items
 
     def _shown(self, kind: str, server: str, item: Wire, names: Names | None) -> Wire | None:
         """The definition as it is listed; None if another server hides it. A valid definition is unchanged except for
@@ -231,10 +296,10 @@ class GatewayProvider:
         self._given[kind].setdefault(shown, owner)
         return item if shown == owner.name else {**item, "name": shown}
 
-    def _missing(self, kind: str, answered: list[Backend]) -> dict[str, str]:
+    def _missing(self, kind: str, answered: list[Backend], backends: list[Backend]) -> dict[str, str]:
         """The reasons why servers have no list of this kind, by server name."""
         missing = {}
-        for name, backend in self._backends.items():
+        for name, backend in zip(self._servers, backends, strict=True):
             if (problem := backend.problem_of(kind)) is not None:
                 missing[name] = problem.message.removeprefix(f"server {name!r}").lstrip(": ")
                 self._report_once(problem.message)
@@ -242,42 +307,48 @@ class GatewayProvider:
                 missing[name] = "it has not answered yet"
         return missing
 
-    def _names_of(self, kind: str) -> Names:
-        lists = tuple(backend.lists.get(kind) for backend in self._backends.values())
+    def _ask(self, kind: str, call: Call, servers: Iterable[str]) -> None:
+        """Fetch the lists of these servers that have not been fetched before."""
+        backends = [self._servers[server].listed_by(call) for server in servers]
+        self._listing.ask(kind, call, [backend for backend in backends if kind not in backend.lists])
+
+    def _names_of(self, kind: str, backends: list[Backend]) -> Names:
+        lists = tuple(backend.lists.get(kind) for backend in backends)
         with self._lock:
-            made_of, names = self._names.get(kind, ((), None))
-            if names is None or any(one is not other for one, other in zip(lists, made_of, strict=True)):
-                offered = {
-                    name: [item["name"] for item in found or ()]
-                    for name, found in zip(self._backends, lists, strict=True)
-                }
-                names = Names(offered, self._prefix)
-                self._names[kind] = (lists, names)
+            known = self._names.setdefault(kind, deque(maxlen=_CALLERS_CACHED))
+            for made_of, names in known:
+                if all(one is other for one, other in zip(lists, made_of, strict=True)):
+                    return names
+            offered = {
+                name: [item["name"] for item in found or ()] for name, found in zip(self._servers, lists, strict=True)
+            }
+            names = Names(offered, self._prefix)
+            known.append((lists, names))
             return names
 
     def _find(self, kind: str, name: str, what: str, call: Call) -> Owner:
         """The owner that a name means. Raises `RequestError` if the name is unknown or ambiguous."""
-        names = self._names_of(kind)
+        backends = self._seen_by(call)
+        names = self._names_of(kind, backends)
         if names.find(name) is None:
-            unknown = [server for server, backend in self._backends.items() if kind not in backend.lists]
-            asked = servers_of(name, unknown) or (unknown if self._prefix is not Prefix.ALWAYS else [])
-            self._listing.ask(kind, call, [self._backends[server] for server in asked])
-            names = self._names_of(kind)
+            unknown = [backend.name for backend in backends if kind not in backend.lists]
+            self._ask(kind, call, servers_of(name, unknown) or (unknown if self._prefix is not Prefix.ALWAYS else []))
+            names = self._names_of(kind, backends)
         if (meant := self._meant(kind, name, names)) is not None:
             return meant
         if len(meanings := names.meanings(name)) > 1 or names.find(name) is not None:
             raise RequestError(f"Unknown {what}: {name}. Several servers have one: {', '.join(meanings)}")
-        missing = {server: backend.problem_of(kind) for server, backend in self._backends.items()}
-        reasons = [f". {problem.message}" for problem in missing.values() if problem is not None]
+        missing = [backend.problem_of(kind) for backend in backends]
+        reasons = [f". {problem.message}" for problem in missing if problem is not None]
         raise RequestError(f"Unknown {what}: {name}{''.join(reasons)}")
 
     def _meant(self, kind: str, name: str, names: Names) -> Owner | None:
         """The owner that a name means, by the lists so far; None if the name is unknown or ambiguous."""
         if (owner := names.find(name)) is not None:
             return owner if self._given[kind].get(name, owner) == owner else None
-        if len(names.meanings(name)) > 1 or (owner := unlisted(name, list(self._backends))) is None:
+        if len(names.meanings(name)) > 1 or (owner := unlisted(name, list(self._servers))) is None:
             return None
-        return owner if self._backends[owner.server].uses(kind, owner.name) else None
+        return owner if self._servers[owner.server].shared.uses(kind, owner.name) else None
 
     # Requests of one server.
 
@@ -302,19 +373,18 @@ class GatewayProvider:
         if not isinstance(uri := params.get("uri"), str):
             raise RequestError("resources/read needs params.uri, a string")
         refusal = RequestError(f"Resource not found: {uri}", RESOURCE_NOT_FOUND, {"uri": uri})
-        for backend in self._owners(uri, call):
+        for instances in self._owners(uri, call):
             try:
-                return self._pass_on(backend.name, "resources/read", params, call)
+                return self._pass_on(instances.name, "resources/read", params, call)
             except (UnknownResourceError, UnreachableError) as problem:
                 refusal = problem
         raise refusal
 
-    def _owners(self, uri: str, call: Call) -> list[Backend]:
+    def _owners(self, uri: str, call: Call) -> list[Instances]:
         """The servers that may have a resource, the most likely first."""
-        backends = list(self._backends.values())
         for kind in ("resources", "resourceTemplates"):
-            self._listing.ask(kind, call, [backend for backend in backends if kind not in backend.lists])
-        return owners_of(uri, backends)
+            self._ask(kind, call, self._servers)
+        return [self._servers[backend.name] for backend in owners_of(uri, self._seen_by(call))]
 
     def _complete(self, params: Wire, call: Call) -> Wire:
         reference = params.get("ref")
@@ -340,12 +410,36 @@ class GatewayProvider:
     def _pass_on(self, server: str, method: str, params: Wire, call: Call) -> Wire:
         # Subscriptions that came before this request must cover the changes that it makes.
         self._following.settle()
-        return self._passing.pass_on(self._backends[server], method, params, call)
+        return self._passing.pass_on(self._servers[server], method, params, call)
 
     def _report_once(self, problem: str) -> None:
         if problem not in self._reported:
             self._reported.add(problem)
             self._report(problem)
+
+
+class _Session:
+    """A session of a client: its listener, and the capabilities of the client, as of its last request."""
+
+    def __init__(self, session_id: str, listener: Listener, wanted: Watched) -> None:
+        self.id = session_id
+        self.wanted = wanted
+        self.uris = wanted.uris
+        self.capabilities: Mapping[str, Any] = {}
+        # For the changes that concern this session only.
+        self.announcer = Announcer(listener, wanted)
+
+    @property
+    def has_instances(self) -> bool:
+        """Whether servers have instances for this session."""
+        return bool(passed_on(self.capabilities))
+
+    def call(self) -> Call:
+        """A call in this session, for requests of our own."""
+        call = Call()
+        call.session = self.id
+        call.client = CallingClient(capabilities=self.capabilities)
+        return call
 
 
 class _Made(NamedTuple):
@@ -362,6 +456,11 @@ class _Made(NamedTuple):
             and len(lists) == len(self.lists)
             and all(one[0] == other[0] and one[1] is other[1] for one, other in zip(lists, self.lists, strict=True))
         )
+
+
+def _quoted(text: str) -> str:
+    """The text as a quotation in Markdown."""
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
 def _lacks_object(tool: Wire) -> bool:

@@ -26,6 +26,7 @@ Ask = Callable[["Passed"], Wire]
 
 # The client capabilities that the gateway forwards, with the modes of each.
 _MODES = {"elicitation": ("form", "url"), "sampling": ("tools", "context"), "roots": ()}
+ALL_CAPABILITIES: Wire = {name: {mode: {} for mode in modes} for name, modes in _MODES.items()}
 
 
 @dataclass(frozen=True)
@@ -47,60 +48,72 @@ class Passed(Asked[Wire]):
         return answer
 
 
-class Declared:
-    """The capabilities that a gateway declares to a server when it connects: those of its clients so far, or all of
-    them if `is_all`.
+def passed_on(capabilities: Mapping[str, Any]) -> Wire:
+    """The capabilities of a client that servers may use through the gateway."""
+    return {
+        name: {mode: {} for mode in modes if mode in has}
+        for name, modes in _MODES.items()
+        if isinstance(has := capabilities.get(name), dict)
+    }
 
-    With one client, a server that adapts to its client also does so behind the gateway. With several, later clients get
-    only questions that were declared before.
+
+class Declared:
+    """The capabilities that a gateway declares to an instance of a server when it connects. For a single client they
+    are those of the client, so that a server that adapts to its client also does so behind the gateway.
     """
 
-    def __init__(self, *, is_all: bool = False) -> None:
-        modes = _MODES.items() if is_all else ()
-        self.capabilities: Wire = {name: {mode: {} for mode in of} for name, of in modes}
-        # The capabilities of the last client, and those of them that servers may use.
-        self._last: tuple[Mapping[str, Any], Wire] = ({}, {})
-
-    def passed(self, capabilities: Mapping[str, Any]) -> Wire:
-        """The capabilities of a client that servers may use through the gateway."""
-        last, passed = self._last
-        if capabilities != last:
-            passed = {
-                name: {mode: {} for mode in modes if mode in has}
-                for name, modes in _MODES.items()
-                if isinstance(has := capabilities.get(name), dict)
-            }
-            self._last = (capabilities, passed)
-        return passed
+    def __init__(self, capabilities: Wire) -> None:
+        self.capabilities = capabilities
 
     def add(self, capabilities: Mapping[str, Any]) -> None:
         """Add the capabilities of a client."""
-        for name, found in self.passed(capabilities).items():
+        for name, found in passed_on(capabilities).items():
             known = self.capabilities.get(name)
             if known is None or found.keys() - known.keys():
                 self.capabilities = {**self.capabilities, name: {**(known or {}), **found}}
 
 
 class ServerRequests:
-    """The requests of one server, each answered through an open call to that server. Safe to use from several threads.
+    """The requests of one instance of a server, each answered through an open call to it. Safe to use from several
+    threads.
 
     A server over stdio does not indicate which call a request belongs to. The request goes to the call with the fewest
     questions so far, among these the newest, and to another one if that call ends before the answer: so each call may
-    ask as many questions as if the server did indicate it. If the open calls belong to several users, the request is
-    refused, because no user may see the question of another.
+    ask as many questions as if the server did indicate it. If the open calls belong to several callers, the request is
+    refused, because no caller may see the question of another. `tells_apart` is whether callers are told apart, by
+    their sessions; without one, each call has a caller of its own.
+
+    A log message does not indicate its call either, and may come after the call. It is dropped once several callers
+    have used the instance, and `logged_to` is called with each call that it may be about.
     """
 
-    def __init__(self, declared: Declared) -> None:
-        self.declared = declared
+    def __init__(
+        self, declared: Declared, *, tells_apart: bool = False, logged_to: Callable[[Call], None] = lambda _: None
+    ) -> None:
         self.host = _Host(declared, self._answer, self._log)
+        # Whether the server has asked, or has logged outside of all calls, so that it may remember a caller.
+        self.has_kept = False
+        self._tells_apart = tells_apart
+        self._logged_to = logged_to
         self._lock = threading.Lock()
         self._open: list[_Open] = []
+        # The only caller so far, and whether there was another one.
+        self._only_caller: object = None
+        self._had_several = False
 
     def opened(self, call: Call, ask: Ask) -> AbstractContextManager[None]:
         """A context in which a request of `call` is open at the server, and `ask` may answer the server's questions."""
+        caller = self._caller(call)
+        with self._lock:
+            self._had_several |= self._only_caller not in (None, caller)
+            self._only_caller = caller
         return _Open(call, ask, self._open, self._lock)
 
+    def _caller(self, call: Call) -> object:
+        return (call.session or call) if self._tells_apart else True
+
     def _answer(self, method: str, params: Wire) -> Wire:
+        self.has_kept = True
         try:
             question = Passed(method, params)
             while True:
@@ -119,8 +132,8 @@ class ServerRequests:
     def _chosen(self) -> _Open:
         """The call to ask. Raises `QuestionError`."""
         with self._lock:
-            if len({each.call.principal for each in self._open}) > 1:
-                raise QuestionError("several users call this server, and it does not say whom it asks")
+            if len({self._caller(each.call) for each in self._open}) > 1:
+                raise QuestionError("several clients call this server, and it does not say which of them it asks")
             if not self._open:
                 raise QuestionError("no call is open that this could be about")
             chosen = min(reversed(self._open), key=lambda each: each.asked)
@@ -129,9 +142,15 @@ class ServerRequests:
 
     def _log(self, level: str, logger: str, data: Any) -> None:
         with self._lock:
-            found = list(self._open)
-        if len({each.call.principal for each in found}) == 1:
-            found[-1].call.log(level, data, logger)
+            # In the stateless era, a call that requests no log messages has none.
+            found = [each.call for each in self._open if each.call.log_level is not None]
+            self.has_kept |= not self._open
+            is_of_one = len({self._caller(call) for call in found}) == 1
+        if is_of_one and (not self._had_several or not self.host.may_log_later):
+            found[-1].log(level, data, logger)
+        else:
+            for call in found:
+                self._logged_to(call)
 
 
 class _Open:
@@ -164,6 +183,8 @@ class _Host(Host):
         super().__init__(on_log=on_log)
         # The capabilities that were declared to the server when it was connected.
         self.shown: Wire = {}
+        # Whether the server may log something about a call after that; in the stateless era it must not.
+        self.may_log_later = True
         self._declared = declared
         self._ask = ask
 

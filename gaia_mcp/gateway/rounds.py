@@ -6,14 +6,15 @@ client, and those of asking a question.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import PeerError
-from gaia_mcp.gateway.questions import Ask, Passed, asked_of
+from gaia_mcp.gateway.questions import Ask, Passed, asked_of, passed_on
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, with_meta
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, InputRequired, is_complete, required_urls, retry_params
-from gaia_mcp.protocol.questions import ELICIT, is_asked_by_result
+from gaia_mcp.protocol.questions import ELICIT
 from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
 from gaia_mcp.toolcall import CallCancelledError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.gateway.backend import Backend
+    from gaia_mcp.gateway.instances import Instances
     from gaia_mcp.gateway.runs import Run, Runs
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.toolcall import Call
@@ -29,45 +31,56 @@ Wire = dict[str, Any]
 
 
 class Rounds:
-    """The request `method` with `params` to the server of `backend`, for `call`. `runs` are those of the gateway."""
+    """The request `method` with `params` to the server of `instances`, for `call`. `runs` are those of the gateway.
 
-    def __init__(self, backend: Backend, method: str, params: Wire, call: Call, runs: Runs) -> None:
-        self._backend = backend
+    `backend` is the instance that is used, or was used last.
+    """
+
+    def __init__(self, instances: Instances, method: str, params: Wire, call: Call, runs: Runs) -> None:
+        self.backend = instances.listed_by(call)
+        self._instances = instances
         self._method = method
         self._params = params
         self._call = call
         self._runs = runs
-        self._deadline = backend.deadline()
+        self._deadline = self.backend.deadline()
 
     def result(self) -> Wire:
         """The result of the last round trip."""
-        client = self._backend.ready()
+        asks_by_result = self._instances.asks_by_result(self._call)
         forget = self._call.on_cancel(self._deadline.cancel)
         try:
-            if is_asked_by_result(str(client.protocol_version)):
-                with self._backend.requests.opened(self._call, asked_of(self._call)):
-                    return self._by_results(client)
-            self._backend.want_logs(client, self._call.log_level)
-            return self._by_requests(client)
+            if not asks_by_result:
+                return self._by_requests()
+            with self._entered() as backend, backend.requests.opened(self._call, asked_of(self._call)):
+                backend.requests.host.may_log_later = False
+                return self._by_results(backend.ready())
         finally:
             forget()
 
+    @contextmanager
+    def _entered(self) -> Iterator[Backend]:
+        with self._instances.entered(self._call) as self.backend:
+            yield self.backend
+
     # A server that asks by requests, while the forwarded request is open.
 
-    def _by_requests(self, client: MCPClient) -> Wire:
+    def _by_requests(self) -> Wire:
         if not self._call.asks_by_result:
-            return self._answered(client, asked_of(self._call), self._wanted_reports())
+            return self._answered(asked_of(self._call), self._wanted_reports())
         reports = self._wanted_reports() is not None
 
         def work(run: Run) -> Wire:
-            return self._answered(client, run.ask, run.report if reports else None)
+            return self._answered(run.ask, run.report if reports else None)
 
-        run_id = self._call.once(client.name, lambda: self._runs.start(work, self._deadline))
+        run_id = self._call.once(self._instances.name, lambda: self._runs.start(work, self._deadline))
         return self._runs.follow(run_id, self._call)
 
-    def _answered(self, client: MCPClient, ask: Ask, on_progress: OnProgress | None) -> Wire:
+    def _answered(self, ask: Ask, on_progress: OnProgress | None) -> Wire:
         """The result of the request. `ask` answers the server's questions."""
-        with self._backend.requests.opened(self._call, ask):
+        with self._entered() as backend, backend.requests.opened(self._call, ask):
+            client = backend.ready()
+            backend.want_logs(client, self._call.log_level)
             try:
                 return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
             except PeerError as error:
@@ -105,8 +118,8 @@ class Rounds:
         meta: Wire = {}
         if self._call.log_level is not None:
             meta[LOG_LEVEL_KEY] = self._call.log_level
-        own = self._backend.requests.declared.passed(self._call.client.capabilities)
-        if own != self._backend.requests.host.shown:
+        own = passed_on(self._call.client.capabilities)
+        if own != self.backend.requests.host.shown:
             # The gateway supports tasks itself, whether the client does or not.
             meta[CAPABILITIES_KEY] = {**own, "extensions": dict(EXTENSIONS)}
         return meta
@@ -163,7 +176,7 @@ class Rounds:
         """The function that reports the server's progress; None if neither the client nor the timeout of the entry
         needs progress.
         """
-        return self._report if "progressToken" in self._call.meta or self._backend.has_timeout else None
+        return self._report if "progressToken" in self._call.meta or self.backend.has_timeout else None
 
     def _report(self, report: Progressed) -> None:
         with suppress(CallCancelledError):  # Cancelling the call has also cancelled the deadline.

@@ -66,13 +66,15 @@ class _Granted(NamedTuple):
 
 
 class Subscriptions:
-    """The subscriptions of one client. `uri in subscriptions` may be tested from any thread.
+    """The subscriptions of one client, of this `session` if its front has sessions. `uri in subscriptions` may be
+    tested from any thread.
 
     `on_change` is called after a resource gained its first subscriber or lost its last one; it must not block.
     """
 
     def __init__(self) -> None:
         self.on_change: Callable[[], None] = lambda: None
+        self.session: str | None = None
         # By the id of the request that subscribed.
         self._listening: dict[RequestId, _Granted] = {}
         self._resources: dict[str, dict[_Subscriber, None]] = {}

@@ -7,7 +7,7 @@ revision defines them, and the connection adapts them to each client.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -117,7 +117,8 @@ class Provider(Protocol):
 
         Changes in quick succession may be merged. `wanted` contains the URIs of the resources whose changes the
         listener needs; changes of other resources may be left out. `wanted` may change at any time; if it is `Watched`,
-        it reports that.
+        it reports that, and names the session that the listener belongs to: changes that concern another session may be
+        left out, and the session has ended when the listener is removed.
         """
 
     def close(self) -> None:
@@ -126,9 +127,15 @@ class Provider(Protocol):
 
 @runtime_checkable
 class Watched(Protocol):
-    """A set of URIs that calls `on_change` after it changes."""
+    """A set of URIs that calls `on_change` after it changes. `session` is that of the client that needs them, as in its
+    calls.
+    """
 
     on_change: Callable[[], None]
+    session: str | None
+
+    def __contains__(self, uri: object) -> bool:
+        """Whether it contains this URI."""
 
     def uris(self) -> set[str]:
         """A copy of the set, from any thread."""
@@ -162,10 +169,10 @@ class Listeners:
 
         return remove
 
-    def uris(self) -> set[str]:
-        """The resources whose changes a listener needs, of the listeners with a `Watched` set."""
-        found = (wanted.uris() for _, wanted in list(self._listeners.values()) if isinstance(wanted, Watched))
-        return set().union(*found)
+    def uris(self, without: Collection[Container[str]] = ()) -> set[str]:
+        """The resources whose changes a listener needs, of those with a `Watched` set that is not in `without`."""
+        found = [wanted for _, wanted in list(self._listeners.values()) if isinstance(wanted, Watched)]
+        return set().union(*(wanted.uris() for wanted in found if not any(wanted is each for each in without)))
 
     def announce(self, change: Change) -> None:
         """Call every listener."""

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import EntryError, PeerError
+from gaia_mcp.gateway.backend import Backend, Heard
+from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
+from gaia_mcp.gateway.questions import Declared, ServerRequests
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
 from tests.client.transports.http.web import as_json, serving
 from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, MakeGateway, asker, script
-from tests.waiting import wait_until
+from tests.waiting import Clock, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +106,24 @@ def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, t
     may_start.touch()
     wait_until(changed.is_set)
     wait_until(lambda: "echo" in names(gate))
+
+
+def test_a_slow_server_delays_only_one_list() -> None:
+    """Ours: hosts that list tools, prompts and resources one after the other, and again, wait for it once."""
+    heard = Heard(lambda _: None, lambda _: None, lambda: None)
+    mute = Backend("mute", read_entry("mute", script("hangs_at_start.py")), heard, ServerRequests(Declared({})))
+    clock = Clock()
+    listing = Listing(lambda _: None, clock=clock)
+    waiting = threading.Thread(target=listing.ask, args=("tools", Call(), [mute]))
+    waiting.start()
+    wait_until(lambda: mute.has_connected)
+    clock.now += PATIENCE_SECONDS
+    waiting.join()
+
+    # The clock stands still.
+    assert listing.ask("prompts", Call(), [mute]) == []
+    assert listing.ask("tools", Call(), [mute]) == []
+    mute.close()
 
 
 def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: MakeGateway, tmp_path: Path) -> None:

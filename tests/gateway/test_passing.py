@@ -117,20 +117,20 @@ def test_a_server_that_dies_is_reported_to_the_caller_and_restarted(gateway: Mak
     assert len(reported) == 1
 
 
-def test_a_server_request_is_declined_while_several_users_call() -> None:
+def test_a_server_request_is_declined_while_several_clients_call() -> None:
     """Ours: a request of a server over stdio does not name the call that it belongs to."""
-    requests = ServerRequests(Declared())
-    ada, bob = Call(), Call()
-    ada.principal, bob.principal = "ada", "bob"
-    with requests.opened(ada, lambda _: {"roots": []}):
+    requests = ServerRequests(Declared({}), tells_apart=True)
+    ada, again, bob = Call(), Call(), Call()
+    ada.session = again.session = "ada"
+    with requests.opened(ada, lambda _: {"roots": []}), requests.opened(again, lambda _: {"roots": []}):
         assert requests.host.answer("roots/list", {}) == {"roots": []}
-        with requests.opened(bob, lambda _: {"roots": []}), pytest.raises(DeclinedError, match="several users"):
+        with requests.opened(bob, lambda _: {"roots": []}), pytest.raises(DeclinedError, match="several clients"):
             requests.host.answer("roots/list", {})
 
 
 def test_a_server_request_goes_to_another_call_if_one_has_ended() -> None:
     """Ours: a server over stdio does not say which call asks, and the newest may not have."""
-    requests = ServerRequests(Declared())
+    requests = ServerRequests(Declared({}))
 
     def ended(_: Passed) -> dict[str, Any]:
         newest.close()

@@ -62,7 +62,7 @@ def test_concurrent_calls_each_get_their_own_answer(gateway: MakeGateway, front:
 
 def test_a_stateless_server_gets_the_capabilities_of_each_client(gateway: MakeGateway) -> None:
     """Spec 2026-07-28, MC-1: with each request, also where several clients share the connection."""
-    gate = gateway({"declares_all": True}, shop=asker())
+    gate = gateway({"max_instances": 2}, shop=asker())
     with client_for(gate) as client:
         assert client.call("can", {})["structuredContent"] == {"elicit": True, "sample": False}
         sampling = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}

@@ -248,6 +248,8 @@ def test_a_replacement_agent_is_announced_and_served() -> None:
 class Wanted(set[str]):
     """URIs that a client has subscribed to."""
 
+    session = None
+
     def on_change(self) -> None:
         """They do not change here."""
 

@@ -123,6 +123,7 @@ class Following(set[str]):
     def __init__(self, *uris: str) -> None:
         super().__init__(uris)
         self.on_change: Callable[[], None] = lambda: None
+        self.session = None
 
     def uris(self) -> set[str]:
         """All of them."""

@@ -132,6 +132,7 @@ class Gateway(NamedTuple):
     def load(self, max_calls: int | None, gate: Gate, *, has_several_clients: bool) -> Loaded:
         """The restricted provider of the servers, none of which is connected yet."""
         from gaia_mcp.cli.serving.loading import Loaded
+        from gaia_mcp.gateway.instances import MAX_INSTANCES
         from gaia_mcp.gateway.provider import GatewayProvider
 
         mark = secrets.token_hex(MARK_BYTES)
@@ -140,9 +141,7 @@ class Gateway(NamedTuple):
             prefix=self.prefix,
             environment={BEHIND_VARIABLE: _digest(self.file)},
             mark=mark,
-            # With a single client, its own capabilities are declared to the servers; with several, all capabilities
-            # are.
-            declares_all=has_several_clients,
+            max_instances=MAX_INSTANCES if has_several_clients else 0,
             report=remark,
             show=_show if Form.debug else None,
             debug=Form.debug,

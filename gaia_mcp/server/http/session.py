@@ -78,6 +78,7 @@ class Session:
         self._name = b"%d" % self._place
         self._listener = f"{self.listening.name}:listener"
         self._connection = ServerConnection(served.describe(), (self._place << _NUMBER_BITS) + 1)
+        self._connection.subscriptions.session = session_id
         self._calls = served.calls(self._connection, self._send, self._pace, self._close_stream)
 
     @classmethod
@@ -172,7 +173,7 @@ class Session:
 
     def start(self, job: Job, request: Received | None = None) -> None:
         """Run a job of a request in a thread. If there are too many calls, the request is answered by an error."""
-        job.call.principal = self.principal
+        job.call.principal, job.call.session = self.principal, self.id
         if request is not None:
             job.call.scopes = request.caller.scopes
             transport = request.transport

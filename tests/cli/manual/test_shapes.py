@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
 FAR = {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}, "oauth": {"clientId": "x"}}
 NOISY = {"command": "/bin/sh", "args": ["-c", 'echo up >&2; exec "$0" mcp serve demo', DEMO["command"]]}
-CHOICE = {"includeTools": ["*"], "excludeTools": ["x"], "protocolVersion": "2025-06-18", "trustHints": True}
+CHOICE = {
+    "includeTools": ["*"],
+    "excludeTools": ["x"],
+    "protocolVersion": "2025-06-18",
+    "trustHints": True,
+    "shared": True,
+}
 FULL = {**DEMO, "env": {"A": "b"}, "cwd": "/", "inherit": True, "timeout": 20, **CHOICE}
 AGENT = """
 class Agent:
