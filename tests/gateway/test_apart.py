@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -32,11 +34,16 @@ class Dumb(Host):
         return {}
 
 
+# The servers of one crowd. The whole proof is 20 servers, 8 clients and 1,250 calls of each.
+CROWD_SERVERS, CROWD_CLIENTS, CROWD_CALLS = (int(each) for each in os.environ.get("CROWD", "2,8,25").split(","))
+
+
 @pytest.fixture
 def connect(fork_server: ForkServer, tmp_path: Path) -> Iterator[Connect]:
     """A gateway to `remembers.py` in a process of its own, and clients of it."""
     entry = script("remembers.py", RUN=str(tmp_path))
-    servers = {"keeper": entry, "common": {**entry, "shared": True}}
+    crowd = {f"s{number}": entry for number in range(CROWD_SERVERS)}
+    servers = {"keeper": entry, "common": {**entry, "shared": True}, **crowd}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": servers}))
     environ = {"HOME": str(tmp_path)}
     with ExitStack() as open_:
@@ -155,3 +162,45 @@ def test_a_server_whose_entry_is_shared_keeps_one_state_for_all(connect: Connect
     with ThreadPoolExecutor(2) as at_once:
         answers = list(at_once.map(lambda client: said(client, "common__ask_together", "x"), (ada, bob)))
     assert all("several clients call this server" in answer for answer in answers), answers
+
+
+class Guest:
+    """A client of a crowd, and all that it has heard. It sends its own word with each call."""
+
+    def __init__(self, connect: Connect, number: int) -> None:
+        self.word = f"word-{number}."
+        self.heard: list[str] = []
+        self.has_session = number % 2 == 0
+        logs: list[Any] = []
+        revision = HANDSHAKE if self.has_session else STATELESS
+        self.client = connect(revision, self.word, roots=[f"file:///{self.word}"], logs=logs)
+        self.client.host._elicit = self._answer
+        self.logs = logs
+        self._random = random.Random(number)
+        # Without a session, what a server keeps between two calls is not the client's own.
+        self._tools = ["ask", "log", "roots", *(["keep", "switch"] if self.has_session else [])]
+
+    def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.heard.append(params["message"])
+        return {"action": "accept", "content": {"word": self.word}}
+
+    def visit(self, calls: int) -> None:
+        """Use tools of all servers, by the same dice in every run."""
+        if self.has_session:
+            self.client.set_log_level("info")
+        for _ in range(calls):
+            server, tool = f"s{self._random.randrange(CROWD_SERVERS)}", self._random.choice(self._tools)
+            self.heard.append(said(self.client, f"{server}__{tool}", self.word))
+        self.heard += [tool.name for tool in self.client.fetch_tools(refresh=True)]
+
+
+def test_a_crowd_of_clients_hears_no_word_of_another(connect: Connect) -> None:
+    """Ours: of both eras, in calls that ask, log, read roots, keep a word and switch on a tool, all at once."""
+    guests = [Guest(connect, number) for number in range(CROWD_CLIENTS)]
+    with ThreadPoolExecutor(len(guests)) as at_once:
+        list(at_once.map(lambda guest: guest.visit(CROWD_CALLS), guests))
+
+    for guest in guests:
+        text = "\n".join([*guest.heard, *map(str, guest.logs)])
+        assert guest.word in text
+        assert [other.word for other in guests if other is not guest and other.word in text] == [], text

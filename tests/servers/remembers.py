@@ -14,7 +14,9 @@ numbers = itertools.count(1)
 asked: dict[str, tuple[_wire.Message, str]] = {}
 unasked: list[_wire.Message] = []
 lock = threading.Lock()
+subscribed: set[str] = set()
 kept: dict[str, object] = {"roots": None, "word": "", "tools": []}
+URI = "mem://word"
 FORM = {"type": "object", "properties": {"word": {"type": "string"}}}
 
 
@@ -64,6 +66,8 @@ def called(message: _wire.Message) -> _wire.Message | None:
         _wire.send({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
     if name == "keep":
         kept["word"], before = given["label"], kept["word"]
+        if URI in subscribed:
+            _wire.send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": URI}})
         return _wire.result(message, _wire.text(str(before)))
     return _wire.result(message, _wire.text(str(kept["roots"] if name == "roots" else os.getpid())))
 
@@ -73,7 +77,16 @@ def answer(message: _wire.Message) -> _wire.Message | None:
         answered(message)
         return None
     if message["method"] == "initialize":
-        return _wire.initialized(message, tools={"listChanged": True}, logging={})
+        return _wire.initialized(message, tools={"listChanged": True}, logging={}, resources={"subscribe": True})
+    if message["method"] == "resources/list":
+        return _wire.result(message, {"resources": [{"uri": URI, "name": "word"}]})
+    if message["method"] == "resources/templates/list":
+        return _wire.result(message, {"resourceTemplates": []})
+    if message["method"] == "resources/read":
+        return _wire.result(message, {"contents": [{"uri": URI, "text": kept["word"]}]})
+    if message["method"] == "resources/subscribe":
+        subscribed.add(message["params"]["uri"])
+        return _wire.result(message, {})
     if message["method"] == "tools/list":
         names = ["ask", "ask_together", "roots", "switch", "log", "keep", "pid"]
         return _wire.result(message, {"tools": [*map(_wire.tool, names), *kept["tools"]]})  # type: ignore[misc]
