@@ -158,8 +158,9 @@ def _become_command(request: dict[str, Any], descriptors: list[int], channel: so
 
     Until the child is there and while it waits, neither writes much: each page would be copied, twice.
     """
-    way = _fork_spare(0, channel)
-    if way is None:
+    way, is_spare = _fork_spare(0, channel)
+    if is_spare:
+        _be_spare(way)
         return
     number = fcntl.fcntl(way.detach(), fcntl.F_DUPFD_CLOEXEC, SPARE_DESCRIPTOR)
     _become(request, descriptors, channel, kept=number)
@@ -167,8 +168,10 @@ def _become_command(request: dict[str, Any], descriptors: list[int], channel: so
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
 
 
-def _fork_spare(flags: int, channel: socket.socket) -> socket.socket | None:
-    """The way to a new child that waits; None in that child, once it has become a server."""
+def _fork_spare(flags: int, channel: socket.socket) -> tuple[socket.socket, bool]:
+    """Fork a child that waits. Returns the way to it, or in that child the way to this process; and whether this is the
+    child.
+    """
     try:
         ours, theirs = socket.socketpair()
         spare = _clone(flags)
@@ -177,24 +180,28 @@ def _fork_spare(flags: int, channel: socket.socket) -> socket.socket | None:
         _answer(channel, error.errno)
         os._exit(255)
     if spare == 0:
-        _be_spare(theirs)
-        return None
+        return theirs, True
     ctypes.pythonapi.PyOS_AfterFork_Child()
     theirs.close()
-    return ours
+    return ours, False
 
 
 def _be_spare(channel: socket.socket) -> None:
     """Wait to become a server that the parent starts; then leave another child of the parent, which waits for the next.
     Ends with the parent.
     """
-    _close_all_but([channel.fileno()])
-    received = receive(channel)
-    if received is None:
-        os._exit(0)
-    way = _fork_spare(CLONE_PARENT, channel)
-    if way is not None:
-        _become(*received, channel, answered=[way.detach()])
+    while True:
+        _close_all_but([channel.fileno()])
+        received = receive(channel)
+        if received is None:
+            os._exit(0)
+        way, is_spare = _fork_spare(CLONE_PARENT, channel)
+        if not is_spare:
+            _become(*received, channel, answered=[way.detach()])
+            return
+        # Its socket is closed already for this process, by its number; the object must not close another one.
+        channel.detach()
+        channel = way
 
 
 def _become(
