@@ -97,7 +97,7 @@ class Backend:
         self._client: MCPClient | None = None
         self._heard = heard
         self._environment = environment
-        self._headers = headers
+        self._headers = dict(headers)
         self._command = command
         self._show = show
         self._debug = debug
@@ -261,6 +261,15 @@ class Backend:
             told.message, told.hint = masker.text(told.message), masker.text(told.hint)
             told.args = (told.message,)
         return told
+
+    def set_header(self, name: str, value: str) -> None:
+        """Send this header with all further requests, if the server is behind a URL."""
+        self._headers[name] = value
+        if self._client is not None and self._entry is not None and isinstance(self._entry.target, Remote):
+            from gaia_mcp.client.transports.http.transport import HttpTransport
+
+            if isinstance(transport := self._client.transport, HttpTransport):
+                transport.headers[name] = value
 
     def close(self) -> None:
         """Stop the server. It cannot be used again. May be called twice."""

@@ -31,6 +31,7 @@ from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.server.http.gateway_marks import GatewayMarks
 
 Wire = dict[str, Any]
 
@@ -54,9 +55,9 @@ class GatewayProvider:
 
     Each server is connected on first use. `prefix` determines when names get the server as a prefix. `report` is called
     with every problem of a server, `show` with the output of servers on stderr; `command` names the front in the stderr
-    logs. `environment` is added to the environment of each server that is started. Requests to URLs carry `mark`, by
-    which a gateway detects that it is a server of itself. With `max_instances` it has several clients, and each server
-    up to so many further instances for them; see `instances`. A list waits `patience_seconds` for
+    logs. `environment` is added to the environment of each server that is started. Requests to URLs carry the `marks`,
+    by which a gateway detects that it is a server of itself. With `max_instances` it has several clients, and each
+    server up to so many further instances for them; see `instances`. A list waits `patience_seconds` for
     slow servers, a call `settle_seconds` for subscriptions; a failed server is not tried for `first_pause_seconds`.
     """
 
@@ -68,7 +69,7 @@ class GatewayProvider:
         report: Callable[[str], None] = lambda _: None,
         show: Callable[[str, bytes], None] | None = None,
         environment: Mapping[str, str] = NOTHING,
-        mark: str = "",
+        marks: GatewayMarks | None = None,
         command: str = "serve",
         debug: bool = False,
         max_instances: int = 0,
@@ -94,7 +95,7 @@ class GatewayProvider:
                     self._heard(session),
                     requests,
                     environment=environment,
-                    headers={GATEWAY_HEADER: mark} if mark else NOTHING,
+                    headers={GATEWAY_HEADER: marks.header} if marks is not None else NOTHING,
                     command=command,
                     show=show,
                     debug=debug,
@@ -105,6 +106,8 @@ class GatewayProvider:
             return Instances(name, make, self._declared, max_instances, is_shared=is_shared)
 
         self._servers = {name: instances(name, entry) for name, entry in entries.items()}
+        if marks is not None:
+            marks.on_change = lambda: self._set_header(GATEWAY_HEADER, marks.header)
         self._listing = Listing(lambda kind: self._announcer.announce(Change((kind,))), patience_seconds)
         self._passing = Passing(self._report_once)
         self._following = Following(self._wanted, self._subscribers, settle_seconds)
@@ -218,6 +221,11 @@ class GatewayProvider:
             self._following.server_connected()
 
         return Heard(lambda kind: announce(Change((kind,))), lambda uri: announce(Change(uris=(uri,))), connected)
+
+    def _set_header(self, name: str, value: str) -> None:
+        for instances in self._servers.values():
+            for backend in instances.all():
+                backend.set_header(name, value)
 
     def _seen_by(self, call: Call) -> list[Backend]:
         """The instance of each server whose lists this caller gets."""

@@ -16,6 +16,7 @@ from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.gateway.questions import Declared, ServerRequests
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
+from gaia_mcp.server.http.gateway_marks import GatewayMarks
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
 from tests.client.transports.http.web import as_json, serving
@@ -72,10 +73,10 @@ def test_a_broken_server_hides_no_other_and_is_named(gateway: MakeGateway) -> No
 def test_requests_to_urls_carry_the_mark_of_the_gateway(gateway: MakeGateway) -> None:
     """Ours: a gateway that is one of its own servers notices that by it."""
     with serving(lambda _: as_json({"detail": "Not Found"}, 404)) as web:
-        for mark in ("own", ""):
-            with client_for(gateway({"mark": mark}, web={"url": web.origin})) as client:
+        for marks in (GatewayMarks("own"), None):
+            with client_for(gateway({"marks": marks}, web={"url": web.origin})) as client:
                 assert client.list_tools() == []
-            assert {asked.headers.get("gaia-mcp-gateway") for asked in web.asked} == {mark or None}
+            assert {asked.headers.get("gaia-mcp-gateway") for asked in web.asked} == {marks and "own"}
             web.asked.clear()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -47,8 +46,6 @@ PrefixOption = Annotated[
 BEHIND_VARIABLE = "GAIA_MCP_GATEWAY"
 # The name of the gateway's entry in a host's file.
 ENTRY_NAME = "gaia"
-# Enough that no two gateways have the same mark.
-MARK_BYTES = 16
 
 
 class Gateway(NamedTuple):
@@ -134,13 +131,14 @@ class Gateway(NamedTuple):
         from gaia_mcp.cli.serving.loading import Loaded
         from gaia_mcp.gateway.instances import MAX_INSTANCES
         from gaia_mcp.gateway.provider import GatewayProvider
+        from gaia_mcp.server.http.gateway_marks import GatewayMarks
 
-        mark = secrets.token_hex(MARK_BYTES)
+        marks = GatewayMarks()
         provider = GatewayProvider(
             self.entries,
             prefix=self.prefix,
             environment={BEHIND_VARIABLE: _digest(self.file)},
-            mark=mark,
+            marks=marks,
             max_instances=MAX_INSTANCES if has_several_clients else 0,
             report=remark,
             show=_show if Form.debug else None,
@@ -152,7 +150,7 @@ class Gateway(NamedTuple):
 
             called = gate.before(provider, provider.tool_owner, by_name=True)
             executing = ExecutingProvider(called, self.entries, provider.has_tool, provider.name_of)
-        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing, mark)
+        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing, marks)
 
 
 _SEVERAL = "several targets need --http, and have no --check, --print-config or --kwarg"

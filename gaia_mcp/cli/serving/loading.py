@@ -10,6 +10,7 @@ from gaia_mcp.cli.screen.output import Form, remark
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
+    from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.provider import Provider
 
 # Python's default thresholds for garbage collection.
@@ -18,13 +19,13 @@ COLLECTION = (700, 10, 10)
 
 class Loaded(NamedTuple):
     """A provider, and its limit for concurrent calls; None if no limit is set. `executing` is the provider for A2A
-    clients, if there is one; `mark` identifies a gateway.
+    clients, if there is one; `marks` identify a gateway.
     """
 
     provider: Provider
     limit: int | None
     executing: Provider | None = None
-    mark: str = ""
+    marks: GatewayMarks | None = None
 
 
 def load_provider(

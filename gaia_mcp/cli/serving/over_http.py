@@ -107,12 +107,12 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
         closing.callback(store.close)
         providers: dict[str, Provider] = {}
         calls: dict[str, int] = {}
-        executing, mark = None, ""
+        executing, marks = None, None
         for mount in mounts:
             loaded = mount.load()
             closing.callback(loaded.provider.close)
             providers[mount.path] = loaded.provider
-            executing, mark = loaded.executing, loaded.mark
+            executing, marks = loaded.executing, loaded.marks
             if loaded.limit is not None:
                 calls[mount.path] = loaded.limit
         # By DNS rebinding an attacker's page can reach a loopback server, and any other server without a token.
@@ -128,7 +128,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
             state_keys=keys,
             rpc=[mount.path for mount in mounts if options.rpc or speaks_rpc(mount.target)],
             a2a=None if executing is None else (EXECUTE_TOOL, executing),
-            mark=mark,
+            marks=marks,
             on_failure=report_failure,
             owned=[],
             metrics=new_metrics() if options.metrics else None,

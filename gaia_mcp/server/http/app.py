@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.metrics import Live, Metrics
     from gaia_mcp.server.http.security import Authorizer
     from gaia_mcp.server.provider import Provider
@@ -52,9 +53,9 @@ class HttpApp:
     """An ASGI app that serves providers. See `app_for`.
 
     `providers` maps the path of each endpoint to its provider; the paths in `rpc` are also served in AgentVault's
-    dialect. `a2a` is a tool whose calls become tasks, and its provider, served at `/a2a`. Requests from the gateway
-    with this `mark` are refused. `calls` overrides the limit of concurrent calls for some paths. `metrics` are
-    published at `/metrics`, to authorized clients.
+    dialect. `a2a` is a tool whose calls become tasks, and its provider, served at `/a2a`. Requests that have passed
+    through the gateway with these `marks` are refused. `calls` overrides the limit of concurrent calls for some paths.
+    `metrics` are published at `/metrics`, to authorized clients.
 
     It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; if no server
     runs it, the first request calls `begin`. The caller closes the store, which other apps may share.
@@ -73,7 +74,7 @@ class HttpApp:
         state_keys: Iterable[str] = (),
         rpc: Iterable[str] = (),
         a2a: tuple[str, Provider] | None = None,
-        mark: str = "",
+        marks: GatewayMarks | None = None,
         on_failure: OnFailure = note_failure,
         owned: Iterable[Any] = (),
         metrics: Metrics | None = None,
@@ -125,7 +126,7 @@ class HttpApp:
             self._open.append(proxy)
             apps |= {A2A_PATH: proxy, CARD_PATH: AgentCard(skill, limits, hosts, authorizer)}
         for each in self._open:
-            each.entrance.mark = mark
+            each.entrance.marks = marks
         apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
         apps = {path: self._counted(path, _Begun(self, app)) for path, app in apps.items()}
         # With and without the trailing slash: a redirect would lose the body or the token.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
 
@@ -33,9 +34,9 @@ NOTE_SECONDS = 60.0
 class Entrance:
     """Admits the requests of one endpoint.
 
-    While `is_ending` is set, all requests are refused. Requests from the gateway with this `mark` are refused, because
-    it would be a server of itself. `on_refusal` is called for each refused request, `on_failure` for each one that ends
-    in an internal error.
+    While `is_ending` is set, all requests are refused. So are those that have passed through the gateway with these
+    `marks` before, because it would be a server of itself. `on_refusal` is called for each refused request,
+    `on_failure` for each one that ends in an internal error.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Entrance:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_ending = False
-        self.mark = ""
+        self.marks: GatewayMarks | None = None
         self.on_refusal: Callable[[RefusalError], object] = lambda _: None
         self._limits = limits
         self._hosts = hosts
@@ -61,8 +62,9 @@ class Entrance:
         """Answer a request by its HTTP method, or refuse it."""
         try:
             await admit(request, self._limits, self._hosts, self._authorizer)
-            if self.mark and request.headers.get(_GATEWAY) == self.mark:
-                raise RefusalError(508, "this gateway is one of its own servers")
+            gateways = request.headers.get(_GATEWAY)
+            if gateways and self.marks is not None and self.marks.has_come_back(gateways):
+                raise RefusalError(508, "this gateway is one of its own servers, maybe by way of another gateway")
             if (answer := by_method.get(request.method)) is None:
                 raise not_allowed(request, *by_method)
             if self.is_ending:

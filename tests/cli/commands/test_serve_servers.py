@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,34 @@ def test_a_gateway_is_served_over_http(gaia: Gaia) -> None:
     assert answered.stdout == "1 small, without sugar\n"
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
+
+
+def test_two_gateways_that_are_servers_of_each_other_notice_it(gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: each has its own servers and those of the other, and lists do not grow with each request."""
+    ports = {}
+    with ExitStack() as reserved:
+        for name in "ab":
+            listener = reserved.enter_context(socket.create_server(("127.0.0.1", 0)))
+            ports[name] = listener.getsockname()[1]
+    running = []
+    for name, other in ("ab", "ba"):
+        file = tmp_path / f"{name}.json"
+        own = {"agent": "demo", "env": {"OF": name}}
+        servers = {other: {"url": f"http://127.0.0.1:{ports[other]}/mcp"}, f"demo_{name}": own}
+        file.write_text(json.dumps({"mcpServers": servers}))
+        options = ["--all", "--prefix", "always", "--config", str(file), "--http", f"127.0.0.1:{ports[name]}", "--json"]
+        running.append(gaia.popen("serve", *options))
+    urls = {name: json.loads(process.stdout.readline())["url"] for name, process in zip("ab", running, strict=True)}
+
+    lists = [gaia("tools", url, "--names").stdout.split() for url in (*urls.values(), *urls.values())]
+
+    assert {name.count("__") for listed in lists for name in listed} == {1, 2}
+    assert lists[:2] == lists[2:]
+    assert {"demo_a__greet", "b__demo_b__greet"} <= set(lists[0])
+    assert not [name for name in lists[0] if name.startswith("b__a__")]
+    for process in running:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
 
 
 def test_the_entry_for_a_host_is_printed(gaia: Gaia) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.server.http.entrance import NOTE_SECONDS, Entrance
+from gaia_mcp.server.http.gateway_marks import GatewayMarks
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts
 from gaia_mcp.store import StoreError
@@ -39,10 +40,12 @@ def test_an_ending_server_refuses_new_requests(serve: Serve) -> None:
 
 def test_a_gateway_refuses_its_own_requests(serve: Serve) -> None:
     """Ours: 508 for its own requests, which would lead to more of them without end."""
-    server = serve(app_of(Tools(), mark="own"))
+    server = serve(app_of(Tools(), marks=GatewayMarks("own")))
 
-    reply = server.stateless(DISCOVER, gaia_mcp_gateway="own").reply()
-    assert (reply.status, reply.json["error"]["message"]) == (508, "this gateway is one of its own servers")
+    for marks in ("own", "another, own"):
+        reply = server.stateless(DISCOVER, gaia_mcp_gateway=marks).reply()
+        assert reply.status == 508
+        assert reply.json["error"]["message"].startswith("this gateway is one of its own servers")
     assert server.stateless(DISCOVER, gaia_mcp_gateway="another").reply().status == 200
     assert serve(app_of(Tools())).stateless(DISCOVER, gaia_mcp_gateway="").reply().status == 200
 

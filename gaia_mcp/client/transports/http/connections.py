@@ -112,13 +112,10 @@ class Connections:
     """
 
     def __init__(self, endpoint: Endpoint, context: ssl.SSLContext) -> None:
-        self._fields = _fields_of(
-            {
-                "Accept-Encoding": "gzip, deflate",
-                "User-Agent": f"gaia-mcp/{__version__}",
-                **endpoint.headers,
-            }
-        )
+        self._endpoint = endpoint
+        # Those of the endpoint, which may change, and the headers of all requests.
+        self._headers = dict(endpoint.headers)
+        self._fields = _common_fields(self._headers)
         self._cookies = httpx2.Cookies()
         self._has_cookies = False
         # The target of the last request, and usually of the next.
@@ -140,6 +137,9 @@ class Connections:
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, connect_seconds: float
     ) -> httpcore2.Request:
         """A request with all its headers. Raises `httpx2.InvalidURL`."""
+        if self._headers != self._endpoint.headers:
+            self._headers = dict(self._endpoint.headers)
+            self._fields, self._place = _common_fields(self._headers), None
         place = self._place
         if place is None or place.text != url:
             place = self._place = self._place_of(url)
@@ -179,6 +179,10 @@ class Connections:
             headers["Authorization"] = asking.headers["authorization"]
         target = httpcore2.URL(scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path)
         return _Place(url, target, {**_fields_of(headers), **self._fields})
+
+
+def _common_fields(headers: Mapping[str, str]) -> _Fields:
+    return _fields_of({"Accept-Encoding": "gzip, deflate", "User-Agent": f"gaia-mcp/{__version__}", **headers})
 
 
 def _fields_of(headers: Mapping[str, str]) -> _Fields:
