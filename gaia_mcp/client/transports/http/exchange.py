@@ -44,6 +44,11 @@ MAX_PAUSES = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 # Client errors that say nothing about the server's era: they are about access, time or load.
 _NO_EVIDENCE = {401, 403, 407, 408, 421, 425, 429}
+# The statuses with which servers that do not know a session refuse it, if they say so: the request has not run. Not
+# 500: something may have run then.
+_DENIES_SESSION = {400, 401, 404, 409, 410, 412, 422, 428, 503}
+# The error of the official SDKs for an unknown session, and for a server that is not initialized.
+_SESSION_UNKNOWN, _UNINITIALIZED = -32001, -32000
 _OVER = object()
 
 
@@ -159,11 +164,15 @@ class Exchange:
         if status in _REDIRECTS:
             self._follow(response)
             return True
+        body = None
+        if status == 401 and self._has_session and "www-authenticate" not in response.headers:
+            body = bodies.begin(response)
+            self._check_session(status, body)
         if status in (401, 403) and self._wire.authorizer.challenged(response, self._deadline):
             return True
         if status in (429, 503) and self._has_paused(lane, response):
             return True
-        return self._is_refused(lane, response)
+        return self._is_refused(lane, response, bodies.begin(response) if body is None else body)
 
     # Success.
 
@@ -192,6 +201,8 @@ class Exchange:
         del text
         if wire.is_receiving:
             yield
+        if self._has_session and _denies_session(value):
+            raise SessionExpiredError(wire.endpoint.server)
         # A batch (2025-03-26) is an array. A response to another request must not reach its caller from here.
         for each in value if isinstance(value, list) else [value] if is_response_to(value, message["id"]) else ():
             self.is_settled |= wire.receive_value(each, message)
@@ -239,15 +250,25 @@ class Exchange:
 
     # Rejections.
 
-    def _is_refused(self, lane: Lane, response: Response) -> bool:
-        """Pass on the error that arrived. Returns whether to send the message once more instead."""
+    @property
+    def _has_session(self) -> bool:
+        """Whether the message was sent in a session."""
+        return self._wire.session is not None and self.message.get("method") != "initialize"
+
+    def _check_session(self, status: int, body: bytes) -> None:
+        """Raise `SessionExpiredError` for a status, or the beginning of a body, that denies the session. The
+        specification demands 404; servers that were started anew have many ways to say it.
+        """
+        is_denied = status in (404, 410) or (status in _DENIES_SESSION and _is_about_session(body))
+        if self._has_session and is_denied:
+            raise SessionExpiredError(self._wire.endpoint.server)
+
+    def _is_refused(self, lane: Lane, response: Response, body: bytes) -> bool:
+        """Pass on the error that arrived, whose body begins so. Returns whether to send the message again instead."""
         wire, status = self._wire, response.status_code
-        body = bodies.begin(response)
         lane.check()
-        is_session_lost = status == 404 or (status == 400 and b"session" in body.lower())
+        self._check_session(status, body)
         method = self.message.get("method")
-        if wire.session is not None and is_session_lost and method != "initialize":
-            raise SessionExpiredError(wire.endpoint.server)
         if not self.is_request:
             raise refused(wire.endpoint, self.stage, response, body)
         error = _error_in(body) or self._invalid_params(status, body)
@@ -314,6 +335,19 @@ class Exchange:
             self._wire.request_failed(self.message, error)
         if is_expired:
             self._owner.session_ended()
+
+
+def _is_about_session(text: bytes) -> bool:
+    """Whether a refusal says that the server has no such session, or has not been initialized."""
+    return any(each in text.lower() for each in (b"session", b"not initialized"))
+
+
+def _denies_session(value: Any) -> bool:
+    """Whether a response is an error about the session. One that has no id answers no request."""
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict) or not _is_about_session(str(error.get("message")).encode()):
+        return False
+    return error.get("code") == _SESSION_UNKNOWN or (error.get("code") == _UNINITIALIZED and value.get("id") is None)
 
 
 def _drain(response: Response) -> None:

@@ -443,10 +443,23 @@ def test_a_redirect_loop_is_an_error() -> None:
 # Sessions.
 
 
-@pytest.mark.parametrize(("status", "body"), [(404, b""), (400, b'{"error":"No valid Session ID"}')])
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, b""),
+        (410, b"gone"),
+        (400, b'{"error":"No valid Session ID"}'),
+        (400, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}'),
+        (401, b"Unauthorized: Session not found"),
+        (503, b'{"error":"unknown session"}'),
+        (200, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'),
+    ],
+)
 def test_an_expired_session_is_reported(status: int, body: bytes) -> None:
-    """Spec, LC-6: nothing has been done; others that wait may have lost something."""
-    with talking(handshake(lambda _: Answer(status, {}, body))) as (_, line):
+    """Spec, LC-6: nothing has been done; others that wait may have lost something. Servers that were started anew have
+    many ways to say it.
+    """
+    with talking(handshake(lambda _: Answer(status, {"Content-Type": "application/json"}, body))) as (_, line):
         line.send(initialize())
         line.kept.wait()
         line.send(jsonrpc.request(2, "tools/list", {}))
@@ -467,6 +480,31 @@ def test_an_expired_session_ends_the_channel_before_the_request_fails() -> None:
         line.send(jsonrpc.request(2, "tools/list", {}))
         wait_until(lambda: bool(line.kept.ends))
         assert running == [False]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (500, {}, b"no session with the database"),
+        (403, {}, b"this session may not do that"),
+        (503, {}, b"overloaded"),
+        (401, {"WWW-Authenticate": "Bearer"}, b"your session is over: log in"),
+        (
+            200,
+            {"Content-Type": "application/json"},
+            b'{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"no session with the database"}}',
+        ),
+    ],
+)
+def test_another_failure_keeps_the_session(status: int, headers: dict[str, str], body: bytes) -> None:
+    """Ours: a request that may have run is not sent again, and a login is not a session."""
+    with talking(handshake(lambda _: Answer(status, headers, body))) as (_, line):
+        line.send(initialize())
+        line.kept.wait()
+        line.send(jsonrpc.request(2, "tools/call", {"name": "t"}))
+        wait_until(lambda: bool(line.kept.failures) or len(line.kept.messages) > 1)
+        assert not any(isinstance(failure, SessionExpiredError) for _, failure in line.kept.failures)
+        assert line.channel.is_running()
 
 
 def test_a_404_without_a_session_is_a_status_error() -> None:
