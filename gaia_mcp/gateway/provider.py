@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -21,12 +22,12 @@ from gaia_mcp.gateway.questions import Declared, ServerRequests, passed_on
 from gaia_mcp.gateway.resources import owners_of
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import prompt_definitions, tool_definition
 from gaia_mcp.server.pages import page_of
-from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, Watched, method_not_found
+from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, Watched, method_not_found
 from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class GatewayProvider:
         # The sessions of clients, by their ids.
         self._sessions: dict[str, _Session] = {}
 
-        def instances(name: str, entry: ServerEntry | MCPError) -> Instances:
+        def instances_of(name: str, entry: ServerEntry | MCPError) -> Instances:
             def make(requests: ServerRequests, session: Callable[[], str | None]) -> Backend:
                 return Backend(
                     name,
@@ -105,7 +106,10 @@ class GatewayProvider:
             is_shared = not isinstance(entry, MCPError) and entry.is_shared
             return Instances(name, make, self._declared, max_instances, is_shared=is_shared)
 
-        self._servers = {name: instances(name, entry) for name, entry in entries.items()}
+        self._instances_of = instances_of
+        self._entries = dict(entries)
+        # Replaced as a whole, never changed.
+        self._servers = {name: instances_of(name, entry) for name, entry in entries.items()}
         if marks is not None:
             marks.on_change = lambda: self._set_header(GATEWAY_HEADER, marks.header)
         self._listing = Listing(lambda kind: self._announcer.announce(Change((kind,))), patience_seconds)
@@ -190,22 +194,30 @@ class GatewayProvider:
 
         return end
 
+    def replace(self, entries: Mapping[str, ServerEntry | MCPError]) -> None:
+        """Serve these servers from now on. Those whose entries have not changed stay as they are, the others are
+        stopped; their running calls fail.
+        """
+        with self._lock:
+            known, earlier = self._entries, self._servers
+            self._entries = dict(entries)
+            kept = {name for name, entry in entries.items() if name in known and _is_same(entry, known[name])}
+            self._servers = {
+                name: earlier[name] if name in kept else self._instances_of(name, entry)
+                for name, entry in entries.items()
+            }
+            self._names.clear()
+            self._made.clear()
+            ended = [instances for name, instances in earlier.items() if name not in kept]
+        self._announcer.announce(Change(LISTS, description=True))
+        _close(ended)
+
     def close(self) -> None:
         """Stop all servers concurrently. May be called twice."""
         self._announcer.close()
         self._following.close()
         self._passing.close()
-        for instances in self._servers.values():
-            instances.close()
-        closing = [
-            threading.Thread(target=backend.close, name=f"close {name}", daemon=True)
-            for name, instances in self._servers.items()
-            for backend in instances.all()
-        ]
-        for thread in closing:
-            thread.start()
-        for thread in closing:
-            thread.join()
+        _close(self._servers.values())
 
     def _heard(self, session: Callable[[], str | None]) -> Heard:
         """The callbacks of an instance, whose changes concern the given session only, or all callers."""
@@ -307,7 +319,8 @@ class GatewayProvider:
     def _missing(self, kind: str, answered: list[Backend], backends: list[Backend]) -> dict[str, str]:
         """The reasons why servers have no list of this kind, by server name."""
         missing = {}
-        for name, backend in zip(self._servers, backends, strict=True):
+        for backend in backends:
+            name = backend.name
             if (problem := backend.problem_of(kind)) is not None:
                 missing[name] = problem.message.removeprefix(f"server {name!r}").lstrip(": ")
                 self._report_once(problem.message)
@@ -325,10 +338,11 @@ class GatewayProvider:
         with self._lock:
             known = self._names.setdefault(kind, deque(maxlen=_CALLERS_CACHED))
             for made_of, names in known:
-                if all(one is other for one, other in zip(lists, made_of, strict=True)):
+                if len(made_of) == len(lists) and all(map(operator.is_, lists, made_of)):
                     return names
             offered = {
-                name: [item["name"] for item in found or ()] for name, found in zip(self._servers, lists, strict=True)
+                backend.name: [item["name"] for item in found or ()]
+                for backend, found in zip(backends, lists, strict=True)
             }
             names = Names(offered, self._prefix)
             known.append((lists, names))
@@ -356,7 +370,8 @@ class GatewayProvider:
             return owner if self._given[kind].get(name, owner) == owner else None
         if len(names.meanings(name)) > 1 or (owner := unlisted(name, list(self._servers))) is None:
             return None
-        return owner if self._servers[owner.server].shared.uses(kind, owner.name) else None
+        instances = self._servers.get(owner.server)
+        return owner if instances is not None and instances.shared.uses(kind, owner.name) else None
 
     # Requests of one server.
 
@@ -418,7 +433,9 @@ class GatewayProvider:
     def _pass_on(self, server: str, method: str, params: Wire, call: Call) -> Wire:
         # Subscriptions that came before this request must cover the changes that it makes.
         self._following.settle()
-        return self._passing.pass_on(self._servers[server], method, params, call)
+        if (instances := self._servers.get(server)) is None:
+            raise RequestError(f"server {server!r} is no longer configured", INTERNAL_ERROR)
+        return self._passing.pass_on(instances, method, params, call)
 
     def _report_once(self, problem: str) -> None:
         if problem not in self._reported:
@@ -464,6 +481,29 @@ class _Made(NamedTuple):
             and len(lists) == len(self.lists)
             and all(one[0] == other[0] and one[1] is other[1] for one, other in zip(lists, self.lists, strict=True))
         )
+
+
+def _is_same(entry: ServerEntry | MCPError, other: ServerEntry | MCPError) -> bool:
+    """Whether nothing has changed in the entry of a server."""
+    if isinstance(entry, MCPError):
+        return isinstance(other, MCPError) and other.message == entry.message
+    return entry == other
+
+
+def _close(servers: Iterable[Instances]) -> None:
+    """Stop servers concurrently."""
+    servers = list(servers)
+    for instances in servers:
+        instances.close()
+    closing = [
+        threading.Thread(target=backend.close, name=f"close {instances.name}", daemon=True)
+        for instances in servers
+        for backend in instances.all()
+    ]
+    for thread in closing:
+        thread.start()
+    for thread in closing:
+        thread.join()
 
 
 def _quoted(text: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,7 +14,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import ConfigError, MCPError
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.serving.gate import Gate
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.gateway.provider import GatewayProvider
 
 AllOption = Annotated[bool, typer.Option("--all", help="Serve all enabled servers as one.")]
 ServerOption = Annotated[
@@ -48,9 +52,14 @@ BEHIND_VARIABLE = "GAIA_MCP_GATEWAY"
 ENTRY_NAME = "gaia"
 
 
+# How often the files are looked at.
+POLL_SECONDS = 1.0
+
+
 class Gateway(NamedTuple):
     """The servers of a gateway by name; for an invalid entry the value is its error. `words` select the servers on a
-    command line, `title` is for people. `has_a2a`: A2A clients call the tools as well.
+    command line, `title` is for people. `has_a2a`: A2A clients call the tools as well. `read_again` returns the servers
+    as they are in the `files` later; None if they stay as they are.
     """
 
     entries: Mapping[str, ServerEntry | MCPError]
@@ -59,6 +68,8 @@ class Gateway(NamedTuple):
     prefix: Prefix
     file: Path
     has_a2a: bool = False
+    files: Sequence[Path] = ()
+    read_again: Callable[[], Mapping[str, ServerEntry | MCPError]] | None = None
 
     @classmethod
     def of(
@@ -96,28 +107,41 @@ class Gateway(NamedTuple):
                 f"one of the servers in {store.path} serves all of them, itself included",
                 hint=f"let it serve the others by name: {to_type('serve', more='--server NAME...')}",
             )
-        entries = {
-            name: entry
-            for name, entry in store.entries().items()
-            if isinstance(entry, MCPError) or not (entry.disabled or _is_restricted(entry) or _is_gateway(entry))
-        }
-        entries.update(mapped)
-        if not entries:
+
+        def read(store: ConfigStore) -> dict[str, ServerEntry | MCPError]:
+            found = {
+                name: entry
+                for name, entry in store.entries().items()
+                if isinstance(entry, MCPError) or not (entry.disabled or _is_restricted(entry) or _is_gateway(entry))
+            }
+            return {**found, **mapped}
+
+        if not (entries := read(store)):
             raise ConfigError(
                 f"{store.path} has no server that is enabled",
                 hint=f"save one with: {to_type('add', more='NAME -- COMMAND [ARG...]')}",
             )
-        return cls(entries, ["--all", *words], "all servers", prefix, store.path)
+        files = [store.path, *([store.project.path] if store.project is not None else [])]
+        return cls(
+            entries, ["--all", *words], "all servers", prefix, store.path,
+            files=files, read_again=lambda: read(invocation.open_store()),
+        )  # fmt: skip
 
     def with_a2a(self, seconds: float) -> Gateway:
         """The gateway for A2A clients as well: a call times out after `seconds`, unless the server's entry has a
         timeout.
         """
-        entries = {
-            name: entry if isinstance(entry, MCPError) or entry.timeout is not None else entry._replace(timeout=seconds)
-            for name, entry in self.entries.items()
-        }
-        return self._replace(entries=entries, has_a2a=True)
+
+        def limited(entries: Mapping[str, ServerEntry | MCPError]) -> dict[str, ServerEntry | MCPError]:
+            return {
+                name: entry
+                if isinstance(entry, MCPError) or entry.timeout is not None
+                else entry._replace(timeout=seconds)
+                for name, entry in entries.items()
+            }
+
+        # The variable is read once, and the map of its servers is what A2A clients have been told.
+        return self._replace(entries=limited(self.entries), has_a2a=True, read_again=None)
 
     def own_entry(self, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """A name, and the entry that serves these servers with this program. `words` are additional options."""
@@ -144,6 +168,8 @@ class Gateway(NamedTuple):
             show=_show if Form.debug else None,
             debug=Form.debug,
         )
+        if self.read_again is not None:
+            _follow(self.files, self.read_again, provider)
         executing = None
         if self.has_a2a:
             from gaia_mcp.gateway.execution import ExecutingProvider
@@ -165,6 +191,43 @@ def single_target(targets: Sequence[str], prefix: Prefix | None, invocation: Inv
         problem = "no target given" if not targets else _SEVERAL
         raise UsageError(problem, hint="name one target, such as demo; or servers: --server NAME..., or --all")
     return targets[0]
+
+
+def _follow(
+    files: Sequence[Path], read: Callable[[], Mapping[str, ServerEntry | MCPError]], provider: GatewayProvider
+) -> None:
+    """Serve what is in the files, whenever they change. What cannot be read is reported, and changes nothing."""
+    seen = _states(files)
+
+    def follow() -> None:
+        nonlocal seen
+        while True:
+            time.sleep(POLL_SECONDS)
+            if (now := _states(files)) == seen:
+                continue
+            seen = now
+            try:
+                entries = read()
+            except MCPError as error:
+                report(error)
+                continue
+            provider.replace(entries)
+            remark(f"{files[0]} has changed; serving {', '.join(entries) or 'no server'}")
+
+    threading.Thread(target=follow, name="servers", daemon=True).start()
+
+
+def _states(files: Sequence[Path]) -> list[tuple[int, int, int] | None]:
+    """What changes with every change of these files."""
+    found: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return found
 
 
 def _digest(file: Path) -> str:

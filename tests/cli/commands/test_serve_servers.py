@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.commands.test_serve import ask, initialize
+from tests.cli.commands.test_serve import ask, initialize, send
 from tests.cli.conftest import entry_of
 from tests.processes import living_with
 from tests.server.talk import META
@@ -156,6 +156,31 @@ def test_a_gateway_is_served_over_http(gaia: Gaia) -> None:
     assert answered.stdout == "1 small, without sugar\n"
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
+
+
+def test_a_gateway_follows_its_file(gaia: Gaia) -> None:
+    """Ours: servers are added, edited and removed while it runs; the others stay as they are, and the client is told.
+    What cannot be read changes nothing.
+    """
+    keeper = entry_of("remembers")
+    save(gaia, keeper=keeper, other=entry_of("good-handshake"))
+    process = gaia.popen("serve", "--all", "--prefix", "always")
+    assert process.stdout is not None
+    initialize(process)
+    send(process, "notifications/initialized", None)
+    before = ask(process, "tools/call", 2, name="keeper__pid", arguments={})["result"]["content"][0]["text"]
+
+    gaia.config.write_text("{")
+    save(gaia, keeper=keeper, demo={"agent": "demo"})
+    while b"tools/list_changed" not in process.stdout.readline():
+        pass
+    names = {tool["name"] for tool in ask(process, "tools/list", 3)["result"]["tools"]}
+    after = ask(process, "tools/call", 4, name="keeper__pid", arguments={})["result"]["content"][0]["text"]
+
+    assert {"keeper__pid", "demo__greet"} <= names
+    assert not [name for name in names if name.startswith("other__")]
+    assert after == before
+    assert b"has changed; serving keeper, demo" in process.communicate(timeout=20)[1]
 
 
 def test_two_gateways_that_are_servers_of_each_other_notice_it(gaia: Gaia, tmp_path: Path) -> None:
