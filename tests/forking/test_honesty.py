@@ -191,6 +191,8 @@ VARIABLE = re.compile(
     |\d{4}-\d\d-\d\d[T ][\d:.]+Z?""",
     re.VERBOSE,
 )
+# Shown while a command waits, and removed: on a busy machine more of it.
+SPINNER = re.compile(r"(?:\r[\u2800-\u28ff] [^\r\x1b]*\x1b\[K)+\r\x1b\[K")
 
 
 def prepare(gaia: Gaia) -> None:
@@ -209,7 +211,7 @@ def prepare(gaia: Gaia) -> None:
 
 
 def without_times(text: str) -> str:
-    return VARIABLE.sub("_", text)
+    return VARIABLE.sub("_", SPINNER.sub("", text))
 
 
 def files_of(gaia: Gaia) -> dict[str, str]:

@@ -379,7 +379,7 @@ def test_the_github_step_summary_is_a_table(demo: Gaia) -> None:
     assert before == "before"
     assert heading.startswith("### gaia mcp test-client: 1 of 2 servers passed, ")
     assert good.startswith("| demo | passed | ")
-    assert bad.startswith(
+    assert re.sub(r"\d+\.\d", "0.0", bad).startswith(
         "| b&#124;d | failed | 0.0 | start: server 'b&#124;d' could not be started: 'no-such&#60;img&#62;'"
     )
     assert ran.code == 4
