@@ -117,7 +117,7 @@ TOOLS: list[dict[str, Any]] = [
     },
     {
         "name": REGISTER,
-        "description": "Let agents use a tool of a configured MCP server in all their later requests.",
+        "description": "Let agents use a tool of a configured MCP server in all later requests of this client.",
         "inputSchema": {
             "type": "object",
             "properties": {

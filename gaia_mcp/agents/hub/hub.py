@@ -17,7 +17,7 @@ from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
 from gaia_mcp.agents.hub.executing import execute, result
 from gaia_mcp.agents.hub.limits import Limits
 from gaia_mcp.agents.hub.problems import HubError
-from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, read_spec
+from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker
 from gaia_mcp.agents.hub.status import statuses
@@ -109,10 +109,17 @@ class AgentsHub(MCPAgent):
         name = arguments["agent_name"]
         agents = self._agents()
         _check_known(name, agents)
-        tools = Tools(name, self._registry.of(name), self._config)
-        return execute(agents[name], arguments, tools, self._limits, current_call())
+        call = current_call()
+        tools = Tools(name, self._registry.of(owner_of(call), name), self._config)
+        return execute(agents[name], arguments, tools, self._limits, call)
 
     def _register(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        owner = owner_of(current_call())
+        if owner is None:
+            raise HubError(
+                "a tool can be registered only in a session, over stdio, or with a token that names its user: without "
+                "them this client cannot be told from others, whose agents would get the tool too"
+            )
         wanted = arguments.get("agent_name")
         warnings: list[str] = []
         store = ConfigStore.locate(self._config)
@@ -127,7 +134,7 @@ class AgentsHub(MCPAgent):
             raise HubError(f"server {tool.route.server!r} is not for {' or '.join(asked)}: see 'agents' in its entry")
         if left := [agent for agent in asked if agent not in chosen]:
             warnings.append(f"server {tool.route.server!r} is not for {', '.join(left)}")
-        before = self._registry.add(tool, chosen)
+        before = self._registry.add(owner, tool, chosen)
         if before:
             warnings.append(f"tool {tool.name!r} was registered with {', '.join(before)} before, and is overwritten")
         return {"status": "success", "registered_with": chosen, **({"warnings": warnings} if warnings else {})}

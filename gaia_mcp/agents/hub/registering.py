@@ -1,26 +1,54 @@
-"""Tools registered with agents: validated, and stored until the hub ends."""
+"""Tools registered with agents: validated, and stored for the client that registered them until the hub ends."""
 
 from __future__ import annotations
 
+import json
 import re
 import threading
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.routing import Route
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.jsontext import kind_of
+from gaia_mcp.server.running_call import RunningCall
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.routing import Routes
+    from gaia_mcp.toolcall import Call
 
 # A function name that the APIs of all models allow.
 _NAME = r"[A-Za-z0-9_-]{1,64}"
 _MEMBERS = ("description", "schema", "function")
 # More tools would leave no room for the prompt in a model's context.
 MAX_TOOLS = 128
+# The definitions of all tools of an owner: 128 of 8 KiB. The tools of all owners together take 200 MiB at most.
+MAX_OWNER_BYTES = 1 << 20
+MAX_OWNERS = 200
+# As long as a session without requests is kept. The tools of an owner that was idle for longer are dropped, but only to
+# make room for another's.
+IDLE_SECONDS = 3600.0
+
+
+class Owner(NamedTuple):
+    """Whose agents get a registered tool: those of one session, and the user whose session it is. Over stdio there is
+    only one owner, with neither.
+    """
+
+    principal: str | None = None
+    session: str | None = None
+
+
+def owner_of(call: Call) -> Owner | None:
+    """The owner of what `call` registers; None if its client cannot be distinguished from others, as over HTTP with
+    neither a session nor a token that names its user.
+    """
+    attributes = call.transport.attributes if isinstance(call, RunningCall) else {}
+    owner = Owner(call.principal, attributes.get("mcp.session.id"))
+    return None if owner == Owner() and attributes.get("network.transport") == "tcp" else owner
 
 
 class RegisteredTool(NamedTuple):
@@ -74,28 +102,67 @@ def _schema(schema: Any) -> dict[str, Any]:
     return {"type": "object", **schema}
 
 
+class _Registered:
+    """The tools of one owner, by agent and name, and the time of their last use."""
+
+    def __init__(self, used_at: float) -> None:
+        self.tools: dict[str, dict[str, RegisteredTool]] = {}
+        self.used_at = used_at
+
+
 class Registry:
-    """The registered tools of each agent. May be used from several threads."""
+    """The registered tools of each owner and agent. `clock` decides which owners are idle. May be used from several
+    threads.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._tools: dict[str, dict[str, RegisteredTool]] = {}
+        self._owners: dict[Owner, _Registered] = {}
 
-    def add(self, tool: RegisteredTool, agents: Collection[str]) -> list[str]:
-        """Register a tool with all of these agents. Returns those that already had a tool of this name.
+    def add(self, owner: Owner, tool: RegisteredTool, agents: Collection[str]) -> list[str]:
+        """Register a tool of `owner` with all of these agents. Returns those that already had a tool of this name.
 
-        Raises `HubError`, without registering anything, if an agent has too many tools.
+        Raises `HubError`, without registering anything, if an agent has too many tools, if the owner's take too much
+        memory, or if too many owners have tools.
         """
         with self._lock:
-            known = {agent: self._tools.get(agent, {}) for agent in agents}
+            registered = self._owners.get(owner) or _Registered(self._clock())
+            known = {agent: registered.tools.get(agent, {}) for agent in agents}
             for agent, tools in known.items():
                 if tool.name not in tools and len(tools) >= MAX_TOOLS:
                     raise HubError(f"agent {agent!r} has {MAX_TOOLS} tools already")
-            before = [agent for agent, tools in known.items() if tool.name in tools]
-            self._tools.update({agent: {**tools, tool.name: tool} for agent, tools in known.items()})
-        return before
+            changed = {**registered.tools, **{agent: {**tools, tool.name: tool} for agent, tools in known.items()}}
+            if _size(changed) > MAX_OWNER_BYTES:
+                raise HubError(f"the tools of this client would have more than {MAX_OWNER_BYTES >> 10} KiB")
+            if owner not in self._owners:
+                self._make_room()
+            registered.tools, registered.used_at = changed, self._clock()
+            self._owners[owner] = registered
+        return [agent for agent, tools in known.items() if tool.name in tools]
 
-    def of(self, agent: str) -> list[RegisteredTool]:
-        """The tools of an agent, in the order of their first registration."""
+    def of(self, owner: Owner | None, agent: str) -> list[RegisteredTool]:
+        """The tools that `owner` has registered with an agent, in the order of their first registration."""
         with self._lock:
-            return list(self._tools.get(agent, {}).values())
+            registered = None if owner is None else self._owners.get(owner)
+            if registered is None:
+                return []
+            registered.used_at = self._clock()
+            return list(registered.tools.get(agent, {}).values())
+
+    def _make_room(self) -> None:
+        """Drop the tools of owners that are idle, if no other owner fits. Raises `HubError` if there are none."""
+        if len(self._owners) < MAX_OWNERS:
+            return
+        since = self._clock() - IDLE_SECONDS
+        self._owners = {owner: each for owner, each in self._owners.items() if each.used_at > since}
+        if len(self._owners) >= MAX_OWNERS:
+            raise HubError(
+                f"{MAX_OWNERS} clients have registered tools, which is the limit of the hub; try again later"
+            )
+
+
+def _size(tools: Mapping[str, Mapping[str, RegisteredTool]]) -> int:
+    """The length of the definitions as JSON. A tool of several agents is stored once."""
+    every = {id(tool): tool for of_agent in tools.values() for tool in of_agent.values()}
+    return sum(len(json.dumps(tool.as_json())) for tool in every.values())

@@ -5,23 +5,48 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
+from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.registering import (
+    IDLE_SECONDS,
+    MAX_OWNER_BYTES,
+    MAX_OWNERS,
+    MAX_TOOLS,
+    Owner,
+    RegisteredTool,
+    Registry,
+)
+from gaia_mcp.agents.hub.routing import Route
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.paths import cache_folder
+from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
+from tests.server.http.conftest import serve
+from tests.server.talk import call as stateless_call
+from tests.server.talk import plain
 from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.server.http.received import Received
+    from tests.server.http.asgi import Server
+
+__all__ = ["serve"]  # A fixture.
 
 pytestmark = pytest.mark.story
 
 DEMO = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", "demo"], "inherit": True}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
 SPEC = {"description": "Add two numbers", "schema": SCHEMA, "function": "demo.add"}
+ASKED = {"agent_name": "claude", "prompt": "hi", "timeout": 60}
+REGISTERED = {"tool_name": "sum", "tool_spec": SPEC, "agent_name": "claude"}
 
 # A client of MCP, by hand. `server()` is how each agent reads where our server is; the answer is all that it got.
 CLIENT = """
@@ -310,19 +335,110 @@ def test_the_lookup_of_a_tool_can_be_cancelled(agents: Agents) -> None:
     assert not [one for one in threading.enumerate() if one.name == "attended"]
 
 
-def test_the_number_of_tools_of_an_agent_is_limited(agents: Agents) -> None:
+def test_the_number_of_tools_of_an_agent_is_limited() -> None:
     """Ours: a model's context is limited, and so is the memory of the hub."""
-    agents.configure({}, {"demo": DEMO})
-    from gaia_mcp.agents.hub.problems import HubError
-    from gaia_mcp.agents.hub.registering import MAX_TOOLS, RegisteredTool, Registry
-    from gaia_mcp.agents.hub.routing import Route
-
     registry = Registry()
     for number in range(MAX_TOOLS):
-        registry.add(RegisteredTool(f"t{number}", "", {}, Route("demo", "add")), ["claude"])
+        registry.add(Owner(), tool_named(f"t{number}"), ["claude"])
 
-    assert registry.add(RegisteredTool("t0", "new", {}, Route("demo", "add")), ["claude", "codex"]) == ["claude"]
+    assert registry.add(Owner(), tool_named("t0", "new"), ["claude", "codex"]) == ["claude"]
     with pytest.raises(HubError, match="128 tools"):
-        registry.add(RegisteredTool("more", "", {}, Route("demo", "add")), ["codex", "claude"])
-    assert [tool.name for tool in registry.of("codex")] == ["t0"]
-    assert registry.of("claude")[0].description == "new"
+        registry.add(Owner(), tool_named("more"), ["codex", "claude"])
+    assert [tool.name for tool in registry.of(Owner(), "codex")] == ["t0"]
+    assert registry.of(Owner(), "claude")[0].description == "new"
+
+
+def test_the_size_of_the_tools_of_a_caller_is_limited() -> None:
+    """Ours: one client must not fill the memory of the hub. A tool of all agents counts once."""
+    registry = Registry()
+    half = "x" * (MAX_OWNER_BYTES // 2 - 1000)
+    registry.add(Owner(), tool_named("one", half), ["claude", "codex", "gemini"])
+    registry.add(Owner(), tool_named("two", half), ["claude"])
+
+    with pytest.raises(HubError, match="1024 KiB"):
+        registry.add(Owner(), tool_named("three", half), ["claude"])
+    registry.add(Owner(session="other"), tool_named("three", half), ["claude"])
+    assert [tool.name for tool in registry.of(Owner(), "claude")] == ["one", "two"]
+
+
+def test_an_idle_caller_makes_room_for_another() -> None:
+    """Ours: sessions end without a word; the tools of one that is in use are never dropped."""
+    now = [0.0]
+    registry = Registry(lambda: now[0])
+    for number in range(MAX_OWNERS):
+        registry.add(Owner(session=str(number)), tool_named("t"), ["claude"])
+
+    with pytest.raises(HubError, match="200 clients"):
+        registry.add(Owner("ada"), tool_named("t"), ["claude"])
+    now[0] = IDLE_SECONDS - 1
+    assert registry.of(Owner(session="7"), "claude")
+    now[0] = IDLE_SECONDS + 1
+    registry.add(Owner("ada"), tool_named("t"), ["claude"])
+
+    assert registry.of(Owner(session="7"), "claude")
+    assert not registry.of(Owner(session="8"), "claude")
+
+
+def tool_named(name: str, description: str = "") -> RegisteredTool:
+    return RegisteredTool(name, description, {}, Route("demo", "add"))
+
+
+class ByHeader:
+    """An authorizer that believes the name in a header."""
+
+    async def authorize(self, request: Received) -> Caller:
+        return Caller(request.headers.get("user"))
+
+
+def prompted(server: Server, session: dict[str, str]) -> str:
+    """The answer of an agent to a client in this session."""
+    asked = plain(2, "tools/call", {"name": "execute_agent_request", "arguments": ASKED})
+    answered: str = server.send(asked, **session).reply().json["result"]["structuredContent"]["content"]
+    return answered
+
+
+def sessions_of(server: Server) -> list[dict[str, str]]:
+    """Two sessions of users without names, and one of each of two users."""
+    return [
+        server.open_session(),
+        server.open_session(),
+        server.open_session(user="ada"),
+        server.open_session(user="bob"),
+    ]
+
+
+def test_a_tool_reaches_only_the_agents_of_the_client_that_registered_it(
+    agents: Agents, serve: Callable[..., Server]
+) -> None:
+    """DESIGN, decision 6: the description of a tool is a prompt, which must not reach another client's agent. Clients
+    with the same token, or none, are distinguished by their sessions.
+    """
+    agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
+    agents.write("sys.stdin.read()\nanswer('has tools' if '--mcp-config' in sys.argv else 'has none')\n")
+    server = serve(agents.hub(), authorizer=ByHeader())
+    sessions = sessions_of(server)
+
+    for index, session in enumerate(sessions):
+        message = plain(1, "tools/call", {"name": "register_tool_with_agent", "arguments": REGISTERED})
+        registered = server.send(message, **session).reply().json
+        seen = [prompted(server, other) for other in sessions]
+
+        assert registered["result"]["structuredContent"] == {"status": "success", "registered_with": ["claude"]}
+        assert seen == ["has tools"] * (index + 1) + ["has none"] * (len(sessions) - index - 1)
+
+
+def test_a_client_without_a_session_registers_tools_under_the_name_of_its_user(
+    agents: Agents, serve: Callable[..., Server]
+) -> None:
+    """DESIGN, decision 6: in the stateless era a token may name a user. Without one, all clients would be the same."""
+    agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
+    server = serve(agents.hub(), authorizer=ByHeader())
+    message = stateless_call(1, "register_tool_with_agent", REGISTERED)
+
+    refused, accepted = server.stateless(message).reply().json, server.stateless(message, user="ada").reply().json
+
+    assert refused["result"]["isError"] is True
+    assert "only in a session" in refused["result"]["structuredContent"]["error"]
+    assert accepted["result"]["structuredContent"]["status"] == "success"
