@@ -1,4 +1,4 @@
-"""Names: valid server names, how `SERVER.TOOL` is split, and suggestions for mistyped names."""
+"""Names: valid server names, how `SERVER.TOOL` is split, suggestions for mistyped names, and variables with secrets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ LITERAL_DOLLAR = "\udc24"
 
 # At the end of the name of a handler's file, before `.py`.
 HANDLER_SUFFIX = "_handler"
+
+# What protects a server over HTTP: the token of its clients, the keys of their state, and the URL of its store, which
+# contains a password. A process that it starts could use them to act as any client.
+SERVER_SECRETS = frozenset(("GAIA_MCP_STATE_KEYS", "GAIA_MCP_STORE", "GAIA_MCP_TOKEN"))
 
 
 def is_server_name(name: str) -> bool:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Errors are collected in memory, and there may be billions of them.
 MAX_MEMORY_BYTES = 1 << 30
+# The variables that Python needs to start. The schema is a stranger's, so the worker gets no others, such as secrets.
+_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
 # A server answers many calls at once. Each worker occupies a processor and that much memory.
 _places = threading.BoundedSemaphore(2)
 
@@ -183,6 +185,7 @@ def _started(seconds: float) -> subprocess.Popen[str]:
     try:
         return subprocess.Popen(
             [os.fsdecode(executable or ""), "-I", "-S", "-c", program, str(seconds + 1)],
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Hardly anything is written to it: it stays open as long as this process lives.

@@ -18,6 +18,7 @@ from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.registering import RegisteredTool
 from gaia_mcp.agents.hub.routing import Routes
+from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.filebytes import read_file
 
@@ -47,7 +48,8 @@ class Tools(NamedTuple):
             "tools": [tool.as_json() for tool in self.tools],
         }
         file.write_text(json.dumps(found), "utf-8")
-        return tool_server(file, [tool.name for tool in self.tools], os.environ)
+        inherited = child_environment({}, os.environ, inherits_all=True)
+        return tool_server(file, [tool.name for tool in self.tools], inherited)
 
 
 class RegisteredTools(MCPAgent):

@@ -205,7 +205,7 @@ def serve(
 
     Example: gaia mcp serve demo
     """
-    from gaia_mcp.config.serving_order import take_order
+    from gaia_mcp.config.serving_order import drop_secrets, take_order
 
     # Done before any code is imported, because that code may start programs.
     order = take_order(os.environ)
@@ -245,6 +245,7 @@ def serve(
     if check:
         from gaia_mcp.cli.checks.serving import check_serving
 
+        drop_secrets(os.environ)
         check_serving(target, {**order, "settings": keywords}, Gate(tool_options))
         return
     gate = Gate(tool_options, scope_rules(scope or ()))
@@ -252,8 +253,11 @@ def serve(
     def load(target: str = target) -> Loaded:
         if gateway is not None:
             return gateway.load(max_calls, gate, has_several_clients=http is not None)
+        from gaia_mcp.agents.loader import BUILT_IN
         from gaia_mcp.cli.serving.loading import load_provider
 
+        if target not in BUILT_IN:  # The built-in agents start programs without these secrets.
+            drop_secrets(os.environ)
         gate.check_locked(target)
         loaded = load_provider(target, order, keywords, max_calls=max_calls, reload=reload)
         return loaded._replace(provider=gate.of_one(target, loaded.provider))

@@ -176,6 +176,28 @@ def test_variables_of_the_entry_reach_the_server_of_the_tool(agents: Agents, mon
     assert "4711" not in (agents.folder / "arguments").read_text()
 
 
+@pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
+def test_an_agent_and_its_tools_do_not_get_the_secrets_of_the_hub(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Ours: with the token an agent could call the hub as any of its clients."""
+    monkeypatch.setenv("GAIA_MCP_TOKEN", "s3cret-of-the-hub")
+    monkeypatch.setenv("GAIA_MCP_STORE", "redis://:s3cret@127.0.0.1/0")
+    agents.configure({}, {"demo": DEMO})
+    remember(agents, "demo")
+    noting = f"open({str(agents.folder / 'seen')!r}, 'w').write(str((dict(os.environ), sys.argv, env)))\n"
+    agents.write(CLIENT.format(server=SERVERS[kind] + noting, calls=[], answer=ANSWERS[kind]), kind)
+    hub = agents.hub()
+    register(hub)
+
+    assert execute(hub, agent_name=kind, timeout=60)["status"] == "success"
+
+    seen = (agents.folder / "seen").read_text()
+    assert "HUB_TEST" in seen
+    assert "GAIA_MCP_TOKEN" not in seen
+    assert "GAIA_MCP_STORE" not in seen
+
+
 def test_a_tool_without_an_agent_is_registered_with_all(agents: Agents) -> None:
     """B7: those of the configuration included."""
     agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "gemini": {"disabled": True}}, {"demo": DEMO})

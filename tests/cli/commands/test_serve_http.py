@@ -113,6 +113,31 @@ def test_a_token_is_required_and_never_printed(gaia: Gaia) -> None:
         assert b"s3cret" not in out + err
 
 
+STARTING = """
+import os, subprocess
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return [{"name": "variables", "inputSchema": {}}]
+    def execute_mcp_tool(self, name, arguments):
+        return subprocess.run(["/usr/bin/env"], capture_output=True, text=True).stdout
+"""
+
+
+def test_the_programs_that_an_agent_starts_do_not_get_the_secrets_of_the_server(gaia: Gaia) -> None:
+    """Ours: they could call the server as any of its clients."""
+    (gaia.cwd / "agent.py").write_text(STARTING)
+    secrets = {"GAIA_MCP_TOKEN": "s3cret", "GAIA_MCP_STATE_KEYS": "k" * 32, "OTHER": "inherited"}
+
+    process = gaia.popen("serve", "agent.py", "--http", ":0", "--json", env={**gaia.environ, **secrets})
+    status, answer = ask(url_of(process), "variables", authorization="Bearer s3cret")
+
+    text = answer["result"]["content"][0]["text"]
+    assert status == 200
+    assert "OTHER=inherited" in text
+    assert "GAIA_MCP_TOKEN" not in text
+    assert "GAIA_MCP_STATE_KEYS" not in text
+
+
 def test_serving_to_other_machines_needs_a_token(gaia: Gaia) -> None:
     """Ours: unless the person insists."""
     refused = gaia("serve", "demo", "--http", "0.0.0.0:0")

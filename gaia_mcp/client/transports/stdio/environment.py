@@ -1,7 +1,8 @@
 """The variables of a server: those of its entry, and a short list of variables inherited from this process.
 
 A server must not read the secrets of the shell that it was started from. So only the variables listed here are
-inherited, and of those listed by prefix none that looks like a secret.
+inherited, and of those listed by prefix none that looks like a secret. A server of ours keeps the secrets that protect
+it, whatever else a child inherits.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from gaia_mcp.client.transports.stdio.command_line import expanded_word
+from gaia_mcp.names import SERVER_SECRETS
 
 # As in the SDKs, plus the temporary folder, without which installers fail.
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -43,7 +45,9 @@ INHERITED_PREFIXES = (
 def child_environment(
     own: Mapping[str, str], environ: Mapping[str, str], *, inherits_all: bool = False, system: str = os.name
 ) -> dict[str, str]:
-    """The environment of a server: the inherited part of `environ`, or all of it, overridden by its `own` variables."""
+    """The environment of a server: the inherited part of `environ`, or all of it but `SERVER_SECRETS`, and its `own`
+    variables, which take precedence.
+    """
     names = INHERITED_WINDOWS if system == "nt" else INHERITED_POSIX
     inherited = {
         name: value
@@ -51,6 +55,7 @@ def child_environment(
         # Functions exported by old shells begin like this; they are code, not values.
         if (inherits_all or name in names or (name.startswith(INHERITED_PREFIXES) and not _is_secret(name, value)))
         and not value.startswith("()")
+        and name not in SERVER_SECRETS
     }
     return {**inherited, **own}
 

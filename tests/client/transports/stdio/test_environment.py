@@ -6,6 +6,8 @@ import pytest
 
 from gaia_mcp.client.transports.stdio.environment import child_environment, secrets_given
 from gaia_mcp.config.command import Command
+from gaia_mcp.server.http.app import TOKEN_VARIABLE
+from gaia_mcp.server.http.sharing import STATE_KEYS_VARIABLE, STORE_VARIABLE
 
 PASSED_ON = {
     # What every program needs.
@@ -91,6 +93,15 @@ def test_a_server_may_inherit_everything() -> None:
     everything = {**HELD_BACK, **PASSED_ON}
 
     assert child_environment({"HOME": "/mine"}, everything, inherits_all=True) == {**everything, "HOME": "/mine"}
+
+
+def test_the_secrets_of_a_server_over_http_are_not_inherited() -> None:
+    """Ours: with the token, the keys or the store's password it could act as any client. The entry may set them."""
+    own = {"GAIA_MCP_TOKEN": "t", "GAIA_MCP_STATE_KEYS": "k", "GAIA_MCP_STORE": "redis://:p@h"}
+
+    assert own.keys() == {TOKEN_VARIABLE, STATE_KEYS_VARIABLE, STORE_VARIABLE}
+    assert child_environment({}, {**own, "USER": "ada"}, inherits_all=True) == {"USER": "ada"}
+    assert child_environment({"GAIA_MCP_TOKEN": "mine"}, own, inherits_all=True) == {"GAIA_MCP_TOKEN": "mine"}
 
 
 def test_a_secret_expanded_in_a_command_line_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
