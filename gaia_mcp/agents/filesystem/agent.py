@@ -21,11 +21,14 @@ from gaia_mcp.safetext import clean, encodable
 
 WRITE = "filesystem.writeFile"
 _PATH = "Path below the root folder, with / between names"
+# The root folder in the paths of AgentVault's clients: the folder of its server's container.
+_DATA = "/data"
 _MARKS = {"folder": "[DIR]", "file": "[FILE]", "link": "[LINK]", "other": "[OTHER]"}
 
 
 class FilesystemAgent(MCPAgent):
-    """The files below `root`, to which all paths are relative. No path leads out of it, and links are not followed.
+    """The files below `root`, to which paths are relative. No path leads out of it, and links are not followed. An
+    absolute path begins with `root`, or with `/data`, which stands for it.
 
     With `read_only` there is no tool to write. Raises `TypeError` for invalid arguments, and `ConfigFileError` if
     `root` is not a folder.
@@ -37,10 +40,11 @@ class FilesystemAgent(MCPAgent):
             raise TypeError("root is the folder to serve, and has to be given")
         if not isinstance(read_only, bool):
             raise TypeError(f"read_only is true or false, not {read_only!r}")
-        folder = home_expanded(Path(root)).resolve()
+        given = home_expanded(Path(root)).absolute()
+        folder = given.resolve()
         if not folder.is_dir():
             raise ConfigFileError(folder, "is not a folder")
-        self._tree = Tree(folder)
+        self._tree = Tree(folder, names=(str(given), _DATA))
         self._is_read_only = read_only
 
     @tool(name="filesystem.readFile", read_only=True, open_world=False)

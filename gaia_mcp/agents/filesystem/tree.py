@@ -11,7 +11,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,11 +69,20 @@ class _Folder(NamedTuple):
 class Tree:
     """The files below `root`, an absolute path without links. May be used from several threads.
 
+    An absolute path is accepted if it begins with `root` or one of `names`, other paths that stand for the root folder.
     `in_open_folders` is false where the system cannot open files relative to a folder.
     """
 
-    def __init__(self, root: Path, *, max_entries: int = MAX_ENTRIES, in_open_folders: bool = _HAS_DESCRIPTORS) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        names: Iterable[str] = (),
+        max_entries: int = MAX_ENTRIES,
+        in_open_folders: bool = _HAS_DESCRIPTORS,
+    ) -> None:
         self._root = root
+        self._names = [_slashes(name).rstrip("/") for name in (str(root), *names)]
         self._max_entries = max_entries
         self._in_open_folders = in_open_folders
 
@@ -106,16 +115,35 @@ class Tree:
 
     def entries(self, path: str) -> tuple[list[Entry], bool]:
         """Up to `max_entries` entries of a folder, sorted by name, and whether these are all. Raises `PathError`."""
-        with self._folder(_parts(path)) as folder:
+        with self._folder(self._parts(path)) as folder:
             place = folder.path if folder.descriptor is None else folder.descriptor
             with os.scandir(place) as found:
                 entries = [Entry(one.name, _kind(one)) for one in islice(found, self._max_entries + 1)]
         return sorted(entries[: self._max_entries]), len(entries) <= self._max_entries
 
+    def _parts(self, path: str) -> list[str]:
+        """The components of a path below the root folder. Raises `PathError` for one that could lead out of it."""
+        if "\0" in path:
+            raise PathError("no file can have a zero byte in its name")
+        below = _slashes(path)
+        for root in self._names:
+            rest = below.removeprefix(root)
+            if below.startswith("/" if root == "" else root) and rest[:1] in ("", "/"):
+                below = rest.removeprefix("/")
+                break
+        if below.startswith("/") or os.path.isabs(below) or os.path.splitdrive(below)[0]:  # noqa: PTH117 (a text)
+            raise PathError("it is absolute, and not below the root folder")
+        names = [name for name in below.split("/") if name not in ("", ".")]
+        if ".." in names:
+            raise PathError("with '..' it could lead out of the root folder")
+        if os.name == "nt" and any(":" in name for name in names):
+            raise PathError("with ':' it could name a device or a stream")
+        return names
+
     @contextmanager
     def _file(self, path: str) -> Iterator[tuple[_Folder, str]]:
         """The open folder that contains the file, and the file's name."""
-        *folders, name = _parts(path) or [""]
+        *folders, name = self._parts(path) or [""]
         if not name:
             raise PathError("it is the root folder, and no file")
         with self._folder(folders) as folder:
@@ -142,18 +170,8 @@ class Tree:
                 os.close(folder.descriptor)
 
 
-def _parts(path: str) -> list[str]:
-    """The components of a path. Raises `PathError` for a path that could lead out of the root folder."""
-    if "\0" in path:
-        raise PathError("no file can have a zero byte in its name")
-    if os.path.isabs(path) or os.path.splitdrive(path)[0]:  # noqa: PTH117 (as the system reads the text)
-        raise PathError("it is absolute, and paths begin at the root folder")
-    names = [name for name in path.replace(os.sep, "/").split("/") if name not in ("", ".")]
-    if ".." in names:
-        raise PathError("with '..' it could lead out of the root folder")
-    if os.name == "nt" and any(":" in name for name in names):
-        raise PathError("with ':' it could name a device or a stream")
-    return names
+def _slashes(path: str) -> str:
+    return path.replace(os.sep, "/")
 
 
 def _below(folder: _Folder, name: str) -> _Folder:

@@ -72,6 +72,41 @@ def test_a_failed_operation_is_an_error_result(root: Path) -> None:
     assert not wrong
 
 
+def test_an_absolute_path_below_the_root_is_accepted(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The document's own example reads `/data/file.txt`: `/data` is the folder in AgentVault's containers. The root may
+    be named through a link, and a folder whose name only begins like the root's is another.
+    """
+    link = tmp_path_factory.mktemp("links") / "link"
+    link.symlink_to(root)
+    served = FilesystemAgent(str(link))
+
+    names = [f"{place}/a.txt" for place in (root, link, "/data", "/data/.")]
+    read = [served.execute_mcp_tool("filesystem.readFile", {"path": name}) for name in names]
+    listed = [served.execute_mcp_tool("filesystem.listDirectory", {"path": name}) for name in ("/data", str(root), ".")]
+    bad = [
+        "/data/../a.txt",
+        f"{root}/../a.txt",
+        f"{root}x/a.txt",
+        "/database/a.txt",
+        "//data/a.txt",
+        "/",
+        "/data//data/x",
+    ]
+    refused = [served.execute_mcp_tool("filesystem.readFile", {"path": name}) for name in bad]
+
+    assert read == ["first\nsecond ☃\n"] * 4
+    assert listed == ["[FILE] a.txt\n[DIR] sub"] * 3
+    assert [name for name, result in zip(bad, refused, strict=True) if not isinstance(result, dict)] == []
+
+
+def test_every_absolute_path_is_below_the_root_of_the_system(root: Path) -> None:
+    """Ours: a person may serve it, and `/data` is then a folder like others."""
+    served = FilesystemAgent("/")
+
+    assert served.execute_mcp_tool("filesystem.readFile", {"path": f"{root}/a.txt"}) == "first\nsecond ☃\n"
+    assert served.execute_mcp_tool("filesystem.readFile", {"path": f"{root}/a.txt"[1:]}) == "first\nsecond ☃\n"
+
+
 def test_each_entry_is_listed_on_one_line(root: Path) -> None:
     """Ours: a file may be called as another entry, and not be text at all."""
     (root / "sub" / "x\n[DIR] y").write_text("")
