@@ -227,8 +227,9 @@ class _Checker:
 
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
+        # Raises `ToolExcludedError` for a tool that the entry excludes. A server that lists no tools may have any.
+        tool = tool or self.session.find_tool(wanted.tool)
         if tool is None:
-            self.session.find_tool(wanted.tool)  # Raises `ToolExcludedError` for a tool that the entry excludes.
             raise unknown_tool(self.session, wanted.tool, [tool.name for tool in tools])
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         unchecked = []

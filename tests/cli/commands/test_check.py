@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.conftest import entry_of, run_on_terminal
+from tests.client.transports.http.web import Answer, Asked, as_json, serving
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia, Ran
@@ -63,6 +64,25 @@ def test_a_server_behind_a_url_has_no_process_to_check(gaia: Gaia) -> None:
     assert ran.code == 0
     served.terminate()
     served.communicate(timeout=20)
+
+
+def test_a_tool_of_a_server_that_cannot_list_its_tools_is_called(gaia: Gaia) -> None:
+    """Seed systems, C1: whether it has the tool, only the call shows."""
+
+    def answer(asked: Asked) -> Answer:
+        knows = asked.message["method"] == "code.run"
+        error = {"code": -32601, "message": "Method not found"}
+        outcome: dict[str, Any] = (
+            {"result": {"content": [{"type": "text", "text": "4"}]}} if knows else {"error": error}
+        )
+        return as_json({"jsonrpc": "2.0", "id": asked.message["id"], **outcome})
+
+    with serving(answer) as web:
+        found = gaia("test-client", f"{web.origin}/rpc", "--call", "code.run", "--json")
+        missing = gaia("test-client", f"{web.origin}/rpc", "--call", "code.walk", "--json")
+
+    assert (found.code, outcomes(found)["call"]) == (0, "ok")
+    assert (missing.code, outcomes(missing)["call"]) == (6, "fail")
 
 
 def test_a_server_that_exits_has_its_stdout_checked(gaia: Gaia) -> None:
