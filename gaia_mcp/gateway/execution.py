@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp._version import __version__
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.provider import RequestError, method_not_found
+from gaia_mcp.server.provider import RequestError, method_not_found, unknown_tool
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -49,15 +49,15 @@ class _Wanted(NamedTuple):
 
 class ExecutingProvider:
     """One tool, `mcp.execute_tool`, which calls the tools of `provider`: a gateway to `servers`, possibly restricted.
-    `has_tool` returns whether a server lists a tool, `name_of` the provider's name of that tool, or None if the name is
-    ambiguous. Each call becomes a task.
+    `has_tool` returns whether a server lists a tool, None if it lists none; `name_of` returns the name of a tool at the
+    provider, None if it is ambiguous. Each call becomes a task.
     """
 
     def __init__(
         self,
         provider: Provider,
         servers: Collection[str],
-        has_tool: Callable[[str, str, Call], bool],
+        has_tool: Callable[[str, str, Call], bool | None],
         name_of: Callable[[str, str, Call], str | None],
     ) -> None:
         self._provider = provider
@@ -120,9 +120,17 @@ class ExecutingProvider:
             problem = f"the name {name!r} of {server!r} is ambiguous: other servers have tools with names like it"
             return a2a.failed(a2a.PROXY, str(INVALID_PARAMS), problem)
         asked: Wire = {"name": known_as, "arguments": wanted.arguments}
-        result = self._provider.answer("tools/call", {**asked, "_meta": meta} if meta else asked, call)
+        try:
+            result = self._provider.answer("tools/call", {**asked, "_meta": meta} if meta else asked, call)
+        except RequestError as problem:
+            is_unknown = str(problem) == str(unknown_tool(known_as)) or self._has_tool(server, name, call) is False
+            if problem.code != INVALID_PARAMS or not is_unknown:
+                raise
+            # To AgentVault's clients a tool is a method; in MCP its name is one of the parameters.
+            raise RequestError(str(problem), METHOD_NOT_FOUND, problem.data) from problem
         if isinstance(failure := meta_of(result).get(FAILURE_KEY), str):
-            return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), _text(result))
+            text = f"timed out: {_text(result)}" if failure == "timeout" else _text(result)
+            return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), text)
         result = {member: value for member, value in result.items() if member not in _ENVELOPE}
         return a2a.tool_failed(wanted.tool, result) if result.get("isError") is True else a2a.succeeded(result)
 

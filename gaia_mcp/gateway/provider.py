@@ -156,12 +156,14 @@ class GatewayProvider:
         owner = next(filter(None, (names.find(name) for names in reversed(listed))), None)
         return owner if owner is not None and self._given["tools"].get(name, owner) == owner else None
 
-    def has_tool(self, server: str, name: str, call: Call) -> bool:
-        """Whether the server lists a tool of this name. Fetches the list if that was not done before."""
+    def has_tool(self, server: str, name: str, call: Call) -> bool | None:
+        """Whether the server lists a tool of this name; None if it lists no tools. Fetches the list if that was not
+        done before.
+        """
         backend = self._servers[server].listed_by(call)
         if "tools" not in backend.lists:
             self._listing.ask("tools", call, [backend])
-        return any(tool["name"] == name for tool in backend.lists.get("tools", ()))
+        return any(tool["name"] == name for tool in listed) if (listed := backend.lists.get("tools")) else None
 
     def name_of(self, server: str, tool: str, call: Call) -> str | None:
         """The name for calling this tool of this server, which may not exist; None if every name for it means another

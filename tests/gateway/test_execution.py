@@ -52,8 +52,8 @@ class Servers:
             raise self.result
         return self.result
 
-    def has_tool(self, server: str, name: str, call: Call) -> bool:
-        return name in self.tools[server]
+    def has_tool(self, server: str, name: str, call: Call) -> bool | None:
+        return name in self.tools[server] if self.tools[server] else None
 
     def name_of(self, server: str, name: str, call: Call) -> str | None:
         return prefixed_name(server, name) if name != "unclear" else None
@@ -195,7 +195,23 @@ def test_each_failure_of_a_server_has_its_own_code() -> None:
     assert {failure: error(outcome) for failure, outcome in outcomes.items()} == {
         failure: ("A2A_PROXY", code) for failure, code in codes.items()
     }
+    assert outcomes.pop("timeout")["error"]["message"] == "timed out: one\ntwo"
     assert {outcome["error"]["message"] for outcome in outcomes.values()} == {"one\ntwo"}
+
+
+def test_an_unknown_tool_is_an_unknown_method() -> None:
+    """Seed systems, C7: in AgentVault's dialect a tool is a method. Of a server that lists nothing, only its own error
+    tells whether it has the tool.
+    """
+    refused = RequestError("no such thing", -32602, {"why": 1})
+    rows = [("burn", ["read"], "-32601"), ("read", ["read"], "-32602"), ("burn", [], "-32602")]
+
+    for tool, listed, code in rows:
+        outcome = execute(Servers(refused, files=listed), wanted("files", tool))
+        assert error(outcome) == ("MCP_PROTOCOL", code), (tool, listed)
+        assert outcome["error"]["details"] == {"mcp_protocol_error_data": {"why": 1}}
+    unknown = execute(Servers(RequestError("Unknown tool: files__burn"), files=[]), wanted("files", "burn"))
+    assert error(unknown) == ("MCP_PROTOCOL", "-32601")
 
 
 def test_a_failure_mark_that_is_not_a_string_is_ignored() -> None:
@@ -304,4 +320,4 @@ def test_a_tool_that_the_entry_excludes_is_unknown(gateway: MakeGateway) -> None
         provider = ExecutingProvider(gate, ["a"], gate.has_tool, gate.name_of)
         outcome = execute_at(provider, wanted("a", "t"))
 
-    assert (error(outcome), outcome["error"]["message"]) == (("MCP_PROTOCOL", "-32602"), "Unknown tool: a__t")
+    assert (error(outcome), outcome["error"]["message"]) == (("MCP_PROTOCOL", "-32601"), "Unknown tool: a__t")

@@ -182,7 +182,7 @@ def test_every_failure_has_its_source_and_code(world: World) -> None:
         (wanted("demo", "fail"), ("MCP_TOOL", "TOOL_EXECUTION_FAILED")),
         (wanted("filesystem", "filesystem.readFile", {"path": "../b"}), ("MCP_TOOL", "TOOL_EXECUTION_FAILED")),
         (wanted("refuses", "x.y"), ("MCP_PROTOCOL", "-32050")),
-        (wanted("filesystem", "filesystem.burn"), ("MCP_PROTOCOL", "-32602")),
+        (wanted("filesystem", "filesystem.burn"), ("MCP_PROTOCOL", "-32601")),
         (wanted("dead", "x.y"), ("A2A_PROXY", "MCP_CONNECTION_ERROR")),
         (wanted("nowhere", "x.y"), ("A2A_PROXY", "MCP_CONNECTION_ERROR")),
         (wanted("cut", "x.y"), ("A2A_PROXY", "MCP_INVALID_RESPONSE")),
