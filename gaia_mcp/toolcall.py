@@ -64,6 +64,8 @@ class Call:
     ends_with_question = False
     # For providers: a question is the result of this run, and another run follows. Otherwise the thread waits.
     asks_by_result = False
+    # For providers: arguments that do not match the tool's schema are an error of the request, not a failed call.
+    rejects_arguments = False
     # The client has requested log messages from this level upwards, None for none.
     log_level: str | None = None
     is_cancelled = False

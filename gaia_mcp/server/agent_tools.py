@@ -64,7 +64,7 @@ class AgentTools:
             require_scopes(call.scopes, tool.scopes)
         if tool.task is not None:
             check_task(name, tool.definition, call)
-        if (invalid := self._invalid_arguments(name, tool, arguments)) is not None:
+        if (invalid := self._invalid_arguments(name, tool, arguments, call)) is not None:
             return invalid
         if tool.task is not None:
             call.continue_as_task(required=tool.task == "required")
@@ -74,7 +74,7 @@ class AgentTools:
         except (CallCancelledError, MissingCapabilityError, RequestError):
             raise
         except InvalidArgumentsError as error:
-            return self._refusal(name, tool, arguments, error.problems)
+            return self._refusal(name, tool, arguments, error.problems, call)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
             if not call.ends_with_question:
                 self._code.on_failure(f"tool {name!r} raised {raised(error)}", error)
@@ -104,7 +104,7 @@ class AgentTools:
         # Replaced in one assignment: other threads look tools up concurrently.
         self._tools = tools
 
-    def _invalid_arguments(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
+    def _invalid_arguments(self, name: str, tool: _Tool, arguments: Wire, call: Call) -> Wire | None:
         """The error result for arguments that the tool's schema rejects; None if they are valid."""
         try:
             errors = tool.checker.validation_errors(arguments)
@@ -112,8 +112,8 @@ class AgentTools:
             self._code.note(f"the input schema of {name!r} cannot be used: {unusable}")
             # Refused: the tool relies on validation, and the arguments may be crafted to make it too costly.
             is_refused = isinstance(unusable, SchemaCostError)
-            return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
-        return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
+            return self._refusal(name, tool, arguments, [f"not checked: {unusable}"], call) if is_refused else None
+        return self._refusal(name, tool, arguments, map(str, errors), call) if errors else None
 
     def _validation_errors(self, name: str, output: Wire, checker: Checker, value: Any) -> Sequence[object]:
         """The validation errors of a tool's result; none if its output schema is unusable."""
@@ -127,8 +127,10 @@ class AgentTools:
             self._code.note(f"the output schema of {name!r} cannot be used: {unusable}")
             return ()
 
-    def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
-        """The error result for invalid arguments."""
+    def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str], call: Call) -> Wire:
+        """The error result for invalid arguments. Raises `RequestError` for a call that rejects them."""
+        if call.rejects_arguments:
+            raise RequestError(f"Invalid params: {'; '.join(problems)}")
         lines = [f"- {problem}" for problem in problems]
         text = report(name, lines, tool.definition["inputSchema"], arguments)
         refuse = getattr(self._code.agent, "get_mcp_refusal", None)

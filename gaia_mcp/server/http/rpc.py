@@ -70,7 +70,9 @@ class RpcEndpoint:
             return
         has_own = read.method == "initialize" or has_envelope(read.params)
         shape = partial(_shaped, read) if not has_own or read.method not in METHODS else _unchanged
-        form = Form(shape, partial(_head_of, request.caller), _PATIENCE_SECONDS)
+        # The params of a method are validated before the method runs; those of `tools/call` are not the tool's.
+        is_tool = read.method not in METHODS
+        form = Form(shape, partial(_head_of, request.caller), _PATIENCE_SECONDS, rejects_arguments=is_tool)
         await self._stateless.answer(request, read if shape is _unchanged else _stateless(read), send, form)
 
 
@@ -94,6 +96,8 @@ def _shaped(read: Request, message: Message) -> Message:
             return message
         return jsonrpc.error(read.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {read.method}")
     result = {name: value for name, value in message["result"].items() if name not in _ENVELOPE}
+    if result.get("isError") is False:
+        del result["isError"]  # In this dialect the member stands only in a failure.
     if (output := _code_output(result.get("structuredContent"))) is not None:
         result["content"] = [output]
     return {**message, "result": result}

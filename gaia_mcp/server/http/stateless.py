@@ -43,12 +43,13 @@ _STATUS = {
 
 class Form(NamedTuple):
     """How the responses of a protocol variant differ: `shape` converts each response, `head_of` returns its status and
-    headers, and a stream begins if nothing was sent within `patience_seconds`.
+    headers, and a stream begins if nothing was sent within `patience_seconds`. `rejects_arguments` is that of the call.
     """
 
     shape: Callable[[Any], Any]
     head_of: Callable[[Sent], Head]
     patience_seconds: float
+    rejects_arguments: bool = False
 
 
 class StatelessEndpoint:
@@ -100,6 +101,7 @@ class StatelessEndpoint:
             for job in jobs:
                 job.call.principal, job.call.scopes = request.caller.principal, request.caller.scopes
                 job.call.transport = request.transport
+                job.call.rejects_arguments = form is not None and form.rejects_arguments
                 served.start(calls, job, request.headers if form is None else None)
             if read.method == LISTEN:
                 self._listening.add(calls)

@@ -75,7 +75,7 @@ def test_the_method_of_a_request_is_the_name_of_a_tool(server: Server) -> None:
         assert reply.json == {
             "jsonrpc": "2.0",
             "id": request_id,
-            "result": {"content": [{"type": "text", "text": "a.txt"}], "isError": False},
+            "result": {"content": [{"type": "text", "text": "a.txt"}]},
         }
         assert type(reply.json["id"]) is type(request_id)
 
@@ -83,11 +83,22 @@ def test_the_method_of_a_request_is_the_name_of_a_tool(server: Server) -> None:
 def test_a_failure_of_a_tool_is_a_result(server: Server) -> None:
     """Spec, C3, and the document."""
     failed = ask(server, plain(1, "files.fail")).json["result"]
-    invalid = ask(server, plain(1, "files.echo", {"path": 3})).json["result"]
 
     assert failed == {"content": [{"type": "text", "text": "there is no such file"}], "isError": True}
-    assert invalid["isError"]
-    assert "path" in invalid["content"][0]["text"]
+
+
+def test_invalid_arguments_of_a_tool_are_invalid_params(server: Server) -> None:
+    """Seed systems, C4: the arguments are the params of the method. Those of `tools/call` fail the call, as in MCP."""
+    bare = {"jsonrpc": "2.0", "id": 1, "method": "files.echo"}
+    replies = [
+        ask(server, each).json for each in (plain(1, "files.echo", {"path": 3}), plain(1, "files.echo", {}), bare)
+    ]
+    called = ask(server, plain(1, "tools/call", {"name": "files.echo", "arguments": {"path": 3}})).json["result"]
+
+    assert [reply["error"]["code"] for reply in replies] == [-32602] * 3
+    assert 'path: 3 is not of type "string"' in replies[0]["error"]["message"]
+    assert "'path' is missing" in replies[1]["error"]["message"]
+    assert called["isError"] is True
 
 
 def test_the_output_of_a_program_is_a_code_output_block(server: Server) -> None:
@@ -138,7 +149,7 @@ def test_methods_of_mcp_are_answered_too(server: Server) -> None:
 
     assert listed["tools"][0]["name"] == "files.echo"
     assert set(listed) == {"tools"}
-    assert called == {"content": [{"type": "text", "text": "b"}], "isError": False}
+    assert called == {"content": [{"type": "text", "text": "b"}]}
     assert begun["protocolVersion"]
     assert begun["capabilities"]["tools"] is not None
     assert modern["resultType"] == "complete"
