@@ -14,10 +14,10 @@ from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
-from gaia_mcp.agents.hub.folders import private_folder
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
+from gaia_mcp.agents.private_folders import private_folder
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
 from gaia_mcp.safetext import cut
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 
+# In the names of the folders of its runs.
+_KIND = "agents"
 # An agent's error text is cut to this length.
 MAX_ERROR_CHARS = 4000
 
@@ -122,7 +124,7 @@ def _answer(
         if isinstance(target, Endpoint):
             return complete(target, request, tools, deadline, attendant)
         driver = DRIVERS[agent.kind]
-        with private_folder() as folder:
+        with private_folder(_KIND) as folder:
             ran = run_program(
                 agent.name,
                 target,

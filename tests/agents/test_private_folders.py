@@ -6,21 +6,37 @@ import os
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from gaia_mcp.agents.hub.folders import private_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from gaia_mcp.agents.private_folders import private_folder
 
 
 def test_a_folder_is_private_and_removed_after_the_run(tmp_path: Path) -> None:
     """Ours: settings in it may hold secrets."""
-    with private_folder(tmp_path) as folder:
+    with private_folder("agents", tmp_path) as folder:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         (folder / "file").write_text("x")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_resist_are_removed(tmp_path: Path) -> None:
+    """Ours: a run may have left folders beyond the longest path and Python's recursion, and without permissions."""
+    cwd = Path.cwd()
+    with private_folder("code", tmp_path) as folder:
+        try:
+            for number in range(3000):
+                os.chdir(folder if number == 0 else "a")
+                Path("a").mkdir()
+                Path("b").write_text("x")
+        finally:
+            os.chdir(cwd)
+        for place in (folder / "locked" / "inner", folder / "locked"):
+            place.mkdir(parents=True, exist_ok=True)
+            place.chmod(0)
+        (folder / "link").symlink_to("/")
 
     assert list(tmp_path.iterdir()) == []
 
@@ -40,6 +56,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_run(tmp_path: Pat
         precious,
         tmp_path / f"gaia-mcp-agents-{os.getpid()}-abc",
         tmp_path / "gaia-mcp-agents-x",
+        tmp_path / f"gaia-mcp-code-{process.pid}-abc",
         tmp_path / f"other-gaia-mcp-agents-{process.pid}-abc",
         tmp_path / f"gaia-mcp-agents-{process.pid}-link",
     ]
@@ -47,7 +64,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_run(tmp_path: Pat
         path.mkdir()
     kept[-1].symlink_to(precious)
 
-    with private_folder(tmp_path) as folder:
+    with private_folder("agents", tmp_path) as folder:
         assert set(tmp_path.iterdir()) == {folder, *kept}
 
     assert (precious / "file").read_text() == "x"
@@ -57,5 +74,5 @@ def test_a_folder_with_an_impossible_process_id_is_removed(tmp_path: Path) -> No
     """Ours: the name of a folder may be of any origin, and a huge number is no error."""
     (tmp_path / f"gaia-mcp-agents-{'9' * 40}-abc").mkdir()
 
-    with private_folder(tmp_path) as folder:
+    with private_folder("agents", tmp_path) as folder:
         assert list(tmp_path.iterdir()) == [folder]
