@@ -140,7 +140,9 @@ WAYS_TO_READ = {
 # What opens files although it is not the module that reads them.
 READERS = {
     "agents.code_runner.confined Path(os.devnull).open": "the null device",
+    "agents.code_runner.confined (process / 'stat').read_bytes": "a file of the kernel",
     "agents.code_runner.confined json.load": "its standard input",
+    "agents.code_runner.runner Path('/proc', process, 'stat').read_bytes": "a file of the kernel",
     "agents.code_runner.runner (folder / 'stat').read_bytes": "a file of the kernel",
     "agents.filesystem.tree os.fdopen": "writes",
     "agents.private_folders os.open": "opens only folders, to remove them",

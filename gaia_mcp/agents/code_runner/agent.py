@@ -36,10 +36,12 @@ class CodeOutput(TypedDict):
 class CodeRunner(MCPAgent):
     """Runs code for up to `timeout` seconds. Raises `TypeError` or `ValueError` for an invalid `timeout`.
 
-    Each run is a process with an empty working folder and a minimal environment. Its time, memory, processes, files and
-    output are limited, and the processes that it started end with it. It has no network where Linux lets an
-    unprivileged user create namespaces. It can read all files that this server's user can read: this contains mistakes,
-    but is not a sandbox for malicious code.
+    Each run is a process with an empty working folder and a minimal environment. Its time, the memory of each process,
+    the number of processes, its output, and the files below its folder and those without a name are limited. The
+    variables and connections of this server are out of its reach. Where Linux lets an unprivileged user create
+    namespaces, it has no network and no socket of the system, sees no other process, and all its processes end with it.
+    Elsewhere it can signal the user's processes, and so prevent that its own are ended. It can read and write all files
+    that this server's user can: this contains mistakes, but is not a sandbox for malicious code.
     """
 
     max_calls = MAX_CALLS
@@ -73,5 +75,5 @@ class CodeRunner(MCPAgent):
             "title": "Python code in a process of its own",
             "version": __version__,
             "instructions": f"Code runs for up to {self._limits.seconds:g} s in an empty folder, and {network}. It can "
-            "read the files that the user of this server can read: this is no sandbox for code that means harm.",
+            "read and write the files that the user of this server can: this is no sandbox for code that means harm.",
         }
