@@ -78,7 +78,8 @@ TOOLS: list[dict[str, Any]] = [
     },
     {
         "name": LIST,
-        "description": "List the agents that requests can be sent to, with what they can do.",
+        "description": "List the agents that requests can be sent to, with what they can do; with include_status also "
+        "those that are not installed.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker
-from gaia_mcp.agents.hub.status import statuses
+from gaia_mcp.agents.hub.status import is_installed, statuses
 from gaia_mcp.agents.hub.tool_server import Tools
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
@@ -96,6 +96,8 @@ class AgentsHub(MCPAgent):
         wanted = arguments.get("capability_filter")
         agents = self._agents()
         found = [agent for agent in agents.values() if wanted is None or wanted in agent.capabilities]
+        if not arguments.get("include_status"):
+            found = [agent for agent in found if is_installed(agent, os.environ)]
         shown: list[dict[str, Any]] = [
             {"name": agent.name, "capabilities": list(agent.capabilities), "description": agent.description}
             for agent in found
@@ -123,10 +125,10 @@ class AgentsHub(MCPAgent):
         wanted = arguments.get("agent_name")
         warnings: list[str] = []
         store = ConfigStore.locate(self._config)
-        agents = list(read_agents(store))
+        agents = read_agents(store)
         if wanted is not None:
             _check_known(wanted, agents)
-        asked = agents if wanted is None else [wanted]
+        asked = list(agents) if wanted is None else [wanted]
         with closing(Routes(store)) as routes:
             tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], routes, warnings)
             chosen = routes.agents_of(tool.route, asked)
@@ -155,9 +157,10 @@ def _read_spec(name: str, spec: dict[str, Any], routes: Routes, warnings: list[s
     return attended(lambda: read_spec(name, spec, routes, warnings), attendant, routes.close)
 
 
-def _check_known(name: str, agents: Collection[str]) -> None:
+def _check_known(name: str, agents: Mapping[str, AgentEntry]) -> None:
     """Raise `HubError`, which lists the available agents, for an unknown name."""
     if name not in agents:
-        text = f"there is no agent {name!r}; available: {', '.join(agents) or 'none'}"
+        available = [agent.name for agent in agents.values() if is_installed(agent, os.environ)]
+        text = f"there is no agent {name!r}; available: {', '.join(available) or 'none'}"
         close = did_you_mean(name, agents)
         raise HubError(f"{text} ({close})" if close else text)

@@ -27,6 +27,17 @@ REACH_SECONDS = 3.0
 AT_ONCE = 16
 
 
+def is_installed(agent: AgentEntry, environ: Mapping[str, str]) -> bool:
+    """Whether the program of an agent is found. True for an endpoint, which is not contacted."""
+    try:
+        target = agent.target.resolved(agent.name, environ)
+    except VariableUnsetError:
+        return True  # It is the key that is missing.
+    except EntryError:
+        return False
+    return isinstance(target, Endpoint) or _is_found(agent, target, environ)
+
+
 def statuses(agents: Collection[AgentEntry], environ: Mapping[str, str]) -> list[str]:
     """The status of each agent, in the same order."""
     if not agents:
@@ -47,11 +58,7 @@ def status_of(agent: AgentEntry, environ: Mapping[str, str]) -> str:
 
 
 def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> str:
-    variables = {**environ, **command.env}
-    try:
-        program, _ = command_words(agent.name, command.command, command.args)
-        find_program(agent.name, program, variables, command.cwd)
-    except (EntryError, SpawnError):
+    if not _is_found(agent, command, environ):
         return UNAVAILABLE
 
     def read(path: str) -> bytes | None:
@@ -61,7 +68,16 @@ def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> s
         except OSError:
             return None
 
-    return OPERATIVE if DRIVERS[agent.kind].has_key(variables, read) else KEY_MISSING
+    return OPERATIVE if DRIVERS[agent.kind].has_key({**environ, **command.env}, read) else KEY_MISSING
+
+
+def _is_found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> bool:
+    try:
+        program, _ = command_words(agent.name, command.command, command.args)
+        find_program(agent.name, program, {**environ, **command.env}, command.cwd)
+    except (EntryError, SpawnError):
+        return False
+    return True
 
 
 def _reached(target: Endpoint) -> str:

@@ -101,13 +101,15 @@ def test_unsupported_capabilities_are_warnings(agents: Agents) -> None:
 
 def test_an_unknown_agent_is_named_with_the_available_ones(agents: Agents) -> None:
     """B5: the caller can choose another one at once."""
+    agents.write("", "claude")
+    agents.write("", "codex")
     agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "codex": {"disabled": True}})
 
     found = agents.execute(agent_name="claud")
 
     assert found["status"] == "error"
     assert "'claud'" in found["error"]
-    assert "claude, gemini, local" in found["error"]
+    assert "available: claude, local (did" in found["error"]
 
 
 def test_an_agent_that_is_not_installed_is_reported_with_its_program(agents: Agents) -> None:

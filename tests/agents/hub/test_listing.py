@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
+
 if TYPE_CHECKING:
     from tests.agents.hub.conftest import Agents
 
@@ -32,9 +34,33 @@ def listed(agents: Agents, **arguments: object) -> dict[str, object]:
 
 def test_the_status_is_listed_only_on_request(agents: Agents) -> None:
     """B2: to find it takes time."""
+    for name in ("claude", "codex", "gemini"):
+        agents.write("", name)
     for found in (listed(agents), listed(agents, include_status=False)):
         assert list(found) == ["claude", "codex", "gemini"]
         assert {tuple(agent) for agent in found.values()} == {("name", "capabilities", "description")}
+
+
+def test_without_a_status_only_agents_that_can_be_run_are_listed(agents: Agents) -> None:
+    """The document: the list is of available agents. An endpoint is not asked, and a missing key is told by the run."""
+    agents.write("", "gemini")
+    agents.configure(
+        {
+            "local": {"endpoint": "http://127.0.0.1:1/v1"},
+            "keyless": {"kind": "gemini", "env": {"GEMINI_API_KEY": "${HUB_IS_NOT_SET}"}},
+            "gone": {"kind": "codex", "command": "hub-has-no-such-program"},
+        }
+    )
+
+    assert list(listed(agents)) == ["gemini", "local", "keyless"]
+    refused = agents.hub().execute_mcp_tool("execute_agent_request", {"agent_name": "x", "prompt": "hi"})
+    assert refused["error"] == "there is no agent 'x'; available: gemini, local, keyless"
+
+
+def test_no_agent_claims_to_continue_a_conversation() -> None:
+    """B3: each request is a run of its own."""
+    assert [name for name, driver in DRIVERS.items() if "multi_turn" in driver.capabilities] == []
+    assert "multi_turn" not in endpoint.CAPABILITIES
 
 
 def test_an_agent_that_is_not_installed_is_listed_as_unavailable(agents: Agents) -> None:
@@ -81,6 +107,9 @@ def test_an_unreachable_endpoint_does_not_delay_the_list(agents: Agents) -> None
 
 def test_agents_are_filtered_by_a_capability(agents: Agents) -> None:
     """B2: an unknown one leaves none."""
+    for name in ("claude", "codex", "gemini"):
+        agents.write("", name)
+
     assert list(listed(agents, capability_filter="extended_thinking")) == ["claude"]
     assert list(listed(agents, capability_filter="code_execution")) == ["codex"]
     assert listed(agents, capability_filter="telepathy") == {}
