@@ -6,10 +6,11 @@ routed to it, and how its failures are treated.
 
 from __future__ import annotations
 
+import copy
 import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from gaia_mcp._version import __version__
 from gaia_mcp.handlers.console import was_shown
@@ -82,8 +83,7 @@ class MCPHandler(ABC):
 
     The handler's name is the class attribute `name`, if set, otherwise the name in its configuration. `console` prints
     messages to the user with its methods `print_dim` and `print_warning`, as those of `AgentConsole`, or with `print`.
-    `project_config` is the configuration of the whole project, which a handler only reads. `logger` is named
-    `mcp.NAME`.
+    `project_config` is a read-only copy of the configuration of the whole project. `logger` is named `mcp.NAME`.
     """
 
     name: str = ""
@@ -98,7 +98,7 @@ class MCPHandler(ABC):
         self.config = config
         self.client_info = MCPClientInfo()
         self.console = console
-        self.project_config = {} if project_config is None else project_config
+        self.project_config: dict[str, Any] = _read_only(project_config or {})
         self.logger = logging.getLogger(f"mcp.{self.name}")
 
     def __repr__(self) -> str:
@@ -142,3 +142,40 @@ class MCPHandler(ABC):
     def _show(self, method: str, level: int, message: str) -> None:
         if not was_shown(self.console, method, f"[{self.name}] {message}"):
             self.logger.log(level, "%s", message)
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise TypeError("project_config is read-only; change a copy of it: copy.deepcopy(self.project_config)")
+
+
+# Subclasses, not proxies: handlers check for dicts and lists, and write them as JSON.
+class _ReadOnlyDict(dict[str, Any]):
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class _ReadOnlyList(list[Any]):
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = insert = _refuse
+    pop = remove = reverse = sort = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return copy.deepcopy(list(self), memo)
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+def _read_only(value: Any) -> Any:
+    """A copy of dicts and lists, at any depth, that refuses to be changed; anything else itself."""
+    if isinstance(value, dict):
+        return _ReadOnlyDict((key, _read_only(each)) for key, each in value.items())
+    if isinstance(value, list):
+        return _ReadOnlyList(map(_read_only, value))
+    return value

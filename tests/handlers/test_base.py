@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import logging
+import pickle
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +22,9 @@ from gaia_mcp.handlers.base import (
     MCPToolResult,
 )
 from tests.handlers.echo import EchoHandler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class NamedHandler(EchoHandler):
@@ -89,7 +95,7 @@ def test_a_handler_has_its_arguments_as_attributes() -> None:
 
     assert handler.config is config
     assert handler.console is screen
-    assert handler.project_config is project
+    assert handler.project_config == project
     assert handler.logger is logging.getLogger("mcp.echo")
     bare = EchoHandler(config)
     assert (bare.console, bare.project_config) == (None, {})
@@ -180,3 +186,28 @@ def test_the_console_of_an_agent_serves_a_handler(capsys: pytest.CaptureFixture[
     handler._bubble_warning("slow")
 
     assert capsys.readouterr().out.splitlines() == ["[echo] connecting", "warning: [echo] slow"]
+
+
+def test_the_project_config_is_read_only() -> None:
+    """The document: `self.project_config` is read-only. What one handler changes must not reach another."""
+    project: dict[str, Any] = {"a": {"b": [1, {"c": 2}]}}
+    handler = EchoHandler(MCPHandlerConfig("x"), project_config=project)
+    inner = handler.project_config["a"]["b"]
+    changes: list[Callable[[], Any]] = [
+        lambda: handler.project_config.update(x=1),
+        lambda: handler.project_config.setdefault("x", 1),
+        lambda: handler.project_config["a"].pop("b"),
+        lambda: inner.append(1),
+        lambda: inner[1].clear(),
+        lambda: inner.sort(),
+    ]
+
+    for change in changes:
+        with pytest.raises(TypeError, match="read-only"):
+            change()
+    project["a"]["b"].append(3)
+
+    assert json.dumps(handler.project_config) == '{"a": {"b": [1, {"c": 2}]}}'
+    for own in (copy.deepcopy(handler.project_config), pickle.loads(pickle.dumps(handler.project_config))):
+        own["a"]["b"][1]["c"] = 3
+        assert own == {"a": {"b": [1, {"c": 3}]}}
