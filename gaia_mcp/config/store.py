@@ -239,13 +239,12 @@ class ConfigStore:
         return PrototypeFiles(self.path)
 
     def exposed_secrets(self) -> Path | None:
-        """The secrets file of az prototype, if users other than its owner may read it."""
+        """The file of az prototype with secrets that users other than its owner may read, if there is one."""
         if self.path.suffix.lower() not in YAML_SUFFIXES:
             return None
         from gaia_mcp.config.prototype.files import PrototypeFiles
 
-        files = PrototypeFiles(self.path)
-        return files.secrets_path if files.secrets_mode() and os.name != "nt" else None
+        return PrototypeFiles(self.path).exposed() if os.name != "nt" else None
 
     def _own_servers(self) -> dict[str, Any]:
         """The entries of the writable file."""

@@ -174,6 +174,23 @@ def test_a_secrets_file_that_others_may_read_is_reported_in_a_note(project: Gaia
     assert project("list", *CONFIG).stderr == ""
 
 
+def test_a_secret_in_a_main_file_that_others_may_read_is_reported_in_a_note(project: Gaia) -> None:
+    """A12: a person may have written it there. A private file, and one without secrets, need no note."""
+    main = project.cwd / "prototype.yaml"
+    note = (
+        "note: prototype.yaml contains secrets, and other users may read it; "
+        "restrict it with: chmod 600 prototype.yaml\n"
+    )
+    for text, mode, printed in (
+        (MAIN, 0o644, ""),
+        (MAIN.replace("region: eastus", f"api_key: {KEY}"), 0o644, note),
+        (MAIN.replace("region: eastus", f"api_key: {KEY}"), 0o600, ""),
+    ):
+        main.write_text(text)
+        main.chmod(mode)
+        assert project("list", *CONFIG).stderr == printed
+
+
 def test_a_prototype_file_is_not_used_without_config(project: Gaia) -> None:
     """Ours: it names code to run, so a person must choose it."""
     assert "cost-lookup" not in project("list").stdout

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.config.prototype.planning import members_of, planned
 from gaia_mcp.config.prototype.reading import Listing, Server, default_handler, merged, read_listing, same_name
+from gaia_mcp.config.prototype.routing import split
 from gaia_mcp.errors import ConfigFileError, ServerExistsError
 from gaia_mcp.jsontext import place_in
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
@@ -47,12 +48,19 @@ class PrototypeFiles:
         found = self._read(_load(self.path), _load(self.secrets_path))
         return {name: server.raw for name, server in found.items()}
 
-    def secrets_mode(self) -> int:
-        """The permission bits of group and others on the secrets file; 0 without the file."""
+    def exposed(self) -> Path | None:
+        """The file with secrets that users other than its owner may access, if there is one: the secrets file, or else
+        the main file. Without a valid main file it is not known whether that contains any.
+        """
+        if _access_of_others(self.secrets_path):
+            return self.secrets_path
+        if not _access_of_others(self.path):
+            return None
         try:
-            return self.secrets_path.stat().st_mode & 0o077
-        except OSError:
-            return 0
+            items = _load(self.path).listing.items.values()
+        except (ConfigFileError, OSError):
+            return None
+        return self.path if any(split(item.members)[1] for item in items) else None
 
     def item(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         """An entry as an item of the list in the main file, its secrets included."""
@@ -120,6 +128,14 @@ class PrototypeFiles:
             return os.listdir(self.path.parent / listing.folder)  # noqa: PTH208 (the names alone)
         except (OSError, ValueError):
             return ()  # The entry of a missing handler contains its expected path.
+
+
+def _access_of_others(path: Path) -> int:
+    """The permission bits of group and others; 0 without the file."""
+    try:
+        return path.stat().st_mode & 0o077
+    except OSError:
+        return 0
 
 
 def _load(path: Path) -> _Text:

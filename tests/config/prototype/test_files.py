@@ -361,7 +361,7 @@ class TestWriting:
         """A12: 0600, also if it was not; the main file keeps its mode."""
         secrets = store.path.with_name("prototype.secrets.yaml")
         secrets.chmod(0o644)
-        assert PrototypeFiles(store.path).secrets_mode() == 0o044
+        assert PrototypeFiles(store.path).exposed() == secrets
         entry = store.own("cost-lookup")
         changed = {**entry, "settings": {**entry["settings"], "api_key": "lpd_another8fK2"}}
         store.replace("cost-lookup", entry, read_entry("cost-lookup", changed))
@@ -369,7 +369,7 @@ class TestWriting:
         assert secrets.read_text() == SECRETS.replace(KEY, "lpd_another8fK2")
         assert store.path.read_text() == MAIN
         secrets.unlink()
-        assert PrototypeFiles(store.path).secrets_mode() == 0
+        assert PrototypeFiles(store.path).exposed() is None
         store.add(read_entry("new", {"handler": "a.py", "settings": {"api_key": KEY}}))
         assert mode_of(secrets) == 0o600
 
