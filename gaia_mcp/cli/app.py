@@ -21,6 +21,7 @@ from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.cli.typer_internals import (
     CommandLineError,
+    accept_former_names,
     command_path_of,
     is_closed_pipe,
     is_missing_command,
@@ -144,6 +145,7 @@ class CommandGroup(WordyGroup):
             made.context_class = PageContext
             read_numbers(made)
             refuse_repeated_options(made)
+            accept_former_names(made)
             self.commands[cmd_name] = made
         return self.commands[cmd_name]
 

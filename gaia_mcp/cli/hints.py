@@ -184,7 +184,7 @@ def _excluded(error: ToolExcludedError) -> str:
 
 
 def _not_offered(error: ScopeError) -> str:
-    given = (("--stage", error.stage), ("--as", error.agent))
+    given = (("--stage", error.stage), ("--agent", error.agent))
     options = " ".join(f"{option} {shlex.quote(value)}" for option, value in given if value is not None)
     return f"list the available tools with: {to_type('tools', more=options)}"
 

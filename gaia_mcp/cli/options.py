@@ -49,7 +49,7 @@ STAGE = _option(
     metavar="STAGE", help="Use only what is available at this stage.", show_default=False, autocompletion=stage_names,
 )  # fmt: skip
 AGENT = _option(
-    "agent", str | None, None, "--as",
+    "agent", str | None, None, "--agent",
     metavar="AGENT", help="Use only what is available to this agent.", show_default=False, autocompletion=scope_agents,
 )  # fmt: skip
 OUTPUT = _option(

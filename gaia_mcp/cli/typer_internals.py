@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from gaia_mcp.cli.grammar.model import FORMER_NAMES
+
 # The base class of all errors about an invalid command line, including the public `BadParameter`.
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -53,6 +55,20 @@ def _read_number(kind: Any, convert: Any, value: Any, parameter: Any, context: A
     if isinstance(value, str) and not isinstance(number_in(value), int if is_integer else (int, float)):
         kind.fail(f"{value!r} is not {'an integer' if is_integer else 'a number'}.", parameter, context)
     return convert(value, parameter, context)
+
+
+def accept_former_names(command: Any) -> None:
+    """Accept the former names of options, which no help page shows."""
+    make_parser = command.make_parser
+
+    def make(context: Any) -> Any:
+        parser = make_parser(context)
+        for name, former in FORMER_NAMES.items():
+            if name in parser._long_opt:
+                parser._long_opt.setdefault(former, parser._long_opt[name])
+        return parser
+
+    command.make_parser = make
 
 
 def refuse_repeated_options(command: Any) -> None:

@@ -204,7 +204,7 @@ def test_every_error_class_has_a_hint_or_needs_none() -> None:
 def test_a_hint_repeats_the_values_of_its_error_in_quotes() -> None:
     """Ours: the line works as it stands, whatever the names are."""
     given: list[tuple[MCPError, list[str]]] = [
-        (ScopeError(FS, "a b", "it's"), ["tools", "--stage", "a b", "--as", "it's"]),
+        (ScopeError(FS, "a b", "it's"), ["tools", "--stage", "a b", "--agent", "it's"]),
         (
             AuthorizationError(FS, "no", scopes=["files:read", "a b"]),
             ["login", FS, "--scope", "files:read", "--scope", "a b"],

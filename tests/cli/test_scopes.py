@@ -1,4 +1,4 @@
-"""Servers that are restricted to stages of a project, and to agents: `--stage` and `--as`."""
+"""Servers that are restricted to stages of a project, and to agents: `--stage` and `--agent`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def shown(gaia: Gaia, *options: str) -> list[str]:
         ([], ["open", "build", "terraform", "every", "never"]),
         (["--stage", "build"], ["open", "build", "terraform", "every"]),
         (["--stage", "design"], ["open", "every"]),
-        (["--as", "terraform-agent"], ["open", "build", "terraform", "every", "never"]),
-        (["--as", "other"], ["open", "build", "every", "never"]),
-        (["--stage", "build", "--as", "other"], ["open", "build", "every"]),
-        (["--stage", "build", "--as", "two words"], ["open", "build", "terraform", "every"]),
+        (["--agent", "terraform-agent"], ["open", "build", "terraform", "every", "never"]),
+        (["--agent", "other"], ["open", "build", "every", "never"]),
+        (["--stage", "build", "--agent", "other"], ["open", "build", "every"]),
+        (["--stage", "build", "--agent", "two words"], ["open", "build", "terraform", "every"]),
     ],
 )
 def test_only_tools_of_available_servers_are_shown(scoped: Gaia, options: list[str], servers: list[str]) -> None:
@@ -58,10 +58,10 @@ def test_an_unavailable_server_is_refused_before_it_is_started(scoped: Gaia) -> 
     for words in (["call", "never", "echo", "text=x"], ["tools", "never"], ["search", "echo", "--server", "never"]):
         refused = scoped(*words, "--stage", "build", "--json")
         assert (refused.code, refused.json["error"]["kind"]) == (8, "scope")
-    refused = scoped("call", "terraform", "greet", "name=x", "--stage", "a b", "--as", "x'y")
+    refused = scoped("call", "terraform", "greet", "name=x", "--stage", "a b", "--agent", "x'y")
     assert refused.errors == [
         """error: server 'terraform' is not available to agent "x'y" at stage 'a b'""",
-        """hint: list the available tools with: gaia mcp tools --stage 'a b' --as 'x'"'"'y'""",
+        """hint: list the available tools with: gaia mcp tools --stage 'a b' --agent 'x'"'"'y'""",
     ]
     assert scoped("logs", "never").stdout == ""
     assert json.loads(scoped("call", "build", "echo", "text=x", "--stage=deploy").stdout) == {"text": "x"}
@@ -69,13 +69,13 @@ def test_an_unavailable_server_is_refused_before_it_is_started(scoped: Gaia) -> 
 
 def test_an_unavailable_server_is_not_searched(scoped: Gaia) -> None:
     """A3: a search is a list."""
-    found = scoped("search", "greet", "--stage", "build", "--as", "other", "--json").json["tools"]
+    found = scoped("search", "greet", "--stage", "build", "--agent", "other", "--json").json["tools"]
     assert {tool["server"] for tool in found} == {"every"}
 
 
 def test_a_target_has_no_restrictions(gaia: Gaia) -> None:
     """Ours: it has no entry that could contain them."""
-    assert gaia("call", "demo", "greet", "name=x", "--stage", "build", "--as", "me").code == 0
+    assert gaia("call", "demo", "greet", "name=x", "--stage", "build", "--agent", "me").code == 0
 
 
 def test_restrictions_are_set_changed_and_removed(gaia: Gaia) -> None:
@@ -115,9 +115,20 @@ def test_completion_offers_configured_stages_and_agents(scoped: Gaia, monkeypatc
     lines: list[tuple[list[str], list[str]]] = [
         (["tools", "--stage", ""], ["build", "deploy", "all"]),
         (["call", "--stage", "d"], ["deploy"]),
-        (["search", "--as", "t"], ["terraform-agent", "two words"]),
+        (["search", "--agent", "t"], ["terraform-agent", "two words"]),
         (["edit", "open", "--agent", "te"], ["terraform-agent"]),
         (["add", "x", "demo", "--stage", "b"], ["build"]),
     ]
 
     assert [(words, [each.value for each in candidates(["mcp", *words])]) for words, _ in lines] == lines
+
+
+def test_the_former_name_of_the_option_is_accepted_and_not_shown(scoped: Gaia) -> None:
+    """Ours: scripts go on working; in `export` the same word names a host."""
+    by_name, by_former_name = (scoped("tools", option, "other", "--json").json for option in ("--agent", "--as"))
+
+    assert by_name == by_former_name
+    assert scoped("tools", "--agent", "a", "--as", "b").code == 2
+    for command in ("tools", "call", "search", "add"):
+        assert "--as" not in scoped(command, "--help").stdout.split()
+    assert [each.value for each in candidates(["mcp", "tools", "--a"])] == ["--agent"]

@@ -23,6 +23,7 @@ def count(
     times: Annotated[int, typer.Option("--times", "-t", min=1)] = 1,
     name: Annotated[list[str] | None, typer.Option("--name")] = None,
     loud: Annotated[bool, typer.Option("--loud")] = False,
+    agent: Annotated[str | None, typer.Option("--agent")] = None,
 ) -> tuple[float, int]:
     """Count."""
     return number, times
@@ -36,6 +37,7 @@ def greet(name: str) -> None:
 command = typer.main.get_command(program)
 internals.read_numbers(command.commands["count"])  # type: ignore[attr-defined]
 internals.refuse_repeated_options(command.commands["count"])  # type: ignore[attr-defined]
+internals.accept_former_names(command.commands["count"])  # type: ignore[attr-defined]
 
 
 def refusal(*words: str) -> Exception:
@@ -45,6 +47,12 @@ def refusal(*words: str) -> Exception:
     except internals.CommandLineError as error:
         return error
     pytest.fail(f"accepted: {words}")
+
+
+def test_a_former_name_of_an_option_is_accepted_and_in_no_help() -> None:
+    """Ours: the parser's table of options has no public name."""
+    assert command(["count", "--as", "x"], prog_name="tool", standalone_mode=False) == (1, 1)
+    assert "'--agent' is given twice" in str(refusal("count", "--as", "x", "--agent=y"))
 
 
 def test_every_invalid_command_line_raises_a_command_line_error_with_a_message() -> None:

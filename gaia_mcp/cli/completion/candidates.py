@@ -53,7 +53,7 @@ def _argument_candidates(line: ParsedLine, word: str) -> Iterable[Candidate]:
 def _option_candidates(line: ParsedLine, word: str) -> Iterator[Candidate]:
     for name, option in line.options.items():
         is_open = option.is_repeatable or option.parameter not in line.values
-        if is_open and name.startswith(word) and name.startswith("--"):
+        if is_open and name.startswith(word) and name.startswith("--") and name in option.names:
             yield Candidate(name, option.help)
     if line.command.takes_other_options and line.next_argument is not None:
         yield from _values(line, line.next_argument, word)

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+# The former names of options by their names. They are accepted where no other option has the name, and shown nowhere.
+FORMER_NAMES = {"--agent": "--as"}
+
 
 class Argument(NamedTuple):
     """A positional argument. `parameter` is its name in the command's function.

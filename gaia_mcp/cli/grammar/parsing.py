@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.grammar.model import Argument, Command, Option
+from gaia_mcp.cli.grammar.model import FORMER_NAMES, Argument, Command, Option
 from gaia_mcp.cli.grammar.table import PROGRAM
 
 if TYPE_CHECKING:
@@ -129,6 +129,9 @@ class ParsedLine:
     def _enter(self, command: Command) -> None:
         self.command = command
         self.options = {name: option for option in command.options for name in option.names}
+        for name, former in FORMER_NAMES.items():
+            if name in self.options:
+                self.options.setdefault(former, self.options[name])
         self.values: dict[str, Any] = {}
         self.only_arguments = False
         self.after = []
