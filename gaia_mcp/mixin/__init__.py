@@ -53,6 +53,9 @@ class MCPClientMixin:
     that no other agent uses are unregistered; the servers are stopped with their manager.
     """
 
+    # Whether a server's tools become the agent's own, which its model may call. If not, its code calls them:
+    # `get_mcp_client(NAME).call_tool(...)`. As in az prototype.
+    _enable_mcp_tools = True
     # Class attributes: they exist before the constructor runs, and without it.
     _mcp_manager: MCPClientManager | None = None
     # The manager that was created without a file.
@@ -151,7 +154,11 @@ class MCPClientMixin:
             self._tell("print_warning", f"MCP server '{name}' is not connected: {reason}")
 
     def _register_mcp_tools(self, client: MCPClient) -> None:
-        """Register the tools of a server where this agent looks them up; report unusable ones on the console."""
+        """Register the tools of a server where this agent looks them up; report unusable ones on the console. Does
+        nothing if `_enable_mcp_tools` is false.
+        """
+        if not self._enable_mcp_tools:
+            return
         tools = client.list_tools()
         if not tools and client.last_error is not None:
             self._tell("print_warning", f"MCP server '{client.name}' does not list its tools: {client.last_error}")

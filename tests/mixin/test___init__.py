@@ -371,6 +371,22 @@ def test_registering_can_be_overridden(home: Path) -> None:
     assert mcp_tools() == set()
 
 
+def test_an_agent_may_keep_the_tools_of_servers_from_its_model(home: Path) -> None:
+    """The document about handlers: `_enable_mcp_tools`, which is true by default; the code still calls them."""
+
+    class ByCode(Agent, MCPClientMixin):
+        _enable_mcp_tools = False
+
+    agent = ByCode(silent_mode=True)
+    assert agent.connect_mcp_server("one", entry(home))
+
+    client = agent.get_mcp_client("one")
+    assert mcp_tools() == set()
+    assert client is not None
+    assert "x" in str(client.call_tool("echo", {"text": "x"})["content"])
+    agent.disconnect_mcp_server("one")
+
+
 def test_two_agents_have_servers_of_their_own(home: Path) -> None:
     """Ours: one that goes away takes nothing of the other's."""
     first, second = Alone(config_file=home / "a.json"), Alone(config_file=home / "b.json")
