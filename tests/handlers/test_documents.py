@@ -19,6 +19,7 @@ from gaia_mcp.handlers import (
     MCPHandlerConfig,
     MCPManager,
     MCPRegistry,
+    load_handler,
     load_handlers_from_directory,
     load_mcp_handler,
 )
@@ -203,6 +204,26 @@ def test_the_json_rpc_example_reports_a_server_that_does_not_answer(folder: Path
     assert not handler.health_check()
     assert handler.list_tools() == []
     assert screen.shown == ["[browser] connecting", "[browser] initialize failed"]
+
+
+@pytest.mark.parametrize(("failing", "attempts", "fails"), [(0, 1, False), (2, 3, False), (9, 3, True)])
+def test_the_example_that_is_shipped_runs(failing: int, attempts: int, fails: bool) -> None:
+    """A1: a handler that sends JSON-RPC, to be copied; `max_retries + 1` attempts, and the reason of the last."""
+    remote = RemoteServer(failing)
+    with http_server(remote) as url:
+        config = MCPHandlerConfig("browser", settings={"url": f"{url}/v2", "api_key": "lpd_secret"})
+        registry = MCPRegistry()
+        registry.register_custom(load_handler("gaia_mcp.handlers.examples.json_rpc_handler:JsonRpcHandler", config))
+        with MCPManager(registry) as manager:
+            (offered,) = manager.get_tools_as_openai_schema()
+            result = manager.call_tool("goto", {"url": "https://example.org"})
+
+    assert offered["function"]["description"] == "Go to a page"
+    assert remote.methods()[:3] == ["initialize", "notifications/initialized", "tools/list"]
+    assert remote.methods().count("tools/call") == attempts
+    assert remote.authorizations == {"Bearer lpd_secret"}
+    assert (result.is_error, result.content.endswith("done")) == (fails, not fails)
+    assert ("the server" in result.error_message) is fails
 
 
 def test_both_examples_run_under_one_manager(folder: Path) -> None:
