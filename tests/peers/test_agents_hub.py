@@ -168,6 +168,17 @@ def test_an_agent_answers_a_prompt_that_arrives_byte_for_byte(
     assert model.model() == "another-model"
 
 
+def test_gemini_sends_the_temperature_of_the_request(hub: Hub, serve_model: Callable[..., ModelServer]) -> None:
+    """B4: its own settings have a place for it."""
+    world = WORLDS["gemini"]
+    model = serve_model(world, Text("Hello."))
+
+    found = ask(hub.start(world, model.url), world, config={"temperature": 0.25})
+
+    assert (found["status"], found["error"], found["metadata"].get("warnings")) == ("success", None, None)
+    assert model.turns[-1].body["generationConfig"]["temperature"] == 0.25
+
+
 @EVERY
 def test_an_error_of_the_model_is_reported_without_the_key(
     hub: Hub, world: World, serve_model: Callable[..., ModelServer]
@@ -251,7 +262,8 @@ def call_back(
     served = ["-m", "gaia_mcp", "mcp", "serve", f"{script}:Calculator"]
     write_config(hub.home, model=model_name, calc={"command": sys.executable, "args": served})
     model = serve_model(world, Call("times", {"a": 6, "b": 7}), Text(f"so {RESULT}"))
-    client = hub.open_for(world, model.url)
+    # Over HTTP, clients of the stateless era without a token are one to the hub, and cannot register tools.
+    client = hub.start(world, model.url)
     spec = {"description": "Multiply", "schema": SCHEMA, "function": "calc.calculate"}
 
     registered = client.call("register_tool_with_agent", {"tool_name": "times", "tool_spec": spec})

@@ -39,8 +39,8 @@ TOOLS: list[dict[str, Any]] = [
                 },
                 "config": {
                     "type": "object",
-                    "description": "Overrides for this request: model; for an endpoint also temperature, max_tokens "
-                    "and the like",
+                    "description": "Overrides for this request: model; for gemini and an endpoint also temperature; "
+                    "for an endpoint also max_tokens and the like",
                 },
             },
             "required": ["agent_name", "prompt"],

@@ -20,6 +20,7 @@ from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.private_folders import private_folder
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
+from gaia_mcp.jsontext import kind_of
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ def read_request(agent: AgentEntry, arguments: Mapping[str, Any], warnings: list
     model = config.get("model", agent.model)
     if "model" in config and (problem := model_problem(model)):
         raise HubError(f"config member 'model' {problem}")
+    temperature = config.get("temperature", 0)
+    # A string could contain the name of a variable, which Gemini expands in its settings.
+    if "temperature" in known and (isinstance(temperature, bool) or not isinstance(temperature, (int, float))):
+        raise HubError(f"config member 'temperature' must be a number, not {kind_of(temperature)}")
     request = Request(prompt, context, model, {key: config[key] for key in config if key in known})
     try:
         f"{prompt}{context}{request.settings}".encode()

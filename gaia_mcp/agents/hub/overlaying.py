@@ -14,7 +14,7 @@ from gaia_mcp.filebytes import read_file
 from gaia_mcp.textproblems import TextProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gaia_mcp.agents.hub.drivers.base import Overlay
 
@@ -33,7 +33,17 @@ def lay_over(home: Path, overlay: Overlay, environ: Mapping[str, str]) -> None:
             if path.name != overlay.file:
                 (folder / path.name).symlink_to(path.absolute())
     members = {**_members_of(original / overlay.file), **overlay.members}
+    for names, items in overlay.added.items():
+        members = _with_items(members, names, items)
     (folder / overlay.file).write_text(json.dumps(members), "utf-8")
+
+
+def _with_items(value: Any, names: Sequence[str], items: Sequence[Any]) -> Any:
+    """`value` with `items` at the end of the list at the path of `names`, in place of what cannot hold them."""
+    if not names:
+        return [*(value if isinstance(value, list) else ()), *items]
+    held = value if isinstance(value, dict) else {}
+    return {**held, names[0]: _with_items(held.get(names[0]), names[1:], items)}
 
 
 def _members_of(path: Path) -> dict[str, Any]:

@@ -101,6 +101,16 @@ def test_gemini_gets_the_tool_server_in_private_settings() -> None:
     assert run.arguments[-2:] == ["--allowed-mcp-server-names", "gaia"]
 
 
+def test_gemini_gets_the_temperature_in_private_settings() -> None:
+    """B4: `config.temperature`, where a program takes it; the other two have no option or setting for it."""
+    run = DRIVERS["gemini"].invocation(Request("p", settings={"temperature": 0.3}))
+
+    override = {"match": {"isChatModel": True}, "modelConfig": {"generateContentConfig": {"temperature": 0.3}}}
+    assert run.overlay is not None
+    assert (run.overlay.members, run.overlay.added) == ({}, {("modelConfigs", "customOverrides"): [override]})
+    assert [name for name, driver in DRIVERS.items() if "temperature" in driver.settings] == ["gemini"]
+
+
 @EVERY
 def test_an_answer_is_read_with_its_tokens(driver: Driver) -> None:
     """B4: the content and the tokens that the agent reports."""

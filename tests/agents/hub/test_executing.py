@@ -353,3 +353,15 @@ def test_a_timeout_error_contains_the_last_report_of_the_agent(agents: Agents) -
 
     assert found["error"].endswith("and was ended; it last reported: attempt 3 of 10 failed: no such model")
     assert agents.left() == []
+
+
+def test_a_temperature_is_a_number(agents: Agents) -> None:
+    """Ours: Gemini expands variables in texts of its settings, so that one could be sent to a stranger's model."""
+    agents.write("", "gemini")
+
+    refused = [agents.execute(agent_name="gemini", config={"temperature": each})["error"] for each in ("$KEY", True)]
+
+    assert refused == [
+        "config member 'temperature' must be a number, not a string",
+        "config member 'temperature' must be a number, not a boolean",
+    ]

@@ -62,3 +62,21 @@ def test_invalid_settings_are_replaced_by_ours(tmp_path: Path) -> None:
         found.append(_laid(home, {"AGENT_HOME": str(home)})[1]["mcpServers"])
 
     assert found == [{"gaia": {}}] * len(texts)
+
+
+def test_items_are_added_to_the_lists_of_the_user(tmp_path: Path) -> None:
+    """Ours: what the user has set for models still holds; something that is no list cannot hold items."""
+    overlay = OVERLAY._replace(members={}, added={("models", "overrides"): [1, 2]})
+    cases: list[tuple[Any, Any]] = [
+        ({}, {"models": {"overrides": [1, 2]}}),
+        ({"models": {"a": 1, "overrides": [0]}, "b": 2}, {"models": {"a": 1, "overrides": [0, 1, 2]}, "b": 2}),
+        ({"models": {"overrides": "x"}}, {"models": {"overrides": [1, 2]}}),
+        ({"models": "x"}, {"models": {"overrides": [1, 2]}}),
+    ]
+
+    for number, (before, after) in enumerate(cases):
+        own = tmp_path / f"home{number}" / ".agent"
+        own.mkdir(parents=True)
+        (own / "settings.json").write_text(json.dumps(before))
+        lay_over(tmp_path / f"run{number}", overlay, {"AGENT_HOME": str(own.parent)})
+        assert json.loads((tmp_path / f"run{number}" / ".agent" / "settings.json").read_text()) == after

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -57,13 +57,15 @@ class Request(NamedTuple):
 
 class Overlay(NamedTuple):
     """A folder of a run that replaces `folder` in the user's home, with the same entries. In the JSON object of its
-    file `file`, `members` replace the members of the same names. The variable `variable` contains the path of the home.
+    file `file`, `members` replace the members of the same names, and the lists of `added`, by the path of each, are
+    appended to those that are there. The variable `variable` contains the path of the home.
     """
 
     variable: str
     folder: str
     file: str
     members: Mapping[str, Any]
+    added: Mapping[tuple[str, ...], Sequence[Any]] = MappingProxyType({})
 
 
 class Invocation(NamedTuple):

@@ -29,6 +29,8 @@ _LOGINS = ("oauth_creds.json", "gemini-credentials.json")
 _KEY_IN_FILE = re.compile(rb"^\s*(?:export\s+)?GEMINI_API_KEY\s*=\s*\S", re.MULTILINE)
 # Enclose an error response of the API in Gemini's own error.
 _API_ERROR = ("[API Error: ", "]")
+# The path of the settings for models in the settings file.
+_OVERRIDES = ("modelConfigs", "customOverrides")
 _ATTEMPT = re.compile(rb"Attempt \d+ failed.*")
 
 
@@ -41,11 +43,13 @@ class GeminiDriver(Driver):
     capabilities = coder()
     # The other two programs trust their working folder by default.
     arguments = ("--output-format", "stream-json", "--skip-trust")
+    # Neither of the other two programs has an option or a setting for it.
+    settings = frozenset(("temperature",))
 
     def invocation(self, request: Request) -> Invocation:
         """The invocation for a request."""
         arguments = self.arguments_of(request)
-        overlay = None
+        members: dict[str, Any] = {}
         if (tools := request.tools) is not None:
             # Gemini passes variables that look like secrets only if they are named here, and expands `${NAME}`.
             server = {
@@ -55,7 +59,13 @@ class GeminiDriver(Driver):
                 "trust": True,
             }
             arguments += ["--allowed-mcp-server-names", SERVER]
-            overlay = Overlay(HOME, _FOLDER, "settings.json", {"mcpServers": {SERVER: server}})
+            members = {"mcpServers": {SERVER: server}}
+        added: dict[tuple[str, ...], list[Any]] = {}
+        if "temperature" in request.settings:
+            # Of the model that answers, not of those that, for example, summarize.
+            config = {"generateContentConfig": {"temperature": request.settings["temperature"]}}
+            added = {_OVERRIDES: [{"match": {"isChatModel": True}, "modelConfig": config}]}
+        overlay = Overlay(HOME, _FOLDER, "settings.json", members, added) if members or added else None
         # Gemini leaves error reports there, which contain the whole conversation.
         temporary = ("TMPDIR", "TEMP", "TMP")
         return Invocation(arguments, prompt_bytes(request, no_command(request)), overlay=overlay, temporary=temporary)
