@@ -91,7 +91,7 @@ def test_denied_tools_are_denied_to_agents_too(gaia: Gaia) -> None:
     _, started = start(gaia, "--all", "--deny", "greet", "--search", "--audit", "audit.jsonl")
 
     error = outcome(started["a2a"], "demo", "greet", name="Ada")["error"]
-    assert (error["source"], error["code"]) == ("MCP_PROTOCOL", "-32602")
+    assert (error["source"], error["code"]) == ("MCP_PROTOCOL", "-32601")
     assert outcome(started["a2a"], "demo", "add", a=1, b=2)["success"]
     assert "add" in (gaia.cwd / "audit.jsonl").read_text()
 

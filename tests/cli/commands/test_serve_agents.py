@@ -100,7 +100,9 @@ def test_a_saved_hub_serves_the_agents_of_its_own_file(hub: Gaia, debug: tuple[s
     bad = hub("add", "--config", "bad.json", "hub", "agents")
 
     def agents_of(server: str) -> list[str]:
-        found = hub("call", "--config", "other.json", server, "list_available_agents", *debug).json
+        found = hub(
+            "call", "--config", "other.json", server, "list_available_agents", "include_status=true", *debug
+        ).json
         return [agent["name"] for agent in found["agents"]]
 
     assert (added.code, bad.code) == (0, 3)
