@@ -47,7 +47,7 @@ def owner_of(call: Call) -> Owner | None:
     neither a session nor a token that names its user.
     """
     attributes = call.transport.attributes if isinstance(call, RunningCall) else {}
-    owner = Owner(call.principal, attributes.get("mcp.session.id"))
+    owner = Owner(call.principal, call.session)
     return None if owner == Owner() and attributes.get("network.transport") == "tcp" else owner
 
 
