@@ -38,6 +38,22 @@ def has_scheme(uri: str) -> bool:
     return _SCHEME.match(uri) is not None
 
 
+def uri_problem(uri: str) -> str | None:
+    """What is wrong with a URI for clients that check it, such as `has no scheme`; None if nothing is. Blanks in a path
+    are common, and are accepted by clients.
+    """
+    if not has_scheme(uri):
+        return "has no scheme, as notes://1 has"
+    scheme, _, rest = uri.partition(":")
+    host = re.split("[/?#]", rest[2:], maxsplit=1)[0] if rest.startswith("//") else None
+    if host is not None and (re.search(r"[\s<>^|]", host) or ("[" in host) != ("]" in host)):
+        return f"has an invalid host, {host!r}"
+    # RFC 9110, 4.2.1: a recipient rejects a URI without a host. `file:///a` has none.
+    if not host and scheme.lower() in ("http", "https", "ws", "wss"):
+        return "has no host"
+    return None
+
+
 class TemplateError(ValueError):
     """Not a URI template of level 1 to 3. The message names the template and the reason."""
 

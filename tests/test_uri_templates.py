@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uritemplate import expand
 
-from gaia_mcp.uri_templates import MAX_URI_CHARS, Template, TemplateError, has_scheme
+from gaia_mcp.uri_templates import MAX_URI_CHARS, Template, TemplateError, has_scheme, uri_problem
 from tests.protocol_support import steady
 
 
@@ -164,3 +164,19 @@ def test_a_uri_has_a_scheme() -> None:
     wrong = [(uri, found) for uri, is_absolute in cases if (found := has_scheme(uri)) is not is_absolute]
 
     assert not wrong
+
+
+def test_a_uri_that_clients_refuse_has_a_problem() -> None:
+    """Ours: the official SDK for Python drops a whole list, or a result, for one of these."""
+    wrong = {
+        "notes/1": "has no scheme, as notes://1 has",
+        "é:a": "has no scheme, as notes://1 has",
+        "http://": "has no host",
+        "https:///a": "has no host",
+        "x://a b/c": "has an invalid host, 'a b'",
+        "x://[/": "has an invalid host, '['",
+    }
+    valid = ["x:", "x://", "file:///a b", "http://a", "https://[::1]:80/a", "urn:a:b c", "notes://1?q=[a b"]
+
+    assert {uri: uri_problem(uri) for uri in wrong} == wrong
+    assert [uri for uri in valid if uri_problem(uri) is not None] == []

@@ -25,7 +25,7 @@ from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
-from gaia_mcp.server.definitions import prompt_definitions, tool_definition
+from gaia_mcp.server.definitions import IDENTIFIERS, listed_item
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, Watched, method_not_found
 from gaia_mcp.toolcall import Call, CallingClient
@@ -48,7 +48,6 @@ CAPABILITIES: Wire = {
 _NOTHING_LISTED: list[Wire] = []
 # Of so many callers with different lists the combined lists are kept.
 _CALLERS_CACHED = 32
-_IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 
 class GatewayProvider:
@@ -267,7 +266,7 @@ class GatewayProvider:
     def _list(self, kind: str, params: Wire, call: Call) -> Wire:
         backends = self._seen_by(call)
         answered = self._listing.ask(kind, call, backends)
-        page = page_of(kind, self._items_of(kind, answered, backends), _IDENTIFIERS[kind], params)
+        page = page_of(kind, self._items_of(kind, answered, backends), IDENTIFIERS[kind], params)
         if missing := self._missing(kind, answered, backends):
             for name, problem in missing.items():
                 call.log("warning", f"server {name!r} is not available: {problem}")
@@ -278,7 +277,7 @@ class GatewayProvider:
         """The items of the combined list of the servers that have answered, of these `backends`. Cached until a list or
         a name changes: a list may have thousands of items, and is requested page by page.
         """
-        key = _IDENTIFIERS[kind]
+        key = IDENTIFIERS[kind]
         names = self._names_of(kind, backends) if key == "name" else None
         lists = [(backend.name, backend.lists.get(kind, _NOTHING_LISTED)) for backend in answered]
         with self._lock:
@@ -297,20 +296,13 @@ class GatewayProvider:
         return made.items
 
     def _shown(self, kind: str, server: str, item: Wire, names: Names | None) -> Wire | None:
-        """The definition as it is listed; None if another server hides it. A valid definition is unchanged except for
-        its name.
+        """The definition as it is listed; None if it cannot be, or another server hides it. A valid definition is
+        unchanged except for its name.
         """
-        problems: list[str] = []
-        if kind == "tools":
-            completed = tool_definition(item, problems.append)
-            item = completed if problems or _lacks_object(item) else item
-        elif kind == "prompts":
-            completed = prompt_definitions([item], problems.append)[0]
-            item = completed if problems else item
-        for problem in problems:
-            self._report_once(f"server {server!r}: {problem}")
-        if names is None:
-            return item
+        valid = listed_item(kind, item, lambda problem: self._report_once(f"server {server!r}: {problem}"))
+        if names is None or valid is None:
+            return valid
+        item = valid
         owner = Owner(server, item["name"])
         if (shown := names.shown(owner)) is None:
             self._report_once(f"server {server!r}: {owner.name!r} is hidden by an earlier server's")
@@ -511,9 +503,3 @@ def _close(servers: Iterable[Instances]) -> None:
 def _quoted(text: str) -> str:
     """The text as a quotation in Markdown."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-def _lacks_object(tool: Wire) -> bool:
-    """Whether a tool's input schema does not have the type "object", which clients require."""
-    schema = tool.get("inputSchema")
-    return not isinstance(schema, dict) or schema.get("type") != "object"

@@ -8,7 +8,7 @@ from typing import Any
 
 from gaia_mcp.server.members import member_problem
 from gaia_mcp.server.provider import ResultError
-from gaia_mcp.uri_templates import has_scheme
+from gaia_mcp.uri_templates import uri_problem
 
 Wire = dict[str, Any]
 
@@ -61,8 +61,8 @@ def checked_contents(contents: Any, where: str) -> Wire:
 
 def _check_uri(uri: str, where: str) -> None:
     # Clients drop a result with a relative URI, the official SDK for Python among them.
-    if not has_scheme(uri):
-        raise ResultError(f"an invalid result: {where}.uri is {uri!r}, which has no scheme, as notes://1 has")
+    if (problem := uri_problem(uri)) is not None:
+        raise ResultError(f"an invalid result: {where}.uri is {uri!r}, which {problem}")
 
 
 def checked_members(members: Wire, where: str) -> Wire:

@@ -1,4 +1,5 @@
-"""Completes an agent's definitions of tools, prompts and resources, so that they are valid in MCP.
+"""Completes the definitions of tools, prompts and resources of an agent, or of a server behind a gateway, so that they
+are valid in MCP.
 
 GAIA's agents leave out members that MCP requires, and clients drop a whole list for one member of the wrong type. Pure:
 nothing here calls the agent.
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 from gaia_mcp.server.members import member_problem
-from gaia_mcp.uri_templates import has_scheme
+from gaia_mcp.toolspec.repair import repaired_schema
+from gaia_mcp.uri_templates import uri_problem
 
 Wire = dict[str, Any]
 # Called with a description of each problem.
@@ -49,17 +51,36 @@ def _version_of(kind: type) -> str:
 
 def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
     """The tool with a description and an input schema of type "object". The schema always has `properties`, because
-    some clients require it. Optional members of a wrong type are reported to `note` and left out.
+    some clients require it. Schemas of invalid form are repaired, and optional members of a wrong type left out; both
+    are reported to `note`.
     """
+    owner = f"tool {definition.get('name')!r}"
     schema = definition.get("inputSchema")
-    schema = dict(schema) if isinstance(schema, dict) else {}
+    schema = schema if isinstance(schema, dict) else {}
     if schema.get("type") != "object":
         schema = {"type": "object", **{key: value for key, value in schema.items() if key != "type"}}
-    if schema.get("properties") is None:
-        schema["properties"] = {}
-    complete = {**_well_typed(f"tool {definition.get('name')!r}", definition, note), "inputSchema": schema}
+    complete = {
+        **_well_typed(owner, definition, note),
+        "inputSchema": _strict_schema(owner, "inputSchema", schema, note),
+    }
+    complete["inputSchema"].setdefault("properties", {})
+    if "outputSchema" in complete:
+        complete["outputSchema"] = _strict_schema(owner, "outputSchema", complete["outputSchema"], note)
     complete.setdefault("description", "")
     return complete
+
+
+def _strict_schema(owner: str, member: str, schema: Wire, note: Note) -> Wire:
+    """A copy of the schema, repaired, and with an object for each property: of a tool's schemas, the revisions up to
+    2025-11-25 do not allow the schemas true and false there.
+    """
+    found = {**repaired_schema(schema, member, lambda problem: note(f"{owner}: {problem}"))}
+    if isinstance(own := found.get("properties"), dict) and any(isinstance(inner, bool) for inner in own.values()):
+        written: Wire = {"True": {}, "False": {"not": {}}}
+        found["properties"] = {
+            name: written[str(inner)] if isinstance(inner, bool) else inner for name, inner in own.items()
+        }
+    return found
 
 
 def check_task(name: str, definition: Wire, call: Call) -> None:
@@ -89,16 +110,16 @@ def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
 
 
 def resource_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
-    """The resources that have a URI, as the agent defines them, possibly with their contents. Relative URIs are
-    reported to `note`.
+    """The resources that have a URI, as the agent defines them, possibly with their contents. Relative and invalid URIs
+    are reported to `note`.
     """
     found = []
     for resource in defined or []:
         if _has_text(resource, "uri"):
-            if has_scheme(resource["uri"]):
+            if (problem := uri_problem(resource["uri"])) is None:
                 found.append(resource)
             else:
-                note(f"resource {resource['uri']!r} is left out: its URI has no scheme, as notes://1 has")
+                note(f"resource {resource['uri']!r} is left out: its URI {problem}")
     return found
 
 
@@ -122,6 +143,33 @@ def listed_template(template: Wire, note: Note = lambda _: None) -> Wire:
     return _well_typed(f"template {uri!r}", named, note)
 
 
+# The member that identifies an item, by the kind of its list.
+IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
+
+
+def listed_item(kind: str, item: Wire, note: Note = lambda _: None) -> Wire | None:
+    """An item of another server's list of this kind in the form that strict clients accept: `item` itself if it has it,
+    None if it cannot be listed. What was repaired or left out is reported to `note`.
+    """
+    if not _has_text(item, key := IDENTIFIERS[kind]):
+        note(f"one of its {kind} has an empty {key}, and is left out")
+        return None
+    # A valid item to which members would only be added is unchanged.
+    as_given = item
+    if kind == "tools":
+        found = [tool_definition(item, note)]
+        if isinstance(schema := item.get("inputSchema"), dict):
+            as_given = {"description": "", **item, "inputSchema": {"properties": {}, **schema}}
+    elif kind == "prompts":
+        found = prompt_definitions([item], note)
+        as_given = {"arguments": [], **item}
+    elif kind == "resources":
+        found = [listed_resource(resource, note) for resource in resource_definitions([item], note)]
+    else:
+        found = [listed_template(item, note)]
+    return item if found == [as_given] else next(iter(found), None)
+
+
 def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
     """The members of a definition or of a part of one, without those that are None or have a wrong type."""
     found: Wire = {}
@@ -132,8 +180,9 @@ def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
             found[key] = value
         else:
             note(f"{owner}: {key} {problem}, and is left out")
-    if "annotations" in found:
-        found["annotations"] = _well_typed(owner, found["annotations"], note)
+    for part in ("annotations", "execution"):
+        if part in found:
+            found[part] = _well_typed(owner, found[part], note)
     if "icons" in found:
         found["icons"] = [_well_typed(owner, icon, note) for icon in found["icons"] if _has_text(icon, "src")]
     return found

@@ -15,6 +15,7 @@ Wire = dict[str, Any]
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _ROLES = ("user", "assistant")
+_TASK_SUPPORT = ("forbidden", "optional", "required")
 
 
 def _is(kind: type) -> Callable[[Any], bool]:
@@ -35,7 +36,8 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "audience": (_are_roles, "a list of 'user' and 'assistant'"),
     "priority": (lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
-    "size": (is_number, "a number"),
+    "size": (lambda value: is_number(value) and float(value).is_integer(), "a whole number"),
+    "taskSupport": (lambda value: value in _TASK_SUPPORT, "'forbidden', 'optional' or 'required'"),
 }
 _ANY: tuple[Callable[[Any], bool], str] = (lambda _: True, "")
 

@@ -268,3 +268,26 @@ def test_a_subscription_that_no_server_accepted_is_made_once_a_server_has_connec
         may_start.touch()
         client.call("touch", {})
         wait_until(lambda: updated == ["file:///a"])
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_a_malformed_definition_hides_no_other(gateway: MakeGateway, front: str) -> None:
+    """Ours: strict clients drop a whole list, of all servers, for one item. What was done is reported once."""
+    reported: list[str] = []
+    gate = gateway({"report": reported.append}, bad=script("malformed.py"), good=script("good_handshake.py"))
+    with client_for(gate, revision=front) as client:
+        for _ in range(2):
+            tools = {tool.name: tool.definition for tool in client.fetch_tools(refresh=True)}
+            prompts = client.list_prompts()
+            resources, templates = client.list_resources(), client.list_resource_templates()
+
+    assert {"empty", "one", "out", "echo"} <= set(tools)
+    assert tools["empty"]["inputSchema"] == {"type": "object", "properties": {}}
+    assert tools["one"]["inputSchema"]["properties"] == {"a": {"type": "string"}}
+    assert tools["one"]["inputSchema"]["required"] == ["a"]
+    assert tools["out"]["outputSchema"] == {"type": "object", "properties": {}}
+    assert prompts == [{"name": "ask", "arguments": []}]
+    assert resources == [{"uri": "x://1", "name": "x://1"}, {"uri": "x://3", "name": "x://3"}]
+    assert templates == [{"uriTemplate": "x://{a}", "name": "x://{a}"}]
+    assert len(reported) == len(set(reported)) == 8
+    assert {"server 'bad': resource 'two' is left out: its URI has no scheme, as notes://1 has"} < set(reported)

@@ -95,7 +95,7 @@ def test_a_member_of_a_wrong_type_is_reported() -> None:
         "tool 'a': annotations is not an object, and is left out",
         "server 'Full': title is not a text, and is left out",
         "prompt 'p': title is not a text, and is left out",
-        "resource 'x:': size is not a number, and is left out",
+        "resource 'x:': size is not a whole number, and is left out",
     ]
 
 
@@ -223,7 +223,7 @@ def test_invalid_arguments_do_not_reach_the_agent() -> None:
 
 def test_an_invalid_input_schema_does_not_prevent_a_call() -> None:
     """Ours: the agent validates its arguments itself. The problem is reported once, however often it occurs."""
-    agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "int"}}}})
+    agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"pattern": "("}}}})
     served = AgentProvider(agent)
 
     for _ in range(3):
@@ -271,7 +271,7 @@ def test_arguments_that_take_too_long_to_check_are_refused() -> None:
 def test_a_problem_is_reported_once() -> None:
     """Ours: most agents are served by their authors. A list that is read again reports nothing new."""
     reported: list[str] = []
-    agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
+    agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"pattern": "("}}}}, {})
     served = AgentProvider(agent, report=reported.append)
     assert reported == ["tool 2 has no name and is left out"]
 
@@ -349,7 +349,7 @@ def test_a_tool_that_requires_a_task_is_refused_without_one() -> None:
 def test_an_invalid_output_schema_is_reported_and_ignored() -> None:
     """Ours: the value is worth more than the schema."""
     reported: list[str] = []
-    agent = Plain({"name": "a", "outputSchema": {"type": "nonsense"}}, run=lambda _: [1])
+    agent = Plain({"name": "a", "outputSchema": {"pattern": "("}}, run=lambda _: [1])
     provider = AgentProvider(agent, report=reported.append)
 
     results = [answer(provider, "tools/call", {"name": "a"}) for _ in range(2)]

@@ -66,7 +66,7 @@ def test_an_invalid_content_block_is_refused() -> None:
         ({"type": "text", "text": "x", "annotations": "user"}, "].annotations is not an object"),
         ({"type": "text", "text": "x", "annotations": {"audience": "user"}}, "].annotations.audience is not a list of"),
         ({"type": "text", "text": "x", "annotations": {"priority": 2}}, "].annotations.priority is not a number from"),
-        ({"type": "resource_link", "uri": "x://a", "name": "a", "size": "12"}, "].size is not a number"),
+        ({"type": "resource_link", "uri": "x://a", "name": "a", "size": "12"}, "].size is not a whole number"),
         ({"type": "text", "text": "x", "when": {1}}, "].when is not JSON: "),
     ]
 

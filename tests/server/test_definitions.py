@@ -10,6 +10,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.server.definitions import (
     check_task,
     described_agent,
+    listed_item,
     listed_resource,
     listed_template,
     prompt_definitions,
@@ -113,6 +114,78 @@ def test_invalid_members_of_annotations_and_icons_are_left_out() -> None:
     ]
 
 
+def test_an_invalid_task_support_is_left_out() -> None:
+    """Spec 2025-11-25, ToolExecution: one of three words."""
+    noted: list[str] = []
+
+    assert tool_definition({"name": "a", "execution": {"taskSupport": "maybe"}}, noted.append)["execution"] == {}
+    assert noted == ["tool 'a': taskSupport is not 'forbidden', 'optional' or 'required', and is left out"]
+
+
+def test_the_schemas_of_a_tool_are_repaired() -> None:
+    """Ours: an agent that is written by hand has the mistakes that strict clients drop the whole list for."""
+    noted: list[str] = []
+    invalid = {"type": "object", "properties": [], "required": "a"}
+    expected = {"type": "object", "properties": {}, "required": ["a"]}
+
+    shown = tool_definition({"name": "a", "inputSchema": invalid, "outputSchema": invalid}, noted.append)
+
+    assert (shown["inputSchema"], shown["outputSchema"]) == (expected, expected)
+    assert noted == [
+        f"tool 'a': {member}.{problem}"
+        for member in ("inputSchema", "outputSchema")
+        for problem in ("properties is [], and is read as {}", 'required is "a", and is read as ["a"]')
+    ]
+
+
+def test_the_properties_of_a_tool_are_objects() -> None:
+    """Spec up to 2025-11-25, Tool: true and false are schemas, but not there."""
+    shown = tool_definition({"name": "a", "inputSchema": {"properties": {"a": True, "b": False, "c": {"not": True}}}})
+
+    assert shown["inputSchema"]["properties"] == {"a": {}, "b": {"not": {}}, "c": {"not": True}}
+
+
+def test_a_valid_item_of_another_server_is_listed_unchanged() -> None:
+    """Ours: a gateway adds nothing to what is valid, and removes nothing."""
+    noted: list[str] = []
+    valid: list[tuple[str, dict[str, Any]]] = [
+        ("tools", {"name": "a", "inputSchema": {"type": "object", "x": [1]}, "_meta": {"own": None}}),
+        ("prompts", {"name": "a", "own": [None]}),
+        ("resources", {"name": "n", "uri": "x:a", "size": 3}),
+        ("resourceTemplates", {"name": "n", "uriTemplate": "{a}"}),
+    ]
+
+    assert [item for kind, item in valid if listed_item(kind, item, noted.append) is not item] == []
+    assert noted == []
+
+
+def test_an_invalid_item_of_another_server_is_repaired_or_left_out() -> None:
+    """Ours: one of them would hide every item of every server from a strict client."""
+    noted: list[str] = []
+    given: list[tuple[str, dict[str, Any], dict[str, Any] | None]] = [
+        ("tools", {"name": "a"}, {"name": "a", "description": "", "inputSchema": NOTHING}),
+        ("tools", {"name": "a", "inputSchema": NOTHING, "title": None}, tool_definition({"name": "a"})),
+        ("tools", {"name": "", "inputSchema": NOTHING}, None),
+        ("prompts", {"name": "a", "arguments": None}, {"name": "a", "arguments": []}),
+        ("prompts", {"name": ""}, None),
+        ("resources", {"uri": "x:a", "annotations": []}, {"uri": "x:a", "name": "x:a"}),
+        ("resources", {"uri": "a", "name": "n"}, None),
+        ("resources", {"uri": "x:a", "name": "n", "size": "12"}, {"uri": "x:a", "name": "n"}),
+        ("resourceTemplates", {"uriTemplate": "x:{a}"}, {"uriTemplate": "x:{a}", "name": "x:{a}"}),
+        ("resourceTemplates", {"uriTemplate": "", "name": "n"}, None),
+    ]
+
+    assert [listed_item(kind, item, noted.append) for kind, item, _ in given] == [shown for _, _, shown in given]
+    assert noted == [
+        "one of its tools has an empty name, and is left out",
+        "one of its prompts has an empty name, and is left out",
+        "resource 'x:a': annotations is not an object, and is left out",
+        "resource 'a' is left out: its URI has no scheme, as notes://1 has",
+        "resource 'x:a': size is not a whole number, and is left out",
+        "one of its resourceTemplates has an empty uriTemplate, and is left out",
+    ]
+
+
 def test_a_tool_that_does_not_require_a_task_runs_without_one() -> None:
     """Spec 2025-11-25, ToolExecution."""
     for execution in (None, 5, {}, {"taskSupport": "optional"}, {"taskSupport": "forbidden"}):
@@ -181,7 +254,7 @@ def test_invalid_members_of_a_resource_are_left_out() -> None:
     shown = listed_resource({"uri": "x://a", "name": 7, "size": "big", "mimeType": None}, noted.append)
 
     assert shown == {"uri": "x://a", "name": "x://a"}
-    assert noted == ["resource 'x://a': size is not a number, and is left out"]
+    assert noted == ["resource 'x://a': size is not a whole number, and is left out"]
 
 
 def test_invalid_members_of_the_server_info_are_left_out() -> None:

@@ -16,7 +16,8 @@ def test_a_member_of_a_wrong_type_has_a_problem() -> None:
         "readOnlyHint": ("yes", "is not true or false"),
         "audience": (["robot"], "is not a list of 'user' and 'assistant'"),
         "priority": (True, "is not a number from 0 to 1"),
-        "size": ("12", "is not a number"),
+        "size": ("12", "is not a whole number"),
+        "taskSupport": ("maybe", "is not 'forbidden', 'optional' or 'required'"),
     }
 
     assert {name: (value, member_problem(name, value)) for name, (value, _) in wrong.items()} == wrong
@@ -26,7 +27,7 @@ def test_a_valid_member_has_no_problem() -> None:
     """Spec, schema; members that MCP does not know may be anything."""
     members: list[tuple[str, Any]] = [
         ("title", "x"), ("_meta", {}), ("audience", []), ("audience", ["user"]), ("priority", 0.5), ("size", 0),
-        ("own", 5),
+        ("size", 2.0), ("own", 5),
     ]  # fmt: skip
 
     assert [(name, problem) for name, value in members if (problem := member_problem(name, value)) is not None] == []
