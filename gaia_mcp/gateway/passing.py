@@ -1,7 +1,7 @@
 """Forwards a client's request to a server behind a gateway, and returns the result.
 
-Members that concern only one of the two connections are removed; everything else is forwarded unchanged. Failures of
-the server become errors for the client.
+Members that concern only one of the two connections are removed, invalid results repaired; everything else is forwarded
+unchanged. Failures of the server become errors for the client.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
     resource_unknown,
 )
 from gaia_mcp.gateway.instances import BusyError
+from gaia_mcp.gateway.repaired_results import repaired_result
 from gaia_mcp.gateway.rounds import Rounds
 from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
@@ -86,6 +87,9 @@ class Passing:
             self._report(told.message)
             more = f"; {told.hint}" if told.hint else ""
             raise UnreachableError(f"{told.message}{more}", _failure(error)) from None
+        result = repaired_result(
+            method, params, result, lambda problem: self._report(f"server {backend.name!r}: {problem}")
+        )
         return _without_server(result)
 
     def close(self) -> None:

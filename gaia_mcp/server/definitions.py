@@ -40,7 +40,7 @@ def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire
         info = {**info, **default}
     given = {key: value for key, value in info.items() if value}
     described = {**default, **given, **{key: str(given[key]) for key in default if key in given}}
-    return _well_typed(f"server {described['name']!r}", described, note)
+    return well_typed(f"server {described['name']!r}", described, note)
 
 
 def _version_of(kind: type) -> str:
@@ -60,7 +60,7 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
     if schema.get("type") != "object":
         schema = {"type": "object", **{key: value for key, value in schema.items() if key != "type"}}
     complete = {
-        **_well_typed(owner, definition, note),
+        **well_typed(owner, definition, note),
         "inputSchema": _strict_schema(owner, "inputSchema", schema, note),
     }
     complete["inputSchema"].setdefault("properties", {})
@@ -102,9 +102,9 @@ def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
     for prompt in defined or []:
         if _has_text(prompt, "name"):
             owner = f"prompt {prompt['name']!r}"
-            complete = _well_typed(owner, prompt, note)
+            complete = well_typed(owner, prompt, note)
             named = [argument for argument in complete.get("arguments", []) if _has_text(argument, "name")]
-            complete["arguments"] = [_well_typed(owner, argument, note) for argument in named]
+            complete["arguments"] = [well_typed(owner, argument, note) for argument in named]
             prompts.append(complete)
     return prompts
 
@@ -128,7 +128,7 @@ def listed_resource(resource: Wire, note: Note = lambda _: None) -> Wire:
     shown = {key: value for key, value in resource.items() if key not in ("text", "blob")}
     if not _has_text(resource, "name"):
         shown["name"] = resource["uri"]
-    return _well_typed(f"resource {resource['uri']!r}", shown, note)
+    return well_typed(f"resource {resource['uri']!r}", shown, note)
 
 
 def template_definitions(defined: Any) -> list[Wire]:
@@ -140,7 +140,7 @@ def listed_template(template: Wire, note: Note = lambda _: None) -> Wire:
     """The template for `resources/templates/list`: with a name, else as in `tool_definition`."""
     uri = template["uriTemplate"]
     named = template if _has_text(template, "name") else {**template, "name": uri}
-    return _well_typed(f"template {uri!r}", named, note)
+    return well_typed(f"template {uri!r}", named, note)
 
 
 # The member that identifies an item, by the kind of its list.
@@ -170,7 +170,7 @@ def listed_item(kind: str, item: Wire, note: Note = lambda _: None) -> Wire | No
     return item if found == [as_given] else next(iter(found), None)
 
 
-def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
+def well_typed(owner: str, members: Wire, note: Note) -> Wire:
     """The members of a definition or of a part of one, without those that are None or have a wrong type."""
     found: Wire = {}
     for key, value in members.items():
@@ -182,9 +182,9 @@ def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
             note(f"{owner}: {key} {problem}, and is left out")
     for part in ("annotations", "execution"):
         if part in found:
-            found[part] = _well_typed(owner, found[part], note)
+            found[part] = well_typed(owner, found[part], note)
     if "icons" in found:
-        found["icons"] = [_well_typed(owner, icon, note) for icon in found["icons"] if _has_text(icon, "src")]
+        found["icons"] = [well_typed(owner, icon, note) for icon in found["icons"] if _has_text(icon, "src")]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Repairs a JSON Schema of invalid form, since one wrong keyword makes strict clients refuse the whole list of tools, and
+"""Repairs a JSON Schema of invalid form, since for one wrong keyword strict clients refuse the whole list of tools, and
 the APIs of language models the whole request.
 
 Repairs what has one meaning, such as `[]` for an empty object, which PHP writes, or the type "int". Anything else is

@@ -147,3 +147,51 @@ def test_a_server_request_goes_to_another_call_if_one_has_ended() -> None:
             requests.host.answer("roots/list", {})
     with pytest.raises(DeclinedError, match="no call is open"):
         requests.host.answer("roots/list", {})
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_a_malformed_result_is_passed_on_repaired(gateway: MakeGateway, front: str) -> None:
+    """Ours: the tool has run, and strict clients drop its whole result for one invalid member."""
+    reported: list[str] = []
+
+    def text(value: str) -> dict[str, str]:
+        return {"type": "text", "text": value}
+
+    expected = {
+        "nothing": [],
+        "block": [text("x")],
+        "text": [text("hello")],
+        "blocks": [
+            text("a"),
+            text("b"),
+            text('{"type": "image", "data": 5}'),
+            {"type": "resource_link", "uri": "x:c", "name": "x:c"},
+        ],
+        "number": [text("7")],
+    }
+    with client_for(gateway({"report": reported.append}, bad=script("malformed.py")), revision=front) as client:
+        results = {name: client.call(name, {}) for name in [*expected, "text"]}
+        prompts = {name: client.get_prompt(name)["messages"] for name in ("ask", "say", "many")}
+        one, three = (client.read_resource(uri)["contents"] for uri in ("x://1", "x://3"))
+        completed = client.complete({"type": "ref/prompt", "name": "ask"}, "a", "")
+
+    assert {name: result["content"] for name, result in results.items()} == expected
+    assert results["nothing"]["structuredContent"] == {"a": 1}
+    assert [results[name].get("isError", False) for name in expected] == [False, True, False, False, False]
+    assert prompts["ask"] == []
+    assert prompts["say"] == [{"role": "user", "content": text("hi")}]
+    assert [(each["role"], each["content"]) for each in prompts["many"]] == [
+        ("user", text("a")),
+        ("assistant", text("b")),
+        ("assistant", text("c")),
+    ]
+    assert (one, three) == ([{"uri": "x://1", "text": "one"}], [{"uri": "x://3", "text": "three"}])
+    assert completed.values == []
+    assert [line for line in reported if "a result of" in line] == [
+        "server 'bad': a result of 'text': _meta is not an object, and is left out",
+        "server 'bad': a result of 'blocks': annotations is not an object, and is left out",
+        "server 'bad': a result of 'blocks': a block of the type image is invalid, and is passed as text",
+        "server 'bad': a result of 'number': a block without a type is invalid, and is passed as text",
+        "server 'bad': a result of 'many': a message is not of the user or the assistant, and is left out",
+        "server 'bad': a result of 'resources/read': contents without a uri, or a text or a blob, are left out",
+    ]
