@@ -24,7 +24,7 @@ from gaia_mcp.gateway.rounds import Rounds
 from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
 from gaia_mcp.protocol.input_required import RETRY_MEMBERS
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class Passing:
                 resource_unknown(error, params["uri"]), ResourceUnknownError
             ):
                 raise RequestError(error.text, error.code, error.data) from None
-            # The code depends on the revision; RESOURCE_NOT_FOUND is converted to the code of the client's revision.
-            code = RESOURCE_NOT_FOUND if error.code == INVALID_PARAMS else error.code
-            raise UnknownResourceError(error.text, code, error.data) from None
+            # Servers have several codes for it; this one is converted to the code of the client's revision.
+            data = {**(error.data if isinstance(error.data, dict) else {}), "uri": params["uri"]}
+            raise UnknownResourceError(error.text, RESOURCE_NOT_FOUND, data) from None
         except MCPError as error:
             call.raise_if_cancelled()
             told = rounds.backend.explained(error) if error is not rounds.backend.problem else error

@@ -15,7 +15,7 @@ from gaia_mcp.gateway.questions import Declared, Passed, ServerRequests
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
-from tests.gateway.conftest import ERAS, MakeGateway, asker, script
+from tests.gateway.conftest import ERAS, STATELESS, MakeGateway, asker, script
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -195,3 +195,14 @@ def test_a_malformed_result_is_passed_on_repaired(gateway: MakeGateway, front: s
         "server 'bad': a result of 'many': a message is not of the user or the assistant, and is left out",
         "server 'bad': a result of 'resources/read': contents without a uri, or a text or a blob, are left out",
     ]
+
+
+@pytest.mark.parametrize("front", ERAS)
+def test_a_resource_that_no_server_has_is_an_error_with_its_uri(gateway: MakeGateway, front: str) -> None:
+    """Spec, server/resources: -32602, and -32002 up to 2025-11-25, whatever code the server has for it."""
+    with client_for(gateway(bad=script("malformed.py")), revision=front) as client, pytest.raises(PeerError) as unknown:
+        client.read_resource("x://5")
+
+    assert unknown.value.code == (-32602 if front == STATELESS else -32002)
+    assert unknown.value.text == "Unknown resource: x://5"
+    assert unknown.value.data == {"uri": "x://5"}
