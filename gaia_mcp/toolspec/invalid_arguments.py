@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.toolspec.schema import parts_of, properties_of
+from gaia_mcp.toolspec.schema import BRANCHES, parts_of, properties_of
 
 if TYPE_CHECKING:
     from gaia_mcp.toolspec.validation import ValidationError
@@ -69,7 +69,7 @@ def unknown_names(schema: Any, arguments: dict[str, Any]) -> list[str]:
     """The names that the schema does not mention, each with a suggestion if there is a similar one. Empty if the schema
     lists no names, or allows additional ones.
     """
-    parts = parts_of(schema, schema)
+    parts = parts_of(schema, schema, BRANCHES)
     listed = [members for part in parts if isinstance(members := part.get("properties"), dict)]
     if not any(listed) or any(part.get("additionalProperties") or part.get("patternProperties") for part in parts):
         return near_misses(schema, arguments)

@@ -15,25 +15,91 @@ MAX_REFERENCES = 32
 MAX_PARTS, MAX_STEPS = 100, 200
 # The keywords whose schemas apply to the same value.
 UNIONS = ("anyOf", "oneOf", "allOf")
+# Those of which one branch applies to an object, and those that add to it under a condition.
+_ALTERNATIVES = ("anyOf", "oneOf")
+_CONDITIONAL = ("then", "else")
+# All whose schemas may have properties of an object.
+BRANCHES = (*UNIONS, *_CONDITIONAL)
+_MAY_HAVE_MEMBERS = frozenset({"object", "array"})
 # Marks a missing default, because null is a valid one.
 NO_DEFAULT = object()
 
 
 def properties_of(schema: Any) -> dict[str, Any]:
-    """The properties of an object schema, in its order, with those of its `allOf` and local references."""
+    """The properties of an object schema, in its order, with those of its `allOf` and local references, then those of
+    the branches of its other unions and of its conditions. A property of several branches has the types of all of them.
+    """
     found: dict[str, Any] = {}
-    for part in parts_of(schema, schema, ("allOf",)):
-        if isinstance(own := part.get("properties"), dict):
-            found.update(own)
+    whole = parts_of(schema, schema, ("allOf",))
+    for part in whole:
+        found.update(_members(part))
+    if not any(keyword in part for part in whole for keyword in (*_ALTERNATIVES, *_CONDITIONAL)):
+        return found
+    branches: dict[str, list[Any]] = {}
+    for part in parts_of(schema, schema, BRANCHES):
+        for name, inner in _members(part).items():
+            # A type that is stated for all branches is not stated better by one of them.
+            if inner not in branches.setdefault(name, []) and (name not in found or _is_untyped(found[name])):
+                branches[name].append(inner)
+    for name, inner in branches.items():
+        if name in found and inner:
+            found[name] = {**found[name], "anyOf": [each for each in inner if each is not found[name]]}
+        elif inner:
+            found[name] = inner[0] if len(inner) == 1 else {"anyOf": inner}
     return found
 
 
+def _members(part: dict[str, Any]) -> dict[str, Any]:
+    own = part.get("properties")
+    return own if isinstance(own, dict) else {}
+
+
+def _is_untyped(schema: Any) -> bool:
+    return isinstance(schema, dict) and not any(
+        keyword in schema for keyword in ("type", "enum", "const", "$ref", *UNIONS)
+    )
+
+
 def required_of(schema: Any) -> list[str]:
-    """The names of the required properties, with those of its `allOf` and local references."""
+    """The names of the required properties, with those of its `allOf` and local references, and those that all branches
+    of another union require.
+    """
+    return list(_required(schema, schema, has_branches=True))
+
+
+def _required(schema: Any, root: Any, *, has_branches: bool) -> dict[str, None]:
     found: dict[str, None] = {}
-    for part in parts_of(schema, schema, ("allOf",)):
+    for part in parts_of(schema, root, ("allOf",)):
         if isinstance(required := part.get("required"), list):
             found.update((name, None) for name in required if isinstance(name, str))
+        for branches in _branches(part, root) if has_branches else ():
+            names = [_required(branch, root, has_branches=False) for branch in branches]
+            found.update((name, None) for name in names[0] if all(name in other for other in names))
+    return found
+
+
+def _branches(part: dict[str, Any], root: Any) -> Iterator[list[Any]]:
+    """The branches of which one applies to an object: of each union of a part, and of its condition."""
+    for keyword in _ALTERNATIVES:
+        listed = part.get(keyword)
+        branches = listed[:MAX_PARTS] if isinstance(listed, list) else []
+        kinds = [types_of(resolved(branch, root)) for branch in branches]
+        if objects := [branch for branch, of in zip(branches, kinds, strict=True) if not of or "object" in of]:
+            yield objects
+    if all(isinstance(part.get(keyword), dict) for keyword in _CONDITIONAL):
+        yield [part[keyword] for keyword in _CONDITIONAL]
+
+
+def argument_names(schema: Any) -> list[str]:
+    """The names of the properties, and of the members of those that are objects or lists of objects."""
+    known = properties_of(schema)
+    found = dict.fromkeys(known)
+    for inner in known.values():
+        if isinstance(inner, dict) and _MAY_HAVE_MEMBERS.intersection(types_of(inner) or ("object",)):
+            for part in parts_of(inner, schema):
+                found.update(dict.fromkeys(_members(part)))
+                for item in parts_of(part["items"], schema) if "items" in part else ():
+                    found.update(dict.fromkeys(_members(item)))
     return list(found)
 
 
@@ -89,16 +155,22 @@ def description_of(schema: Any, root: Any) -> str:
 
 
 def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[dict[str, Any]]:
-    """`schema` and its subschemas in the keywords `unions`, in order of appearance, with references resolved."""
+    """`schema` and its subschemas in the keywords `unions`, in order of appearance, with references resolved. A keyword
+    has a list of schemas, or one.
+    """
     found: list[dict[str, Any]] = []
     waiting = [schema]
     steps = iter(range(MAX_STEPS))
     while waiting and len(found) < MAX_PARTS:
         part = resolved(waiting.pop(0), root, steps)
         found.append(part)
-        inner = [inner for union in unions if isinstance(part.get(union), list) for inner in part[union]]
+        inner = [inner for union in unions for inner in _as_list(part.get(union))]
         waiting[:0] = inner[:MAX_PARTS]
     return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
 
 
 def resolved(schema: Any, root: Any, steps: Iterator[int] | None = None) -> dict[str, Any]:

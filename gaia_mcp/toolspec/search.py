@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gaia_mcp.toolspec.schema import argument_names
+
 # A tool's name says most about it, its description much, and its parameters a little.
 _WEIGHTS = (8, 3, 1)
 # "person" is not the subject of "impersonation": a word that stands alone counts more than a part of another.
@@ -39,12 +41,10 @@ def score(tool: Mapping[str, Any], words: Sequence[SearchWord], about: str = "")
     """How well `tool`, as a server defines it, matches `words`; 0 if it lacks one of them. `about`, such as the name of
     the server, counts as little as a parameter.
     """
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
     texts = (
         f"{tool['name']} {tool.get('title', '')}".casefold(),
         str(tool.get("description", "")).casefold(),
-        " ".join([*(properties if isinstance(properties, dict) else ()), about]).casefold(),
+        " ".join([*argument_names(tool.get("inputSchema")), about]).casefold(),
     )
     total = 0
     for word in words:

@@ -11,6 +11,7 @@ from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
     MAX_STEPS,
+    argument_names,
     choices_of,
     default_of,
     description_of,
@@ -113,6 +114,57 @@ def test_properties_are_collected_from_references_and_all_of() -> None:
     assert list(properties_of(schema)) == ["a", "b", "c"]
     assert required_of(schema) == ["a", "b", "c"]
     assert properties_of({"$ref": "#/definitions/Base", **schema}) == properties_of(schema)
+
+
+def test_properties_are_collected_from_the_branches_of_unions_and_conditions() -> None:
+    """Ours: they are arguments too, which only some calls take. Those of `if` are tests."""
+    app, window = {"type": "string"}, {"type": "integer"}
+    branches: list[Any] = [
+        {"properties": {"app": app}, "required": ["app"]},
+        {"$ref": "#/$defs/Window"},
+        {"type": "null", "required": []},
+    ]
+    condition = {
+        "if": {"properties": {"app": {"const": "x"}}, "required": ["app"]},
+        "then": {"properties": {"wait": {"type": "number"}}, "required": ["wait", "all"]},
+        "else": {"required": ["all"], "oneOf": [{"properties": {"deep": True}}]},
+    }
+    defined = {"Window": {"properties": {"window": window}, "required": ["window"]}}
+    for keyword in ("anyOf", "oneOf"):
+        schema: dict[str, Any] = {"type": "object", keyword: branches, "$defs": defined}
+        assert (properties_of(schema), required_of(schema)) == ({"app": app, "window": window}, [])
+        inner = {"allOf": [schema], "$defs": defined}
+        assert (properties_of(inner), required_of(inner)) == ({"app": app, "window": window}, [])
+    assert (properties_of(condition), required_of(condition)) == ({"wait": {"type": "number"}, "deep": True}, ["all"])
+    assert required_of({"then": condition["then"]}) == []
+
+
+def test_a_property_of_several_branches_has_the_types_of_all() -> None:
+    """Ours: most often it is the member that tells the branches apart. Where its type is stated for all, that counts."""
+    a, b = ({"properties": {"kind": {"const": kind}, "n": {"type": "integer"}}, "required": ["kind"]} for kind in "ab")
+    kinds = {"anyOf": [{"const": "a"}, {"const": "b"}]}
+
+    assert properties_of({"oneOf": [a, b]}) == {"kind": kinds, "n": {"type": "integer"}}
+    assert required_of({"oneOf": [a, b]}) == ["kind"]
+    described = {"description": "Which."}
+    assert properties_of({"properties": {"kind": described}, "oneOf": [a, b]})["kind"] == {**described, **kinds}
+    stated = {"type": "string"}
+    assert properties_of({"properties": {"kind": stated}, "oneOf": [a, b]})["kind"] == stated
+
+
+def test_argument_names_include_the_members_of_objects_and_of_lists_of_objects() -> None:
+    """Ours: a search finds a tool by them."""
+    edit = {"properties": {"oldText": {"type": "string"}}}
+    schema = {
+        "properties": {
+            "edits": {"type": "array", "items": {"anyOf": [edit, {"type": "null"}]}},
+            "options": {"$ref": "#/$defs/options"},
+            "text": {"type": "string", "properties": {"none": True}},
+            "any": True,
+        },
+        "$defs": {"options": {"properties": {"dryRun": True}}},
+    }
+    assert argument_names(schema) == ["edits", "options", "text", "any", "oldText", "dryRun"]
 
 
 def test_a_schema_without_properties_has_none() -> None:

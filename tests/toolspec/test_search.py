@@ -28,6 +28,14 @@ def test_a_name_counts_more_than_a_description_and_that_more_than_a_parameter() 
     assert in_name == in_title > in_description > in_parameter > 0
 
 
+def test_arguments_of_a_branch_and_members_of_a_list_count_as_parameters() -> None:
+    """Ours: what a call may give is found, wherever its schema states it."""
+    list_of = {"properties": {"edits": {"type": "array", "items": {"properties": {"oldText": {}}}}}}
+
+    assert points({"inputSchema": {"oneOf": [{"properties": {"window": {}}}]}}, "window")
+    assert points({"inputSchema": list_of}, "oldtext")
+
+
 def test_a_word_that_stands_alone_counts_more_than_a_part_of_another() -> None:
     """Ours: an underscore ends a word, as it does in most names of tools."""
     assert points({"name": "find_person"}, "person") > points({"name": "impersonation"}, "person") > 0

@@ -707,6 +707,29 @@ def test_a_validation_error_inside_an_argument_shows_the_type_of_the_argument(ga
     assert outside.errors[1] == "hint: its signature: take([items: array of object])"
 
 
+def test_arguments_of_branches_are_shown_and_converted(gaia: Gaia) -> None:
+    """Ours: of a union at the root, and of a condition. Which of them a call needs is for the server to check."""
+    branches = [
+        {"properties": {"app": {"type": "string"}}, "required": ["app"]},
+        {"properties": {"tags": {"type": "array", "items": {"type": "integer"}}}, "required": ["tags"]},
+    ]
+    condition = {"if": {"required": ["app"]}, "then": {"properties": {"wait": {"type": "number"}}}}
+    tools = [{"name": "focus", "inputSchema": {"type": "object", "oneOf": branches, **condition}}]
+    (gaia.cwd / "agent.py").write_text(
+        f"class Agent:\n    def get_mcp_tool_definitions(self): return {tools!r}\n"
+        "    def execute_mcp_tool(self, name, arguments): return arguments\n"
+    )
+    gaia.write({"s": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "agent.py:Agent"]}})
+
+    assert "focus([app: string], [tags: array of integer], [wait: number])" in gaia("tools", "s").stdout
+    assert "[app=] [tags=] [wait=]" in gaia("call", "s", "focus", "--help").stdout
+    ran = gaia("call", "s", "focus", "tags=1", "tags=2")
+    assert (ran.json, ran.errors) == ({"tags": [1, 2]}, [])
+    ran = gaia("call", "s", "focus", "app=x", "wait=2.5")
+    assert (ran.json, ran.errors) == ({"app": "x", "wait": 2.5}, [])
+    assert gaia("call", "s", "focus", "app=x", "tags=1").code == 7
+
+
 def test_a_missing_required_argument_is_sent_with_its_default(gaia: Gaia) -> None:
     """JSON Schema: `default` is what stands for a missing value. Servers whose schema describes what their parser
     returns require such an argument, and accept calls without it.
