@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
-from gaia_mcp.manager.function_names import allowed_characters
+from gaia_mcp.manager.function_names import MAX_LENGTH, allowed_characters, function_name
 
 # Between the names of a server and a tool. The APIs of language models do not allow a dot in a name.
 SEPARATOR = "__"
+# A server's name keeps this length when a name is shortened: some letters to recognize it by, and a digest.
+SERVER_CHARS = 20
 
 
 class Prefix(StrEnum):
@@ -48,8 +51,9 @@ class Names:
                 prefixed.append(owner)
             elif owner.name not in self._owners:
                 self._owners[owner.name], self._shown[owner] = owner, owner.name
-        for owner in prefixed:
-            self._shown[owner] = name = self._free(prefixed_name(*owner))
+        # Names that do not change first, so that no changed one takes one of them.
+        for owner in sorted(prefixed, key=lambda owner: listed_name(*owner) != prefixed_name(*owner)):
+            self._shown[owner] = name = self._free(listed_name(*owner), prefixed_name(*owner))
             self._owners[name] = owner
         # A prefixed name is always accepted, even if it is listed without the prefix.
         for owner in owners:
@@ -70,10 +74,12 @@ class Names:
         """The unambiguous names that a name without a server prefix may stand for."""
         return [self._shown[owner] for owner in self._candidates.get(name, ()) if owner in self._shown]
 
-    def _free(self, wanted: str) -> str:
+    def _free(self, wanted: str, prefixed: str) -> str:
         name, number = wanted, 2
+        if wanted != prefixed and name in self._owners:
+            name = function_name(wanted, prefixed)
         while name in self._owners:
-            name, number = f"{wanted}_{number}", number + 1
+            name, number = function_name(f"{wanted}_{number}"), number + 1
         return name
 
 
@@ -82,13 +88,26 @@ def prefixed_name(server: str, name: str) -> str:
     return f"{allowed_characters(server)}{SEPARATOR}{name}"
 
 
+def listed_name(server: str, name: str) -> str:
+    """The prefixed name as the APIs of models allow it: with `_` for other characters, and too long names shortened,
+    the server's first. What is shortened ends with a digest.
+    """
+    room = MAX_LENGTH - len(SEPARATOR)
+    prefix, own = allowed_characters(server), function_name(name)
+    if len(prefix) + len(own) > room:
+        if len(prefix) > (left := max(SERVER_CHARS, room - len(own))):
+            prefix = function_name(server, room=left)
+        own = function_name(name, room=room - len(prefix))
+    return f"{prefix}{SEPARATOR}{own}"
+
+
 def unlisted(name: str, servers: Sequence[str]) -> Owner | None:
     """The owner of a name that no server lists, by its prefix or because there is one server; None if it is ambiguous.
     The server itself then accepts or rejects the name.
     """
     if found := servers_of(name, servers):
         server = max(found, key=len)
-        return Owner(server, name.removeprefix(prefixed_name(server, "")))
+        return Owner(server, _without_prefix(name, server) or "")
     return Owner(servers[0], name) if len(servers) == 1 else None
 
 
@@ -99,5 +118,23 @@ def _poses(owner: Owner, servers: Iterable[str]) -> bool:
 
 
 def servers_of(name: str, servers: Sequence[str]) -> list[str]:
-    """The servers whose prefix the name begins with."""
-    return [server for server in servers if name.startswith(prefixed_name(server, ""))]
+    """The servers whose prefix the name begins with, in full or shortened."""
+    return [server for server in servers if _without_prefix(name, server) is not None]
+
+
+def _without_prefix(name: str, server: str) -> str | None:
+    """The name without the server's prefix; None if it begins with another."""
+    prefix, shortened = _prefixes(server)
+    if name.startswith(prefix):
+        return name.removeprefix(prefix)
+    begin, _, own = name.partition(shortened) if shortened else ("", "", "")
+    return own if own and prefix.startswith(begin) else None
+
+
+@lru_cache(maxsize=1024)
+def _prefixes(server: str) -> tuple[str, str]:
+    """The prefix of a server's names, and the end of one that is shortened; empty if it never is."""
+    prefix = prefixed_name(server, "")
+    short = function_name(server, room=SERVER_CHARS)
+    is_long = len(prefix) - len(SEPARATOR) > SERVER_CHARS
+    return prefix, f"_{short.rpartition('_')[2]}{SEPARATOR}" if is_long else ""

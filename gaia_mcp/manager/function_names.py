@@ -71,15 +71,17 @@ def allowed_characters(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)
 
 
-def function_name(wanted: str, source: str | None = None) -> str:
-    """`wanted` as a valid function name; with `source`, it always ends with a digest of that."""
+def function_name(wanted: str, source: str | None = None, room: int = MAX_LENGTH) -> str:
+    """`wanted` as a valid function name of up to `room` characters; with `source`, it always ends with a digest of
+    that.
+    """
     readable = allowed_characters(wanted)
     if source is None:
-        if len(readable) <= MAX_LENGTH and re.search("[A-Za-z0-9]", readable):
+        if len(readable) <= room and re.search("[A-Za-z0-9]", readable):
             return readable
         source = wanted
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
-    begin = readable[: MAX_LENGTH - _DIGEST_DIGITS - 1]
+    begin = readable[: room - _DIGEST_DIGITS - 1]
     return f"{begin if re.search('[A-Za-z0-9]', begin) else 'tool'}_{digest}"
 
 

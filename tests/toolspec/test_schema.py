@@ -140,7 +140,7 @@ def test_properties_are_collected_from_the_branches_of_unions_and_conditions() -
 
 
 def test_a_property_of_several_branches_has_the_types_of_all() -> None:
-    """Ours: most often it is the member that tells the branches apart. Where its type is stated for all, that counts."""
+    """Ours: most often it is the member that tells the branches apart. A type that is stated for all counts."""
     a, b = ({"properties": {"kind": {"const": kind}, "n": {"type": "integer"}}, "required": ["kind"]} for kind in "ab")
     kinds = {"anyOf": [{"const": "a"}, {"const": "b"}]}
 
