@@ -1,4 +1,4 @@
-"""Function names for the APIs of language models, which allow fewer names than MCP, and their tools.
+"""Function names for the APIs of language models, which allow fewer names and schemas than MCP, and their tools.
 
 Pure, except that it stores the assigned names: a model may use one long after.
 """
@@ -8,12 +8,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.toolspec.repair import LISTS, MAPS, MAX_DEPTH, SINGLE, repaired_schema
+from gaia_mcp.toolspec.schema import properties_of, required_of, types_of
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolspec.repair import Note
 
 # OpenAI's rule for the name of a function.
 MAX_LENGTH = 64
 _ALLOWED = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+# Keywords that its API does not allow at the root of a function's parameters. A reference may lead to one of them.
+_NOT_AT_THE_ROOT = ("oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref")
 # Long enough that collisions are unlikely; on a collision another digest is used.
 _DIGEST_DIGITS = 8
 
@@ -85,8 +93,45 @@ def function_name(wanted: str, source: str | None = None, room: int = MAX_LENGTH
     return f"{begin if re.search('[A-Za-z0-9]', begin) else 'tool'}_{digest}"
 
 
-def openai_function(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A function as an item of the `tools` of a chat completion, with the schema members that OpenAI requires."""
-    has_all = "type" in schema and "properties" in schema
-    parameters = schema if has_all else {"type": "object", "properties": {}, **schema}
+def openai_function(name: str, description: str, schema: dict[str, Any], note: Note = lambda _: None) -> dict[str, Any]:
+    """A function as an item of the `tools` of a chat completion. For one schema that it does not accept, OpenAI's API
+    refuses the whole request: such a schema is repaired, which is reported to `note`.
+    """
+    parameters = _parameters(schema, note)
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _parameters(schema: dict[str, Any], note: Note) -> dict[str, Any]:
+    """The schema with the members that OpenAI requires. The parameters of a union at its root become optional ones: the
+    server still checks them.
+    """
+    valid = repaired_schema(schema, "inputSchema", note)
+    found = {"type": "object", "properties": {}, **valid}
+    if refused := [keyword for keyword in _NOT_AT_THE_ROOT if keyword in found]:
+        note(f"inputSchema has {' and '.join(refused)} at its root, which is left out: the API does not allow it there")
+        found["properties"], required = properties_of(valid), required_of(valid)
+        found = {key: value for key, value in found.items() if key not in refused}
+        if required:
+            found["required"] = required
+    if found["type"] != "object":
+        note(f"inputSchema.type is {found['type']!r}, and is read as 'object'")
+        found["type"] = "object"
+    complete: dict[str, Any] = _with_items(found, MAX_DEPTH)
+    return complete
+
+
+def _with_items(schema: Any, depth: int) -> Any:
+    """The schema with `items` for each list, which OpenAI requires; `schema` itself if it has them."""
+    if not isinstance(schema, dict) or depth == 0:
+        return schema
+    found: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in MAPS and isinstance(value, dict):
+            found[keyword] = {name: _with_items(inner, depth - 1) for name, inner in value.items()}
+        elif keyword in LISTS and isinstance(value, list):
+            found[keyword] = [_with_items(inner, depth - 1) for inner in value]
+        else:
+            found[keyword] = _with_items(value, depth - 1) if keyword in SINGLE else value
+    if "array" in types_of(schema) and "items" not in schema:
+        found["items"] = {}
+    return found

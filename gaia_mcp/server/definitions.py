@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 from gaia_mcp.server.members import member_problem
 from gaia_mcp.toolspec.repair import repaired_schema
+from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.uri_templates import uri_problem
 
 Wire = dict[str, Any]
@@ -63,11 +64,19 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
         **well_typed(owner, definition, note),
         "inputSchema": _strict_schema(owner, "inputSchema", schema, note),
     }
-    complete["inputSchema"].setdefault("properties", {})
+    complete["inputSchema"].setdefault("properties", _referred_properties(schema))
     if "outputSchema" in complete:
         complete["outputSchema"] = _strict_schema(owner, "outputSchema", complete["outputSchema"], note)
     complete.setdefault("description", "")
     return complete
+
+
+def _referred_properties(schema: Wire) -> Wire:
+    """The properties of the schema that a reference at the root leads to: from some readers, empty ones beside it would
+    hide them.
+    """
+    own = resolved(schema, schema).get("properties")
+    return own if isinstance(own, dict) else {}
 
 
 def _strict_schema(owner: str, member: str, schema: Wire, note: Note) -> Wire:
@@ -159,7 +168,11 @@ def listed_item(kind: str, item: Wire, note: Note = lambda _: None) -> Wire | No
     if kind == "tools":
         found = [tool_definition(item, note)]
         if isinstance(schema := item.get("inputSchema"), dict):
-            as_given = {"description": "", **item, "inputSchema": {"properties": {}, **schema}}
+            as_given = {
+                "description": "",
+                **item,
+                "inputSchema": {"properties": _referred_properties(schema), **schema},
+            }
     elif kind == "prompts":
         found = prompt_definitions([item], note)
         as_given = {"arguments": [], **item}

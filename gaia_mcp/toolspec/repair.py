@@ -29,12 +29,12 @@ _MEANT = {
     "bool": "boolean", "none": "null", "list": "array", "tuple": "array", "dict": "object", "map": "object",
 }  # fmt: skip
 # The keywords by the form of their values: schemas by name, one schema, a list of schemas, a text, a number.
-_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_SINGLE = frozenset({
+MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+SINGLE = frozenset({
     "items", "additionalProperties", "additionalItems", "contains", "not", "if", "then", "else", "propertyNames",
     "unevaluatedProperties", "unevaluatedItems",
 })  # fmt: skip
-_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _TEXTS = frozenset({"title", "description", "format", "pattern", "$schema", "$ref", "$id", "$anchor", "$comment"})
 _NUMBERS = frozenset({
     "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties",
@@ -85,11 +85,11 @@ def _keyword(keyword: str, value: Any, where: str, note: Note, depth: int) -> An
         return _types(value, place, note)
     if keyword == "required":
         return _required(value, place, note)
-    if keyword in _MAPS:
+    if keyword in MAPS:
         return _map(value, place, note, depth)
-    if keyword in _LISTS or (keyword == "items" and isinstance(value, list) and value):
+    if keyword in LISTS or (keyword == "items" and isinstance(value, list) and value):
         return _list(value, place, note, depth)
-    if keyword in _SINGLE:
+    if keyword in SINGLE:
         return _LEFT_OUT if value is None else _repaired(value, place, note, depth - 1)
     if keyword == "enum":
         return value if isinstance(value, list) and value else _left_out(value, place, "a list of values", note)

@@ -88,3 +88,14 @@ def test_a_server_that_fails_leaves_the_functions_of_the_others(gaia: Gaia) -> N
 
     assert ran.code == 4
     assert "greet" in functions(ran.json)
+
+
+def test_a_schema_that_the_api_refuses_is_repaired_with_a_remark(gaia: Gaia) -> None:
+    """Ours: for one of them the API refuses the whole request. The remark names the tool."""
+    gaia.write({"bad": entry_of("malformed")})
+    ran = gaia("tools", "bad", "--openai")
+
+    found = {name: function["parameters"] for name, function in functions(ran.json).items()}
+    assert found["empty"] == {"type": "object", "properties": {}}
+    assert found["one"] == {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    assert "note: tool 'empty' of 'bad': inputSchema.properties is [], and is read as {}" in ran.stderr.splitlines()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaia_mcp.manager.function_names import FunctionNames, function_name
+from gaia_mcp.manager.function_names import FunctionNames, function_name, openai_function
 
 if TYPE_CHECKING:
     import random
@@ -89,3 +89,63 @@ def test_long_names_and_other_scripts_end_with_a_digest() -> None:
     assert function_name("y" * 200) == f"{'y' * 55}_{function_name('y' * 200)[-8:]}"
     assert function_name("y" * 200) != function_name("y" * 201)
     assert function_name("查询") == "tool_bcd6771e"
+
+
+def parameters(schema: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The parameters of a function for a tool with this schema, and what was noted."""
+    noted: list[str] = []
+    return openai_function("f", "d", schema, noted.append)["function"]["parameters"], noted
+
+
+def test_a_valid_schema_is_the_parameters_of_a_function() -> None:
+    """OpenAI's API requires an object, its properties, and the items of every list."""
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [[]]}}}, "$defs": {"b": True}}
+
+    assert openai_function("f", "d", schema) == {
+        "type": "function", "function": {"name": "f", "description": "d", "parameters": schema},
+    }  # fmt: skip
+    assert parameters({}) == ({"type": "object", "properties": {}}, [])
+    lists = {"properties": {"a": {"type": "array"}, "b": {"anyOf": [{"type": ["array", "null"]}, {"not": True}]}}}
+    assert parameters(lists)[0]["properties"] == {
+        "a": {"type": "array", "items": {}},
+        "b": {"anyOf": [{"type": ["array", "null"], "items": {}}, {"not": True}]},
+    }
+
+
+def test_a_schema_that_the_api_refuses_is_repaired() -> None:
+    """OpenAI's API refuses the whole request for one of them."""
+    assert parameters({"type": "object", "properties": []}) == (
+        {"type": "object", "properties": {}},
+        ["inputSchema.properties is [], and is read as {}"],
+    )
+    assert parameters({"type": "string"}) == (
+        {"type": "object", "properties": {}},
+        ["inputSchema.type is 'string', and is read as 'object'"],
+    )
+    assert parameters({"properties": {"n": {"type": "int"}, "required": ["n"]}})[0] == {
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    }  # fmt: skip
+
+
+def test_parameters_of_a_union_at_the_root_become_optional() -> None:
+    """OpenAI's API allows no union there. Ours: the model sees the parameters, and the server checks them."""
+    app, window = {"type": "string"}, {"type": "integer"}
+    union = [
+        {"properties": {"kind": {"const": "a"}, "app": app}, "required": ["kind", "app"]},
+        {"properties": {"kind": {"const": "b"}, "window": window}, "required": ["kind"]},
+    ]
+
+    found, (note,) = parameters({"oneOf": union, "not": {"required": ["x"]}, "$defs": {}})
+
+    assert found == {
+        "type": "object",
+        "properties": {"kind": {"anyOf": [{"const": "a"}, {"const": "b"}]}, "app": app, "window": window},
+        "required": ["kind"],
+        "$defs": {},
+    }
+    assert note.startswith("inputSchema has oneOf and not at its root, which is left out")
+    defined = {"A": {"type": "object", "properties": {"app": app}, "required": ["app"]}}
+    referred = {"$ref": "#/$defs/A", "$defs": defined}
+    assert parameters(referred)[0] == {
+        "type": "object", "properties": {"app": app}, "required": ["app"], "$defs": defined,
+    }  # fmt: skip

@@ -138,6 +138,15 @@ def test_the_schemas_of_a_tool_are_repaired() -> None:
     ]
 
 
+def test_a_schema_that_is_a_reference_keeps_its_properties() -> None:
+    """Ours: empty properties beside a reference would hide its own from a reader of them."""
+    schema = {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": {"properties": {"n": {"type": "integer"}}}}}
+    item = {"name": "a", "inputSchema": schema}
+
+    assert tool_definition(item)["inputSchema"]["properties"] == {"n": {"type": "integer"}}
+    assert listed_item("tools", item) is item
+
+
 def test_the_properties_of_a_tool_are_objects() -> None:
     """Spec up to 2025-11-25, Tool: true and false are schemas, but not there."""
     shown = tool_definition({"name": "a", "inputSchema": {"properties": {"a": True, "b": False, "c": {"not": True}}}})

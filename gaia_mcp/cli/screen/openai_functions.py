@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import print_json
+from gaia_mcp.cli.screen.output import print_json, remark
 from gaia_mcp.manager.function_names import FunctionNames, openai_function
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.session.parallel import Result
+
+# The limit for a remark about one schema.
+REMARK_CHARS = 300
+
+
+def _remark(owner: str, problem: str) -> None:
+    remark(one_line(f"{owner}: {problem}", REMARK_CHARS))
 
 
 class Functions:
@@ -40,6 +49,7 @@ class Functions:
         origins = {}
         for server, tool in self._tools:
             name = names.function_of(f"{server}.{tool.name}")
-            functions.append(openai_function(name, tool.description, tool.input_schema))
+            owner = f"tool {tool.name!r} of {server!r}"
+            functions.append(openai_function(name, tool.description, tool.input_schema, partial(_remark, owner)))
             origins[name] = {"server": server, "tool": tool.name}
         print_json({"tools": functions, "names": origins} if with_names else functions)
