@@ -108,7 +108,8 @@ class SearchProvider(WrappingProvider):
             raise RequestError("tools/call needs params.arguments to be an object")
         if not isinstance(name, str) or (tool := self._tools.get(name)) is None:
             raise unknown_tool(str(name))
-        if problems := tool.checker.validation_errors(arguments):
+        arguments, problems = tool.checker.checked_arguments(arguments)
+        if problems:
             lines = [f"- {problem}" for problem in problems]
             return failure(report(name, lines, tool.definition["inputSchema"], arguments))
         return tool.run(arguments, params, call)

@@ -121,8 +121,10 @@ class ManagerProvider:
         tool = self._manager.find_tool(name, stage=self._stage, agent=self._agent)
         known = tool.definition if isinstance(tool, FullDefinition) else {}
         check_task(name, known, call)
-        if tool is not None and (problem := self._problem_of_arguments(tool, arguments)):
-            return wire_result(failed(problem))
+        if tool is not None:
+            arguments, problem = self._checked_arguments(tool, arguments)
+            if problem:
+                return wire_result(failed(problem))
         result = self._manager.call_tool(name, arguments, stage=self._stage, agent=self._agent)
         if isinstance(result, Refusal) and result.reason is not Reason.UNAVAILABLE:
             raise unknown_tool(name)
@@ -155,18 +157,22 @@ class ManagerProvider:
         self._report_once(f"tool {tool.name!r} is left out: its definition is not JSON: {problem}")
         return None
 
-    def _problem_of_arguments(self, tool: MCPToolDefinition, arguments: Wire) -> str:
-        """The problem of a call's arguments; empty if they are valid, or if the tool validates them itself."""
+    def _checked_arguments(self, tool: MCPToolDefinition, arguments: Wire) -> tuple[Wire, str]:
+        """The arguments as the tool's schema accepts them, and their problem; empty if they are valid, or if the tool
+        validates them itself.
+        """
         if isinstance(tool, FullDefinition):
-            return ""
+            return arguments, ""
         schema = tool_definition({"inputSchema": tool.input_schema})["inputSchema"]
         try:
-            problems = [str(error) for error in Checker(schema).validation_errors(arguments)]
+            arguments, errors = Checker(schema).checked_arguments(arguments)
+            problems = [str(error) for error in errors]
         except SchemaError as unusable:
             self._report_once(f"the input schema of {tool.name!r} cannot be used: {unusable}")
             # The tool relies on the validation, which such arguments may be crafted to prevent.
             problems = [f"not checked: {unusable}"] if isinstance(unusable, SchemaCostError) else []
-        return explain(tool.name, [f"- {problem}" for problem in problems], schema, arguments) if problems else ""
+        details = [f"- {problem}" for problem in problems]
+        return arguments, explain(tool.name, details, schema, arguments) if problems else ""
 
     def _report_once(self, problem: str) -> None:
         if problem not in self._reported:

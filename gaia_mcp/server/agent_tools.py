@@ -64,7 +64,8 @@ class AgentTools:
             require_scopes(call.scopes, tool.scopes)
         if tool.task is not None:
             check_task(name, tool.definition, call)
-        if (invalid := self._invalid_arguments(name, tool, arguments, call)) is not None:
+        arguments, invalid = self._checked_arguments(name, tool, arguments, call)
+        if invalid is not None:
             return invalid
         if tool.task is not None:
             call.continue_as_task(required=tool.task == "required")
@@ -104,16 +105,17 @@ class AgentTools:
         # Replaced in one assignment: other threads look tools up concurrently.
         self._tools = tools
 
-    def _invalid_arguments(self, name: str, tool: _Tool, arguments: Wire, call: Call) -> Wire | None:
-        """The error result for arguments that the tool's schema rejects; None if they are valid."""
+    def _checked_arguments(self, name: str, tool: _Tool, arguments: Wire, call: Call) -> tuple[Wire, Wire | None]:
+        """The arguments as the tool's schema accepts them, and the error result if it rejects them."""
         try:
-            errors = tool.checker.validation_errors(arguments)
+            arguments, errors = tool.checker.checked_arguments(arguments)
         except SchemaError as unusable:
             self._code.note(f"the input schema of {name!r} cannot be used: {unusable}")
             # Refused: the tool relies on validation, and the arguments may be crafted to make it too costly.
             is_refused = isinstance(unusable, SchemaCostError)
-            return self._refusal(name, tool, arguments, [f"not checked: {unusable}"], call) if is_refused else None
-        return self._refusal(name, tool, arguments, map(str, errors), call) if errors else None
+            refusal = self._refusal(name, tool, arguments, [f"not checked: {unusable}"], call) if is_refused else None
+            return arguments, refusal
+        return arguments, self._refusal(name, tool, arguments, map(str, errors), call) if errors else None
 
     def _validation_errors(self, name: str, output: Wire, checker: Checker, value: Any) -> Sequence[object]:
         """The validation errors of a tool's result; none if its output schema is unusable."""

@@ -24,6 +24,20 @@ LONG_SECONDS = 120.0
 ROWS = {"items": {"type": "object", "properties": {"name": {"type": "string"}}}}
 
 
+def test_arguments_are_read_as_values_only_if_that_makes_them_valid() -> None:
+    """Ours: otherwise the errors are about what was sent."""
+    checker = Checker({"properties": {"n": {"type": "integer"}, "m": {"type": "integer", "minimum": 3}}})
+    wrong, valid = {"n": "1", "m": "2"}, {"n": 1}
+
+    assert checker.checked_arguments({"n": "1", "m": "3"}) == ({"n": 1, "m": 3}, [])
+    assert checker.checked_arguments(wrong)[0] is wrong
+    assert [str(error) for error in checker.checked_arguments(wrong)[1]] == [
+        'n: "1" is not of type "integer"',
+        'm: "2" is not of type "integer"',
+    ]
+    assert checker.checked_arguments(valid)[0] is valid
+
+
 def nested_list(depth: int) -> Any:
     value: Any = "x"
     for _ in range(depth):

@@ -83,6 +83,13 @@ def test_describe_returns_a_definition_without_icons_and_output_schema() -> None
     assert text_of(unknown) == "There is no tool 'sub'. Use find to look for tools."
 
 
+def test_an_argument_sent_as_text_is_read_as_what_it_is() -> None:
+    """Ours: as in a served agent."""
+    assert not run(demo(), "find", words="add", limit="1")["isError"]
+    called = run(demo(), "call", name="add", arguments='{"a": 1, "b": 2}')
+    assert not called["isError"]
+
+
 def test_invalid_arguments_are_a_tool_error() -> None:
     """Spec 2025-11-25, tool errors: the model reads what was wrong."""
     provider = demo()

@@ -135,6 +135,15 @@ def test_arguments_are_checked_before_a_handler_is_called() -> None:
     assert text_of(answer(provider, "tools/call", name="echo", arguments={"text": "a"})) == "a"
 
 
+def test_an_argument_sent_as_text_reaches_a_handler_as_what_it_is() -> None:
+    """Ours: as in a served agent."""
+    handler = ProgrammableHandler("one")
+    handler.on_list = lambda: [MCPToolDefinition("add", "", {"properties": {"n": {"type": "integer"}}}, "one")]
+    handler.on_call = lambda _, arguments: MCPToolResult(str(arguments["n"] + 1))
+
+    assert text_of(answer(provider_of(handler), "tools/call", name="add", arguments={"n": "5"})) == "6"
+
+
 def test_an_invalid_input_schema_is_reported_once() -> None:
     """Ours: the tool can be called all the same."""
     handler = ProgrammableHandler("one")

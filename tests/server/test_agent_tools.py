@@ -221,6 +221,22 @@ def test_invalid_arguments_do_not_reach_the_agent() -> None:
     assert 'Your arguments:\n{\n  "n": "x",' in text
 
 
+def test_an_argument_sent_as_text_reaches_the_agent_as_what_it_is() -> None:
+    """Ours: as with the official SDKs. Where the schema allows no text, and if that makes them valid."""
+    known = {"n": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}, "s": {"type": "string"}}
+    agent = Plain({"name": "a", "inputSchema": {"properties": known, "additionalProperties": False}})
+    served = AgentProvider(agent)
+
+    given = {"n": "5", "tags": '["1"]', "s": "5"}
+    assert answer(served, "tools/call", {"name": "a", "arguments": given})["isError"] is False
+    assert agent.ran == [("a", {"n": 5, "tags": ["1"], "s": "5"})]
+
+    refused = answer(served, "tools/call", {"name": "a", "arguments": {"n": "5", "o": 1}})
+    assert refused["isError"] is True
+    assert 'Your arguments:\n{\n  "n": "5",' in refused["content"][0]["text"]
+    assert len(agent.ran) == 1
+
+
 def test_an_invalid_input_schema_does_not_prevent_a_call() -> None:
     """Ours: the agent validates its arguments itself. The problem is reported once, however often it occurs."""
     agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"pattern": "("}}}})
