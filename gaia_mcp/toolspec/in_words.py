@@ -1,11 +1,13 @@
-"""Formats a JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool."""
+"""Formats a JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool.
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from gaia_mcp.safetext import cut
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
     MAX_STEPS,
@@ -25,20 +27,30 @@ from gaia_mcp.toolspec.schema import (
 FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid")
 
 
-def type_in_words(schema: Any, root: Any) -> str:
-    """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`.
+def type_in_words(schema: Any, root: Any, *, limits: bool = False, members: bool = False) -> str:
+    """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`; with
+    `limits`, `integer (1 to 10)`; with `members`, `array of {name: string}` for an array of objects.
 
     `any` for a recursive type. Nested types are in brackets: `(array of string) | null`. Long or deep types are
     truncated.
     """
-    return _in_words(schema, root, iter(range(MAX_STEPS)))
+    return _in_words(schema, root, iter(range(MAX_STEPS)), _Detail(limits, members))
+
+
+class _Detail(NamedTuple):
+    """What is shown of a type: the limits of its values, and the members of objects."""
+
+    limits: bool = False
+    members: bool = False
 
 
 # The number of alternatives or choices, and the depth of lists, that are shown: more would not be read.
 SHOWN_PARTS, SHOWN_DEPTH = 8, 3
+# The maximum length of the limits of one value, which a server may write with any number of digits.
+LIMITS_CHARS = 60
 
 
-def _in_words(schema: Any, root: Any, steps: Iterator[int], depth: int = 0) -> str:
+def _in_words(schema: Any, root: Any, steps: Iterator[int], detail: _Detail, depth: int = 0) -> str:
     schema = resolved(schema, root, steps)
     if choices := choices_of(schema):
         return _joined([json.dumps(choice, ensure_ascii=False) for choice in choices[:MAX_PARTS]], len(choices))
@@ -46,16 +58,61 @@ def _in_words(schema: Any, root: Any, steps: Iterator[int], depth: int = 0) -> s
     if schema.get("format") in FORMATS:
         kinds = [schema["format"] if kind == "string" else kind for kind in kinds]
     if kinds:
-        return _joined([_list_in_words(schema, root, steps, depth) if kind == "array" else kind for kind in kinds])
+        return _joined([_kind_in_words(kind, schema, root, steps, detail, depth) for kind in kinds])
     for union in ("anyOf", "oneOf"):
         if isinstance(parts := schema.get(union), list) and parts:
             # A nested union is merged into this one.
-            return _joined([_in_words(part, root, steps, depth) for part in parts[:MAX_PARTS]], len(parts))
-    return "object" if "properties" in schema else "any"
+            return _joined([_in_words(part, root, steps, detail, depth) for part in parts[:MAX_PARTS]], len(parts))
+    return _kind_in_words("object", schema, root, steps, detail, depth) if "properties" in schema else "any"
 
 
-def _list_in_words(schema: dict[str, Any], root: Any, steps: Iterator[int], depth: int) -> str:
-    inner = "any" if depth + 1 >= SHOWN_DEPTH else _in_words(schema.get("items"), root, steps, depth + 1)
+def _kind_in_words(
+    kind: str, schema: dict[str, Any], root: Any, steps: Iterator[int], detail: _Detail, depth: int
+) -> str:
+    words = kind
+    if kind == "array":
+        words = _list_in_words(schema, root, steps, detail, depth)
+    elif kind == "object" and detail.members:
+        words = _braced(schema, root, SHOWN_PARTS) or kind
+    limits = limits_in_words(schema, kind) if detail.limits else ""
+    return f"{words} ({limits})" if limits else words
+
+
+# The keywords that limit a value, and the unit of what they count, by type. Any other word is the format of a string.
+_LIMITS = {
+    "integer": ("minimum", "maximum", ""),
+    "number": ("minimum", "maximum", ""),
+    "array": ("minItems", "maxItems", " of them"),
+    "object": ("", "", ""),
+    "boolean": ("", "", ""),
+    "null": ("", "", ""),
+}
+_OF_TEXTS = ("minLength", "maxLength", " characters")
+
+
+def limits_in_words(part: dict[str, Any], kind: str) -> str:
+    """The limits that one part of a schema has for values of this kind: `1 to 10`, `at most 20 characters`."""
+    least, most, unit = _LIMITS.get(kind, _OF_TEXTS)
+    texts = []
+    if least in part and most in part:
+        texts.append(f"{part[least]} to {part[most]}{unit}")
+    elif unit and part.get(least) == 1:
+        texts.append("not empty")
+    elif least in part:
+        texts.append(f"at least {part[least]}{unit}")
+    elif most in part:
+        texts.append(f"at most {part[most]}{unit}")
+    if least == "minimum":
+        exclusive = (("above", "exclusiveMinimum"), ("below", "exclusiveMaximum"))
+        # In draft 4 these are true or false.
+        texts += [f"{word} {part[key]}" for word, key in exclusive if type(part.get(key)) in (int, float)]
+    return cut(", ".join(texts), LIMITS_CHARS)
+
+
+def _list_in_words(schema: dict[str, Any], root: Any, steps: Iterator[int], detail: _Detail, depth: int) -> str:
+    # The limits of the items would look like those of the list.
+    detail = detail._replace(limits=False)
+    inner = "any" if depth + 1 >= SHOWN_DEPTH else _in_words(schema.get("items"), root, steps, detail, depth + 1)
     if inner == "any":
         return "array"
     return f"array of ({inner})" if " | " in inner or inner.startswith("array of ") else f"array of {inner}"
@@ -77,12 +134,21 @@ def members_in_words(schema: Any, root: Any) -> str:
     inner = [part for outer in parts if "items" in outer for part in parts_of(outer["items"], root)]
     for before, found in (("", parts), ("array of ", inner)):
         for part in found:
-            if isinstance(members := part.get("properties"), dict) and members:
-                shown = {key: f"{key}: {type_in_words(member, root)}" for key, member in members.items()}
-                needed = [key for key in needed_members(part, root) if key in members]
-                texts = [shown[key] for key in needed] + [f"[{shown[key]}]" for key in members if key not in needed]
-                return f"{before}{{{', '.join(texts)}}}"
+            if braced := _braced(part, root):
+                return before + braced
     return ""
+
+
+def _braced(part: dict[str, Any], root: Any, count: int | None = None) -> str:
+    """The members that one part of a schema has, needed ones first, up to `count` of them; empty without one."""
+    members = part.get("properties")
+    if not isinstance(members, dict) or not members:
+        return ""
+    needed = [key for key in needed_members(part, root) if key in members]
+    keys = list(dict.fromkeys([*needed, *members]))
+    texts = [f"{key}: {type_in_words(members[key], root)}" for key in keys[:count]]
+    texts = [text if key in needed else f"[{text}]" for key, text in zip(keys, texts, strict=False)]
+    return f"{{{', '.join([*texts, '…'] if len(texts) < len(keys) else texts)}}}"
 
 
 # The maximum length of a parameter in a signature that has to be shortened.
@@ -92,21 +158,17 @@ PARAMETER_CHARS = 40
 def signature(name: str, schema: Any, room: int | None = None) -> str:
     """`name(path: string, [limit: integer = 10])`: the parameters that a call needs first, the others in brackets.
 
-    If that has more than `room` characters, long types are omitted, and `…` replaces the last parameters.
+    If that has more than `room` characters, limits and the members of objects are omitted, then long types, and `…`
+    replaces the last parameters.
     """
-    needed, required = dict.fromkeys(needed_of(schema)), required_of(schema)
-    known = properties_of(schema)
-    parts = [f"{key}: {type_in_words(known.get(key), schema)}" for key in needed]
-    for key, described in known.items():
-        if key not in needed:
-            default = default_of(described, schema, NO_DEFAULT)
-            # Generators write null as the default of optional parameters; a required parameter's null is sent.
-            is_shown = default is not NO_DEFAULT and (default is not None or key in required)
-            shown = f" = {json.dumps(default, ensure_ascii=False)}" if is_shown else ""
-            parts.append(f"[{key}: {type_in_words(described, schema)}{shown}]")
-    whole = f"{name}({', '.join(parts)})"
+    whole = f"{name}({', '.join(_parameters(schema, _Detail(limits=True, members=True)))})"
     if room is None or len(whole) <= room:
         return whole
+    parts = _parameters(schema, _Detail())
+    whole = f"{name}({', '.join(parts)})"
+    if len(whole) <= room:
+        return whole
+    needed, known = dict.fromkeys(needed_of(schema)), properties_of(schema)
     kept: list[str] = []
     keys = [*needed, *(f"[{key}" for key in known if key not in needed)]
     for key, part in zip(keys, parts, strict=True):
@@ -115,3 +177,18 @@ def signature(name: str, schema: Any, room: int | None = None) -> str:
             return f"{name}({', '.join([*kept, '…'])})"
         kept.append(short)
     return f"{name}({', '.join(kept)})"
+
+
+def _parameters(schema: Any, detail: _Detail) -> list[str]:
+    """The parameters of a signature, needed ones first."""
+    needed, required = dict.fromkeys(needed_of(schema)), required_of(schema)
+    known = properties_of(schema)
+    parts = [f"{key}: {type_in_words(known.get(key), schema, **detail._asdict())}" for key in needed]
+    for key, described in known.items():
+        if key not in needed:
+            default = default_of(described, schema, NO_DEFAULT)
+            # Generators write null as the default of optional parameters; a required parameter's null is sent.
+            is_shown = default is not NO_DEFAULT and (default is not None or key in required)
+            shown = f" = {json.dumps(default, ensure_ascii=False)}" if is_shown else ""
+            parts.append(f"[{key}: {type_in_words(described, schema, **detail._asdict())}{shown}]")
+    return parts

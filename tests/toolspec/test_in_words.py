@@ -168,3 +168,50 @@ def test_the_members_of_an_object_are_described_briefly() -> None:
     wrong = [(schema, found) for schema, words in cases if (found := members_in_words(schema, root)) != words]
 
     assert not wrong
+
+
+def test_limits_and_members_are_shown_on_request() -> None:
+    """Ours: what a call has to keep to. The limits of the items of a list are left out: they look like its own."""
+    limited: list[tuple[dict[str, Any], str]] = [
+        ({"type": "integer", "minimum": 1, "maximum": 9}, "integer (1 to 9)"),
+        ({"type": "number", "exclusiveMinimum": 0, "maximum": 5}, "number (at most 5, above 0)"),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "integer (at least 1)"),
+        ({"type": "string", "maxLength": 20}, "string (at most 20 characters)"),
+        ({"type": "string", "format": "uri", "minLength": 3}, "uri (at least 3 characters)"),
+        (
+            {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            "array of string (not empty)",
+        ),
+        ({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, "integer (at least 1) | null"),
+        ({"type": "boolean", "minimum": 1}, "boolean"),
+        ({"enum": [1, 2], "minimum": 1}, "1 | 2"),
+        ({"type": "integer", "maximum": 10**99}, f"integer (at most 1{'0' * 50}…)"),
+    ]
+    edit = {"properties": {"oldText": {"type": "string"}, "n": {"type": "integer"}}, "required": ["n"]}
+    many = {"type": "object", "properties": {f"p{number}": {} for number in range(9)}}
+    shown = [
+        ({"type": "array", "items": {"$ref": "#/$defs/E"}}, "array of {n: integer, [oldText: string]}"),
+        ({"anyOf": [{"$ref": "#/$defs/E"}, {"type": "null"}]}, "{n: integer, [oldText: string]} | null"),
+        (many, f"{{{', '.join(f'[p{number}: any]' for number in range(8))}, …}}"),
+        ({"type": "object"}, "object"),
+        ({"properties": {"inner": edit}}, "{[inner: object]}"),
+    ]
+    root = {"$defs": {"E": edit}}
+
+    assert [(schema, type_in_words(schema, root, limits=True)) for schema, _ in limited] == limited
+    assert [(schema, type_in_words(schema, root, members=True)) for schema, _ in shown] == shown
+    assert type_in_words(limited[0][0], root) == "integer"
+
+
+def test_a_signature_has_limits_and_members_where_there_is_room() -> None:
+    """Ours: `edits: array of object` says nothing of how to call the tool."""
+    item = {"type": "object", "properties": {"oldText": {"type": "string"}}, "required": ["oldText"]}
+    edits = {"type": "array", "items": item}
+    schema = {
+        "properties": {"edits": edits, "n": {"type": "integer", "minimum": 0, "default": 1}},
+        "required": ["edits"],
+    }
+
+    whole = "edit(edits: array of {oldText: string}, [n: integer (at least 0) = 1])"
+    assert signature("edit", schema) == signature("edit", schema, len(whole)) == whole
+    assert signature("edit", schema, len(whole) - 1) == "edit(edits: array of object, [n: integer = 1])"

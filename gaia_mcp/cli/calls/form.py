@@ -16,8 +16,8 @@ from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.assignments import is_text
-from gaia_mcp.toolspec.in_words import type_in_words
-from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of
+from gaia_mcp.toolspec.in_words import limits_in_words, type_in_words
+from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, types_of
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
@@ -102,22 +102,13 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
 
 def _choices(field: dict[str, Any], root: Any) -> str:
     titled = [f"{value}: {title}" for value, title in titled_choices_of(field)]
-    return ", ".join(titled) or type_in_words(field, root)
+    return ", ".join(titled) or type_in_words(field, root, members=True)
 
 
 def _limits(field: dict[str, Any]) -> str:
     """The limits of a value, as printed after its type: `, 1 to 10`, `, at most 20 characters`."""
-    counted = {"minLength": " characters", "maxLength": " characters", "minItems": " of them", "maxItems": " of them"}
-    told = ""
-    for least, most in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
-        unit = counted.get(least, "")
-        if least in field and most in field:
-            told += f", {field[least]} to {field[most]}{unit}"
-        elif least in field:
-            told += f", at least {field[least]}{unit}"
-        elif most in field:
-            told += f", at most {field[most]}{unit}"
-    return one_line(told, 100)
+    found = [limits for kind in types_of(field) if (limits := limits_in_words(field, kind))]
+    return "".join(f", {one_line(limits, 100)}" for limits in dict.fromkeys(found))
 
 
 def _read(text: str, field: dict[str, Any], root: Any) -> Any:

@@ -74,7 +74,7 @@ def value_words(key: str, schema: Any) -> list[Candidate]:
 def described(name: str, schema: Any) -> str:
     """A parameter's type, whether it is required, its default and its description, on one line."""
     known = properties_of(schema)[name]
-    parts = [type_in_words(known, schema)]
+    parts = [type_in_words(known, schema, limits=True, members=True)]
     if name in needed_of(schema):
         parts.append("required")
     if (default := default_of(known, schema)) is not None:

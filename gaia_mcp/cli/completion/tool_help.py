@@ -118,7 +118,7 @@ def check_known(line: CompletionContext) -> None:
 
 def _explained(described: Any, schema: Any, *, is_needed: bool) -> str:
     text, default = description_of(described, schema), default_of(described, schema)
-    parts_shown = [type_in_words(described, schema) + (f". {text}" if text else "")]
+    parts_shown = [type_in_words(described, schema, limits=True) + (f". {text}" if text else "")]
     if is_needed:
         parts_shown.append("[required]")
     elif default is not None:

@@ -63,13 +63,13 @@ def test_required_arguments_are_prompted_for_first_and_the_others_may_be_left_em
 ) -> None:
     """Ours: a default is only sent where a value is required; an invalid value is prompted for again."""
     steps = [
-        ("send(count: integer, [note: string", b""),
+        ("send(count: integer (at least 1), [note: string", b""),
         ("count [integer, at least 1]: ", b"0\n"),
         ("is less than the minimum of 1", b""),
         ("count [integer, at least 1]: ", b"2\n"),
         ("note (To add) [string] [none]: ", b"\n"),
-        ("to [object | null]: ", b'{"nam": 1}\n'),
-        ("to [object | null]: ", b'{"name": "Ada L"}\n'),
+        ("to [{name: string} | null]: ", b'{"nam": 1}\n'),
+        ("to [{name: string} | null]: ", b'{"name": "Ada L"}\n'),
         ("numbers [array of integer]: ", b"1, 2\n"),
         ("loud [boolean] [false]: ", b"\n"),
     ]

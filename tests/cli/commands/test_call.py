@@ -703,8 +703,9 @@ def test_a_validation_error_inside_an_argument_shows_the_type_of_the_argument(ga
             "hint: the type of items: array of {name: string, [n: integer]}",
         ],
     )
-    assert too_long.errors[1] == "hint: its signature: take_many([items: array of object])"
-    assert outside.errors[1] == "hint: its signature: take([items: array of object])"
+    shortened = "hint: its signature: take_many([items: array of object]); see: gaia mcp call s take_many --help"
+    assert too_long.errors[1] == shortened
+    assert outside.errors[1] == "hint: its signature: take([items: array of {name: string, [n: integer]}])"
 
 
 def test_arguments_of_branches_are_shown_and_converted(gaia: Gaia) -> None:
@@ -742,7 +743,8 @@ def test_a_missing_required_argument_is_sent_with_its_default(gaia: Gaia) -> Non
 
     ran = gaia("call", "requires-defaults", "echo")
     assert ran.errors[0] == "error: tool 'echo' of 'requires-defaults': 'name' is missing"
-    shown = 'echo(name: string, [area: object], [scale: "css" | "device" = "css"])'
+    area = '{x: integer, [scale: "css" | "device"]}'
+    shown = f'echo(name: string, [area: {area}], [scale: "css" | "device" = "css"])'
     assert ran.errors[1] == f"hint: its signature: {shown}"
     assert shown in gaia("tools", "requires-defaults").stdout
     page = gaia("call", "requires-defaults", "echo", "--help").stdout

@@ -130,7 +130,7 @@ def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
     """Ours: required parameters first."""
     shown = demo("tools", "demo").stdout.splitlines()
 
-    assert '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"]) (read-only)' in shown
+    assert '  greet(name: string (not empty), [style: "plain" | "warm" | "formal" = "plain"]) (read-only)' in shown
     assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
 
 

@@ -52,7 +52,7 @@ def test_a_server_that_cannot_be_started_does_not_hide_the_others(known: Gaia) -
 
     ran = known("search", "hello")
 
-    assert ran.stdout.splitlines()[0].startswith("demo greet(name: string, ")
+    assert ran.stdout.splitlines()[0].startswith("demo greet(name: string (not empty), ")
     problem = "server 'gone' could not be started: 'no-such-program' was not found on PATH"
     assert ran.stderr == f"note: not searched: {problem}; see: gaia mcp tools gone\n"
     assert ran.code == 0

@@ -14,7 +14,7 @@ from tests.cli.conftest import entry_of, run_on_terminal
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
-GREET = '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"]) (read-only)'
+GREET = '  greet(name: string (not empty), [style: "plain" | "warm" | "formal" = "plain"]) (read-only)'
 
 
 @pytest.fixture
