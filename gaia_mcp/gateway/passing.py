@@ -88,7 +88,7 @@ class Passing:
             more = f"; {told.hint}" if told.hint else ""
             raise UnreachableError(f"{told.message}{more}", _failure(error)) from None
         result = repaired_result(
-            method, params, result, lambda problem: self._report(f"server {backend.name!r}: {problem}")
+            method, params, result, lambda problem: self._report(f"server {instances.name!r}: {problem}")
         )
         return _without_server(result)
 

@@ -57,7 +57,8 @@ def tools(
     Required parameters come first. Without a name, asks all enabled servers at once. A tool that is named, as
     SERVER.TOOL or after its server, is shown with its whole description and those of its arguments. With --cost, shows
     what the definitions would take of a model's context, at four bytes for a token. With --openai, prints the tools of
-    a chat completion; --json adds the server and the tool that each function stands for.
+    a chat completion, and repairs schemas that the API refuses; --json adds the server and the tool that each function
+    stands for.
 
     Example: gaia mcp tools time.get_current_time
     """
