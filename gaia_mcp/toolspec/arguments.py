@@ -11,7 +11,7 @@ from typing import Any
 
 from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, is_same, parse_json
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, key_twice, read_json
-from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_of, resolved, types_of
+from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_for, resolved, types_of
 from gaia_mcp.toolspec.typed_numbers import number_in
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
@@ -34,7 +34,7 @@ def typed_arguments(
     A repeated key becomes a list if the schema has one. `read_file` is called with the FILE of `key=@FILE`.
     Raises `ArgumentSyntaxError`.
     """
-    known = properties_of(schema)
+    known = properties_for(schema, {key: value for key, value, _ in assignments})
     extra = resolved(schema, schema).get("additionalProperties")
     arguments = dict(base or {})
     given: set[str] = set()

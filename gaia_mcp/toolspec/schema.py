@@ -5,7 +5,8 @@ Reads every schema as far as possible, even an invalid one. `validation` checks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 # The maximum length of a chain of references; a schema may refer to itself.
@@ -20,7 +21,8 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 _CONDITIONAL = ("then", "else")
 # All whose schemas may have properties of an object.
 BRANCHES = (*UNIONS, *_CONDITIONAL)
-_MAY_HAVE_MEMBERS = frozenset({"object", "array"})
+# The types without members. A tuple, because a type may be a list.
+_PLAIN = ("string", "integer", "number", "boolean", "null")
 # Marks a missing default, because null is a valid one.
 NO_DEFAULT = object()
 
@@ -47,6 +49,31 @@ def properties_of(schema: Any) -> dict[str, Any]:
         elif inner:
             found[name] = inner[0] if len(inner) == 1 else {"anyOf": inner}
     return found
+
+
+def properties_for(schema: Any, typed: Mapping[str, str]) -> dict[str, Any]:
+    """As `properties_of`. A property that several branches of a union describe is that of the first branch that the
+    typed values fit: it requires nothing else, and has their text where it names a value.
+    """
+    found = properties_of(schema)
+    whole = parts_of(schema, schema, ("allOf",))
+    stated = {name for part in whole for name in _members(part)}
+    for part in whole:
+        for branches in _branches(part, schema):
+            fitting = (branch for branch in branches if _fits(branch, schema, typed))
+            for inner in parts_of(next(fitting, None), schema, ("allOf",)):
+                found.update({name: member for name, member in _members(inner).items() if name not in stated})
+    return found
+
+
+def _fits(branch: Any, root: Any, typed: Mapping[str, str]) -> bool:
+    parts = parts_of(branch, root, ("allOf",))
+    named = [(name, choices_of(resolved(inner, root))) for part in parts for name, inner in _members(part).items()]
+    return all(name in typed for name in _required(branch, root, has_branches=False)) and all(
+        typed[name] in [choice if isinstance(choice, str) else json.dumps(choice) for choice in choices]
+        for name, choices in named
+        if choices and name in typed
+    )
 
 
 def _members(part: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +122,7 @@ def argument_names(schema: Any) -> list[str]:
     known = properties_of(schema)
     found = dict.fromkeys(known)
     for inner in known.values():
-        if isinstance(inner, dict) and _MAY_HAVE_MEMBERS.intersection(types_of(inner) or ("object",)):
+        if isinstance(inner, dict) and inner.get("type") not in _PLAIN:
             for part in parts_of(inner, schema):
                 found.update(dict.fromkeys(_members(part)))
                 for item in parts_of(part["items"], schema) if "items" in part else ():

@@ -315,3 +315,24 @@ class TestTypedArguments:
         base = {"path": "a", "tags": ["x"], "other": {"deep": 1}}
         assert typed("path=b", "tags=y", schema=self.SCHEMA, base=base) == {**base, "path": "b", "tags": ["y"]}
         assert base == {"path": "a", "tags": ["x"], "other": {"deep": 1}}
+
+
+def test_an_argument_of_several_branches_has_the_type_in_the_branch_that_fits() -> None:
+    """Ours: a branch is told by the values that it names, and the arguments that it requires."""
+    kinds: list[dict[str, Any]] = [
+        {"properties": {"kind": {"const": "count"}, "value": {"type": "integer"}}, "required": ["kind"]},
+        {"properties": {"kind": {"enum": ["text", 3]}, "value": {"type": "string"}}, "required": ["kind"]},
+        {"properties": {"value": {"type": "boolean"}, "sure": True}, "required": ["sure"]},
+    ]
+    for schema in ({"oneOf": kinds}, {"allOf": [{"anyOf": [{"$ref": f"#/$defs/{n}"} for n in range(3)]}]}):
+        schema = {**schema, "$defs": {str(number): branch for number, branch in enumerate(kinds)}}
+        assert typed("kind=count", "value=1", schema=schema) == {"kind": "count", "value": 1}
+        assert typed("kind=text", "value=1", schema=schema) == {"kind": "text", "value": "1"}
+        assert typed("kind=3", "value=1", schema=schema) == {"kind": 3, "value": "1"}
+        assert typed("value=1", "sure=", schema=schema) == {"value": True, "sure": ""}
+        assert typed("value=1", schema=schema) == {"value": "1"}
+    first = {"anyOf": [{"properties": {"v": {"type": "integer"}}}, {"properties": {"v": {"type": "string"}}}]}
+    assert (typed("v=1", schema=first), typed("v=a", schema=first)) == ({"v": 1}, {"v": "a"})
+    text = {"properties": {"v": {"type": "string"}}}
+    for stated in ({**first, **text}, {"allOf": [first, text]}):
+        assert typed("v=1", schema=stated) == {"v": "1"}
