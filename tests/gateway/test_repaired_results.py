@@ -55,3 +55,35 @@ def test_only_texts_are_completions() -> None:
         "completion": {"values": ["a"], "total": 3}
     }
     assert repaired("completion/complete", {})[0] == {"completion": {"values": []}}
+
+
+def test_a_block_that_is_none_becomes_text() -> None:
+    """Ours: the tool has run, and its result must not be lost."""
+    content = [None, "a", 5, {"type": "image"}, {"type": "resource_link", "uri": "x:a"}, {"type": "resource_link"}]
+
+    found, noted = repaired("tools/call", {"content": content, "_meta": []}, name="t")
+
+    texts = ["a", "5", '{"type": "image"}', '{"type": "resource_link"}']
+    text = [{"type": "text", "text": each} for each in texts]
+    link = {"type": "resource_link", "uri": "x:a", "name": "x:a"}
+    assert found == {"content": [*text[:3], link, text[3]]}
+    assert noted == [
+        "a result of 't': _meta is not an object, and is left out",
+        "a result of 't': a block without a type is invalid, and is passed as text",
+        "a result of 't': a block of the type image is invalid, and is passed as text",
+        "a result of 't': a block of the type resource_link is invalid, and is passed as text",
+    ]
+
+
+def test_messages_and_contents_that_are_none_are_left_out() -> None:
+    """Ours: and a text is a message of the user, or the contents of the resource that was read."""
+    text = {"type": "text", "text": "a"}
+
+    assert repaired("prompts/get", {"messages": ["a", 5, {"role": "system"}]}, name="p") == (
+        {"messages": [{"role": "user", "content": text}]},
+        ["a result of 'p': a message is not of the user or the assistant, and is left out"] * 2,
+    )
+    assert repaired("resources/read", {"contents": ["a", 5, {"text": "b"}, {"uri": "x:c"}]}, uri="x:a") == (
+        {"contents": [{"uri": "x:a", "text": "a"}, {"uri": "x:a", "text": "b"}]},
+        ["a result of 'resources/read': contents without a uri, or a text or a blob, are left out"] * 2,
+    )

@@ -63,6 +63,7 @@ def test_required_is_read_where_it_was_meant() -> None:
         {"properties": {"a": a, "required": ["a"]}},
         {"properties": {"a": {**a, "required": True}}},
         {"properties": {"a": a}, "required": ["a", 1, "a"]},
+        {"properties": {"a": {**a, "required": True}}, "required": False},
     ):
         found, noted = repaired(given)
         assert found == expected

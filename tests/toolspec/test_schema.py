@@ -18,6 +18,7 @@ from gaia_mcp.toolspec.schema import (
     needed_members,
     needed_of,
     parts_of,
+    properties_for,
     properties_of,
     required_of,
     resolved,
@@ -150,6 +151,21 @@ def test_a_property_of_several_branches_has_the_types_of_all() -> None:
     assert properties_of({"properties": {"kind": described}, "oneOf": [a, b]})["kind"] == {**described, **kinds}
     stated = {"type": "string"}
     assert properties_of({"properties": {"kind": stated}, "oneOf": [a, b]})["kind"] == stated
+
+
+def test_a_property_of_several_branches_is_that_of_the_branch_that_fits() -> None:
+    """Ours: by what is typed of the values that a branch names, and of what it requires."""
+    branches = [
+        {"properties": {"kind": {"enum": ["a", 1]}, "n": {"type": "integer"}}, "required": ["kind"]},
+        {"properties": {"kind": {"const": "b"}, "n": {"type": "string"}, "stated": False}, "required": ["kind"]},
+    ]
+    schema = {"oneOf": branches, "properties": {"stated": {"type": "null"}}}
+
+    assert properties_for(schema, {"kind": "1"})["n"] == {"type": "integer"}
+    assert properties_for(schema, {"kind": "b"})["n"] == {"type": "string"}
+    assert properties_for(schema, {"kind": "b"})["stated"] == {"type": "null"}
+    for typed in ({}, {"kind": "c"}):
+        assert properties_for(schema, typed) == properties_of(schema)
 
 
 def test_argument_names_include_the_members_of_objects_and_of_lists_of_objects() -> None:
