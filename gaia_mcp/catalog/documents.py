@@ -23,6 +23,13 @@ _OLD_MEMBERS = ("version_detail", "registry_type", "registry_name")
 _PART = r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]{0,99})\}"
 
 
+# The name of a server: the reversed domain of its owner, and its own.
+_NAME = re.compile(r"[A-Za-z0-9.-]+/[A-Za-z0-9._-]+")
+MAX_NAME_CHARS = 200
+# A version is one release. The registry itself uses "latest" for the newest, and a range is none.
+_VERSION = re.compile(r"(?!latest$)[^\s^~<>=*|,]{1,255}", re.IGNORECASE)
+
+
 class DocumentError(ValueError):
     """A document is invalid. The message names the place and the problem."""
 
@@ -98,9 +105,14 @@ def read_document(document: Any, meta: Any = None) -> Document:
         raise DocumentError("the document has a schema before 2025-09-29")
     notes = meta.get(_OFFICIAL) if isinstance(meta, dict) else None
     notes = notes if isinstance(notes, dict) else {}
+    name, version = (_text(held, member, "", is_required=True) for member in ("name", "version"))
+    if len(name) > MAX_NAME_CHARS or not _NAME.fullmatch(name):
+        raise DocumentError(f"name is {name[:MAX_NAME_CHARS]!r}, not one such as 'io.github.owner/server'")
+    if not _VERSION.fullmatch(version):
+        raise DocumentError(f"version is {version[:MAX_NAME_CHARS]!r}, not one version such as '1.0.2'")
     return Document(
-        name=_text(held, "name", "", is_required=True),
-        version=_text(held, "version", "", is_required=True),
+        name=name,
+        version=version,
         title=_text(held, "title", ""),
         description=_text(held, "description", ""),
         packages=_list(held, "packages", "", _package),

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.catalog.documents import Argument, Document, DocumentError, Input, Package, Remote
 from gaia_mcp.catalog.inputs import filled
-from gaia_mcp.catalog.runners import OF_LOADERS, RUNNERS, RUNNERS_OF, runner_arguments, started
+from gaia_mcp.catalog.runners import (
+    OF_THE_USER,
+    RUNNERS,
+    RUNNERS_OF,
+    checked_arguments,
+    runner_arguments,
+    started,
+)
 
 # Headers that change the target of a request, or delimit it.
 _OF_REQUESTS = ("connection", "content-length", "host", "transfer-encoding")
@@ -80,13 +87,12 @@ def _package_entry(
     package: Package, program: str, given: Mapping[str, str], variables: Collection[str]
 ) -> dict[str, Any]:
     runner = RUNNERS[program]
-    found = started(package, program, list(_words(runner_arguments(package, program), given)), given.values())
+    found = started(package, program, list(_words(runner_arguments(package, program), given)), given)
     env = _environment(package, program, given)
     names = [*env, *(name for name in variables if name not in env)] if package.kind == "oci" else []
     passed = [word for name in names if name not in found.passed for word in ("-e", name)]
     arguments = [*found.arguments, *_words(package.arguments, given)]
-    if found.package[0] == "--from" and arguments and arguments[0].startswith("-"):
-        raise DocumentError(f"it gives uvx {arguments[0]!r}, which could make it do anything")
+    arguments = checked_arguments(package, found, arguments, given.values())
     words = [*runner.words, *found.own, *passed, *found.package]
     entry: dict[str, Any] = {"command": program, "args": [*words, *(runner.between if arguments else ()), *arguments]}
     return {**entry, "env": env} if env else entry
@@ -102,7 +108,7 @@ def _environment(package: Package, program: str, given: Mapping[str, str]) -> di
         if value := given.get(one.name):
             env[one.name] = value
         elif (value := filled(one, given)) is not None:
-            if OF_LOADERS.fullmatch(one.name) or RUNNERS[program].variables.fullmatch(one.name):
+            if OF_THE_USER.fullmatch(one.name) or RUNNERS[program].variables.fullmatch(one.name):
                 raise DocumentError(f"it sets {one.name} to {value!r}, which could have {program} do anything else")
             env[one.name] = value
     return env

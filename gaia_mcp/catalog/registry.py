@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from gaia_mcp.catalog.documents import Document, DocumentError, read_document
-from gaia_mcp.errors import DeadlineError, MCPError, RegistryError, RegistryUnknownError
+from gaia_mcp.errors import CatalogError, DeadlineError, MCPError, RegistryError, RegistryUnknownError
 from gaia_mcp.redaction import masked_url
 from gaia_mcp.safetext import one_line
 
@@ -60,10 +60,16 @@ class Registry:
         return masked_url(self.url)
 
     def document(self, name: str, version: str = LATEST) -> Document:
-        """The document about a version of a server. Raises `RegistryUnknownError` if it does not exist."""
+        """The document about a version of a server. Raises `RegistryUnknownError` if it does not exist, and
+        `CatalogError` if it is invalid.
+        """
         place = f"/v0.1/servers/{quote(name, safe='')}/versions/{quote(version, safe='')}"
         missing = RegistryUnknownError(self._shown, name, "" if version == LATEST else version)
-        return self._document(self._get(place, {}, missing))
+        found = self._get(place, {}, missing)
+        try:
+            return self._document(found)
+        except DocumentError as problem:
+            raise CatalogError(name, f"the registry {self._shown} returned an invalid document: {problem}") from None
 
     def search(self, words: list[str]) -> Iterator[Document]:
         """The latest versions of the servers whose name, title or description contain each of `words`, in the order of
@@ -90,7 +96,7 @@ class Registry:
             missing = RegistryError(self._shown, "has no list of servers: is it the URL of a registry?")
             page = self._get("/v0.1/servers", query, missing)
             for found in page.get("servers") or []:
-                with suppress(RegistryError):
+                with suppress(RegistryError, DocumentError):
                     yield self._document(found)
             metadata = page.get("metadata")
             cursor = metadata.get("nextCursor") if isinstance(metadata, dict) else None
@@ -100,12 +106,11 @@ class Registry:
             query["cursor"] = cursor
 
     def _document(self, found: Any) -> Document:
-        if not isinstance(found, dict):
+        """The document in a part of a response. Raises `DocumentError` for an invalid one, and `RegistryError`."""
+        server = found.get("server") if isinstance(found, dict) else None
+        if not isinstance(server, dict):
             raise RegistryError(self._shown, "returned a server that is not an object")
-        try:
-            return read_document(found.get("server"), found.get("_meta"))
-        except DocumentError as problem:
-            raise RegistryError(self._shown, f"returned an invalid document: {problem}") from None
+        return read_document(server, found.get("_meta"))
 
     def _get(self, place: str, query: dict[str, Any], missing: MCPError) -> dict[str, Any]:
         """The JSON object at a path. Raises `missing` for status 404."""

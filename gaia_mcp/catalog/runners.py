@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gaia_mcp.catalog.documents import Argument, DocumentError, Input, Package
-from gaia_mcp.catalog.mounts import MOUNTS, has_folder_of_ours
+from gaia_mcp.catalog.executables import is_own_program, runs_anything
+from gaia_mcp.catalog.mounts import MOUNTS, has_data_of_ours
 
 
 class Runner(NamedTuple):
@@ -33,12 +34,26 @@ _QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q":
 _PYTHON = re.compile(r"[A-Za-z0-9.@+-]+")
 _FLAGS = ("-i", "--interactive", "--rm", "--init", "--read-only")
 _VALUED = (
-    "-e", "--env", "-p", "--publish", "--network", "--platform", "--pull", "--name", "--tmpfs", "-m", "--memory",
-    "--cpus", "-u", "--user", "-w", "--workdir", *MOUNTS,
+    "-p", "--publish", "--platform", "--pull", "--name", "--tmpfs", "-m", "--memory", "--cpus", "-u", "--user", "-w",
+    "--workdir", *MOUNTS,
 )  # fmt: skip
-_CONTAINER: Mapping[str, re.Pattern[str] | None] = {**dict.fromkeys(_FLAGS), **dict.fromkeys(_VALUED, _ANY)}
-# The variables that determine which code any program loads.
-OF_LOADERS = re.compile(r"(?i:PATH)|LD_.*|DYLD_.*")
+# The options that pass an environment variable to a container. Podman reads `NAME*` as several.
+_PASSING = ("-e", "--env")
+_CONTAINER: Mapping[str, re.Pattern[str] | None] = {
+    **dict.fromkeys(_FLAGS),
+    **dict.fromkeys(_VALUED, _ANY),
+    **dict.fromkeys(_PASSING, re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?:=.*)?", re.DOTALL)),
+    # Any other network reaches the services of this machine, or those of another container.
+    "--network": re.compile(r"none|bridge|default|private"),
+}
+# The variables that determine which code any program loads, where it sends requests, and as whom it does.
+OF_THE_USER = re.compile(
+    r"(?i:PATH|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|(?:ALL|FTP|HTTPS?|NO|SOCKS)_PROXY)|LD_.*|DYLD_.*|XDG_.*"
+    r"|SSH_(?:AUTH_SOCK|ASKPASS|AGENT_PID)|GIT_(?:SSH.*|CONFIG.*|PROXY.*|EXEC_PATH|ASKPASS)|BASH_ENV|BROWSER"
+    r"|PYTHON(?:PATH|HOME|STARTUP|INSPECT|USERBASE|BREAKPOINT|EXECUTABLE|PLATLIBDIR|PYCACHEPREFIX|WARNINGS)"
+    r"|NODE_(?:PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)|RUBY(?:OPT|LIB)|PERL5?(?:OPT|LIB)|CLASSPATH"
+    r"|(?:JAVA_TOOL|_JAVA|JDK_JAVA)_OPTIONS|SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE|KUBECONFIG|DOCKER_HOST"
+)
 RUNNERS = {
     "npx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|NODE_OPTIONS")),
     "bunx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|BUN_.*")),
@@ -58,12 +73,16 @@ _IDENTIFIERS = {
     "nuget": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*"),
     "oci": re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*(?:@sha256:[0-9a-f]{64})?"),
 }
-_VERSION = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}"
+# A version names one release, not a range or the newest. To npm, `1.2` is a range and a word is a moving tag.
+_VERSIONS = {
+    "npm": re.compile(r"v?\d+\.\d+\.\d+(?:[-+][A-Za-z0-9.+-]{1,250})?"),
+    "pypi": re.compile(r"v?\d[A-Za-z0-9._+!-]{0,254}"),
+    "nuget": re.compile(r"\d[A-Za-z0-9._+-]{0,254}"),
+    "oci": re.compile(r"(?!latest$)[A-Za-z0-9_][A-Za-z0-9._+!-]{0,254}"),
+}
 _SEPARATORS = {"npm": "@", "pypi": "==", "nuget": "@", "oci": ":"}
 # Programs that accept the arguments of each other.
 _ALIKE = {"docker": "podman", "podman": "docker", "npx": "bunx", "bunx": "npx"}
-# The options that pass an environment variable to a container.
-_PASSING = ("-e", "--env")
 
 
 class Started(NamedTuple):
@@ -100,8 +119,8 @@ def runner_arguments(package: Package, program: str) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def started(package: Package, program: str, words: Sequence[str], named: Collection[str]) -> Started:
-    """How `program` starts the package with the document's `words` for it. `named` are the values from the user.
+def started(package: Package, program: str, words: Sequence[str], given: Mapping[str, str]) -> Started:
+    """How `program` starts the package with the document's `words` for it. `given` are the user's values, by name.
 
     Raises `DocumentError` for words that could make it do anything else.
     """
@@ -114,7 +133,7 @@ def started(package: Package, program: str, words: Sequence[str], named: Collect
             continue
         option, equals, value = word.partition("=")
         if option in RUNNERS[program].options:
-            own += _passed_on(option, value if equals else None, remaining, program, named)
+            own += _passed_on(option, value if equals else None, remaining, program, given)
             continue
         same = _named_by(package, word)
         if same is None and (not from_package or word.startswith("-")):
@@ -122,6 +141,28 @@ def started(package: Package, program: str, words: Sequence[str], named: Collect
         arguments = [*remaining] if same is not None else [word, *remaining]
         return Started(own, from_package or [package_word(same or package)], arguments)
     return Started(own, from_package or [package_word(package)], [])
+
+
+def checked_arguments(package: Package, found: Started, arguments: list[str], named: Collection[str]) -> list[str]:
+    """The arguments for the package, of which the first is the program to run if uvx has `--from PACKAGE`. `named` are
+    the values from the user.
+
+    Raises `DocumentError` for a program that is not the package's own, and for arguments that are run as code.
+    """
+    own = package.identifier.partition("[")[0]
+    if found.package[0] != "--from":
+        if package.kind != "oci" and runs_anything(own) and not set(arguments) <= set(named):
+            raise DocumentError(f"it gives arguments to {own!r}, which could make it do anything")
+        return arguments
+    program = arguments[0] if arguments else own
+    if program.startswith("-"):
+        raise DocumentError(f"it gives uvx {program!r}, which could make it do anything")
+    # A subcommand of the program that is named after the package; as a program it is the SDK's, which runs any file.
+    is_subcommand = program == "mcp" and own != "mcp"
+    words = [own, *arguments] if is_subcommand or not arguments else arguments
+    if not is_own_program(words[0], own):
+        raise DocumentError(f"it has uvx run {words[0]!r}, which is not a program of {own!r}")
+    return words
 
 
 def _taken_from(package: Package, words: list[str]) -> list[str]:
@@ -143,40 +184,45 @@ def _taken_from(package: Package, words: list[str]) -> list[str]:
         raise DocumentError(f"it has uvx take its program from {named!r}, which is not the package")
     if version not in ("", package.version):
         raise DocumentError(f"it has uvx take its program from {named!r}, which is not the version {package.version!r}")
-    return ["--from", f"{name}=={package.version}" if package.version else name]
+    return ["--from", f"{name}=={package.version}"]
 
 
 def package_word(package: Package) -> str:
     """The package and its version in the syntax of its registry. Raises `DocumentError` if either is invalid."""
     if not _IDENTIFIERS[package.kind].fullmatch(package.identifier):
         raise DocumentError(f"{package.identifier!r} is not the name of a package of {package.kind}")
-    if not package.version:
-        return package.identifier
-    if not re.fullmatch(_VERSION, package.version):
-        raise DocumentError(f"{package.version!r} is not a version of a package")
     name = package.identifier.rpartition("/")[2]
-    if package.kind == "oci" and (":" in name or "@" in name):
-        return package.identifier  # It already has a tag or a digest.
+    is_tagged = package.kind == "oci" and (":" in name or "@" in name)
+    if not package.version and not is_tagged:
+        raise DocumentError(f"it names no version of {package.identifier!r}")
+    if package.version and not _VERSIONS[package.kind].fullmatch(package.version):
+        raise DocumentError(f"{package.version!r} is not one version of a package of {package.kind}")
+    if is_tagged:
+        return package.identifier
     return f"{package.identifier}{_SEPARATORS[package.kind]}{package.version}"
 
 
 def _passed_on(
-    option: str, value: str | None, following: Iterator[str], program: str, named: Collection[str]
+    option: str, value: str | None, following: Iterator[str], program: str, given: Mapping[str, str]
 ) -> list[str]:
     """The words of an option and its value. If `value` is None, it is the next of the `following` words.
 
-    Raises `DocumentError` for a value that is not allowed, and for mounting a host directory that the user did not
-    name.
+    Raises `DocumentError` for a value that is not allowed, and for a host directory, a volume, a network or a variable
+    of the user's that the user did not give.
     """
     pattern = RUNNERS[program].options[option]
     if pattern is None and value is None:
         return [option]
     words = [option, next(following, "")] if value is None else [f"{option}={value}"]
     value = words[1] if value is None else value
-    if pattern is None or pattern.fullmatch(value) is None:
+    named = given.values()
+    if pattern is None or (pattern.fullmatch(value) is None and value not in named):
         raise DocumentError(f"it gives {program} {option!r} with the value {value!r}")
-    if option in MOUNTS and has_folder_of_ours(option, value, named):
-        raise DocumentError(f"it gives the container a folder of this machine: {value!r}")
+    if option in MOUNTS and has_data_of_ours(option, value, named):
+        raise DocumentError(f"it gives the container a folder or a volume of this machine: {value!r}")
+    name, _, text = value.partition("=")
+    if option in _PASSING and OF_THE_USER.fullmatch(name) and name not in given and text not in named:
+        raise DocumentError(f"it sets {name} for the container, which only the user may set")
     return words
 
 

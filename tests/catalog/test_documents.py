@@ -99,7 +99,12 @@ def test_an_invalid_document_is_an_error_with_its_place() -> None:
     cases = [
         ([], "the document is not an object"),
         ({"version": "1"}, "name is missing"),
+        (document("a name with spaces"), "name is 'a name with spaces', not one such as 'io.github.owner/server'"),
+        (document("a/b/c"), "name is 'a/b/c', not one such as 'io.github.owner/server'"),
+        (document("a.b/" + "c" * 197), f"name is 'a.b/{'c' * 196}', not one such as 'io.github.owner/server'"),
         (document("a.b/c", version=7), "version is not a string, or empty"),
+        (document("a.b/c", version="latest"), "version is 'latest', not one version such as '1.0.2'"),
+        (document("a.b/c", version="^1.2"), "version is '^1.2', not one version such as '1.0.2'"),
         (document("a.b/c", version_detail={}), "the document has a schema before 2025-09-29"),
         (document("a.b/c", packages={}), "packages is not a list"),
         (document("a.b/c", packages=[{}]), "packages[0].registryType is missing"),

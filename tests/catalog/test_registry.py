@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.catalog.registry import MAX_RESPONSE_BYTES, Registry
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, RegistryError, RegistryUnknownError
+from gaia_mcp.errors import CatalogError, DeadlineError, RegistryError, RegistryUnknownError
 from tests.registry_support import ServedRegistry, document, served_registry
 from tests.waiting import ENOUGH_SECONDS
 
@@ -76,6 +76,18 @@ def test_an_unknown_server_or_version_is_reported(served: ServedRegistry) -> Non
             assert str(caught.value) == f"the registry {served.url} has no {what}"
 
 
+def test_an_invalid_document_is_named(served: ServedRegistry) -> None:
+    """Ours: the document is at fault, not the connection."""
+    body = json.dumps({"server": document("io.github.a/time", version="latest")}).encode()
+    served.answers[TIME] = (200, body)
+
+    with _opened(served.url) as registry, pytest.raises(CatalogError) as caught:
+        registry.document("io.github.a/time")
+
+    assert caught.value.name == "io.github.a/time"
+    assert str(caught.value).endswith("invalid document: version is 'latest', not one version such as '1.0.2'")
+
+
 def test_an_invalid_response_is_an_error(served: ServedRegistry) -> None:
     """Ours: any web server may be at the URL."""
     cases = [
@@ -86,7 +98,7 @@ def test_an_invalid_response_is_an_error(served: ServedRegistry) -> None:
         (403, b"", "demands authorization: it responded with status 403"),
         (200, b"<html>", "did not return a JSON object: is it the URL of a registry?"),
         (200, b"\xff", "did not return a JSON object: is it the URL of a registry?"),
-        (200, b"{}", "returned an invalid document: the document is not an object"),
+        (200, b"{}", "returned a server that is not an object"),
         (200, b" " * (MAX_RESPONSE_BYTES + 1), "sent more than 10 MiB"),
     ]
 

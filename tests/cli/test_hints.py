@@ -21,6 +21,7 @@ from gaia_mcp.errors import (
     ArgumentsError,
     AuthorizationError,
     CancelledError,
+    CatalogError,
     ConfigFileError,
     ConnectError,
     ConnectionLostError,
@@ -89,6 +90,7 @@ ERRORS: list[MCPError] = [
     ServerExitedError(FS, "while answering", 1),
     ServerExitedError(FS, "at its start", 1, "a\nb\n"),
     RegistryError(URL, "cannot be read"),
+    CatalogError("a.b/c", "has no name"),
     RegistryUnknownError(URL, "a.b/c"),
     *(StatusError(FS, "no", status) for status in (403, 404, 405, 410, 415, 429, 503)),
     failed(502),
@@ -157,7 +159,7 @@ ERRORS: list[MCPError] = [
 # Classes without a hint of their own: they are only bases, bring one along, or end no command.
 WITHOUT_HINT = {
     *("MCPError", "ConfigError", "ConnectError", "ProtocolError", "ToolError", "RefusedError", "OutcomeUnknownError"),
-    *("CatalogError", "ContractError", "NotConnectedError", "UnansweredError"),
+    *("ContractError", "NotConnectedError", "UnansweredError"),
     *("CompletionError", "LocalProtocolError", "SessionExpiredError"),
 }
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.catalog.documents import Document, DocumentError, Input, read_document
+from gaia_mcp.catalog.documents import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
 from gaia_mcp.catalog.inputs import InputError, asked_of, missing, reference
 from gaia_mcp.catalog.packages import Way, entry_of, unusable, ways_of
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
@@ -55,7 +55,7 @@ def from_registry(
 ) -> Given:
     """The server `name` of a registry, to be saved as `called`. An empty `version` selects the newest one.
 
-    Raises as `from_document`, `RegistryError`, `RegistryUnknownError`, `DeadlineError`.
+    Raises as `from_document` does, `RegistryError`, `RegistryUnknownError`, `DeadlineError`.
     """
     with open_registry(registry, deadline) as opened, SessionView(f"reading {masked_url(opened.url)}"):
         document = opened.document(name, version or LATEST)
@@ -65,16 +65,17 @@ def from_registry(
     return _given(called, document, origin, options)
 
 
-def from_document(name: str | None, held: Any, options: Options) -> Given:
-    """The server that a parsed `server.json` file describes.
+def from_document(called: str | None, held: Any, options: Options) -> Given:
+    """The server that a parsed `server.json` file describes, to be saved as `called`.
 
     Raises `CatalogError` for a document that cannot become an entry, and `UsageError` for an invalid or missing option.
     """
     try:
         document = read_document(held)
     except DocumentError as problem:
-        raise CatalogError(one_line(str(held.get("name", "server.json"))), str(problem)) from None
-    return _given(name, document, {"name": document.name, "version": document.version}, options)
+        name = one_line(str(held.get("name", "server.json")), MAX_NAME_CHARS)
+        raise CatalogError(name, str(problem)) from None
+    return _given(called, document, {"name": document.name, "version": document.version}, options)
 
 
 def _given(name: str | None, document: Document, origin: Mapping[str, str], options: Options) -> Given:
@@ -99,7 +100,7 @@ def _given(name: str | None, document: Document, origin: Mapping[str, str], opti
         hint = f"write {option} {problem.name}={problem.example}"
         raise UsageError(f"{document.name}: {problem}", hint=hint) from None
     except DocumentError as problem:
-        raise CatalogError(document.name, str(problem), hint=_by_hand()) from None
+        raise CatalogError(document.name, str(problem)) from None
     if document.status != "active":
         told = f": {one_line(document.status_message, 300)}" if document.status_message else ""
         remark(f"{document.name} {document.version} is {document.status}{told}")
@@ -214,7 +215,7 @@ def _as_in(secret: Input) -> str:
 
 
 def _instead(document: Document) -> str:
-    """A hint for packages that this program does not run."""
+    """A hint for packages that this program does not run; empty for the usual one."""
     # A bundle is a prebuilt program: it must not be downloaded and unpacked merely because its name was typed.
     bundles = [package.identifier for package in document.packages if package.kind == "mcpb"]
     if bundles:
@@ -227,11 +228,7 @@ def _instead(document: Document) -> str:
         if package.url:
             url = one_line(package.url) if "{" not in package.url else "URL"
             return f"start it as its documentation says, and add its URL: {to_type('add', 'NAME', url)}"
-    return _by_hand()
-
-
-def _by_hand() -> str:
-    return f"add it as its documentation says: {to_type('add', more='NAME -- COMMAND')}"
+    return ""
 
 
 def _example(one: Input) -> str:

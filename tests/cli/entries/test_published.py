@@ -194,6 +194,25 @@ def test_an_unusable_registry_document_is_an_error(gaia: Gaia, registry: ServedR
     assert not saved(gaia).keys() & {"nothing", "evil"}
 
 
+def test_a_document_that_would_run_a_shell_runs_nothing(gaia: Gaia, registry: ServedRegistry) -> None:
+    """Ours: it is refused before anything starts, from a registry and from a file."""
+    words = [{"type": "positional", "value": word} for word in ("--from", "mcp-server-time", "sh", "-c", "touch it")]
+    held = document("a.b/time", packages=[package("pypi", "mcp-server-time", runtimeArguments=words)])
+    registry.documents.append(held)
+    (gaia.cwd / "server.json").write_text(json.dumps(held))
+    (gaia.cwd / "invalid.json").write_text(json.dumps({**held, "name": "a name with spaces"}))
+
+    refused = [gaia("add", "a.b/time"), gaia("add", "time", "./server.json"), gaia("add", "time", "./invalid.json")]
+
+    shell = "error: 'a.b/time': it has uvx run 'sh', which is not a program of 'mcp-server-time'"
+    hint = "hint: add it as its documentation says: gaia mcp add NAME -- COMMAND"
+    assert [ran.code for ran in refused] == [3, 3, 3]
+    assert refused[0].errors == refused[1].errors == [shell, hint]
+    assert refused[2].errors[0].startswith("error: 'a name with spaces': name is 'a name with spaces', not one such as")
+    assert not (gaia.cwd / "it").exists()
+    assert not gaia.config.exists()
+
+
 @pytest.mark.parametrize(
     ("held", "hint"),
     [
