@@ -10,6 +10,10 @@ from typer.core import TyperCommand
 
 from gaia_mcp.cli.entries.entry_options import (
     AgentOption,
+    BearerTokenOption,
+    CallbackPortOption,
+    ClientIdOption,
+    ClientSecretOption,
     CwdOption,
     EnvOption,
     ExceptOption,
@@ -145,6 +149,10 @@ def add(
     via: ViaOption = None,
     registry: RegistryOption = None,
     scope: ScopeOption = None,
+    client_id: ClientIdOption = None,
+    client_secret: ClientSecretOption = False,
+    callback_port: CallbackPortOption = None,
+    bearer_token: BearerTokenOption = None,
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
     force: ForceOption = False,
@@ -160,6 +168,7 @@ def add(
 
     from gaia_mcp.cli.entries.building import (
         anchor,
+        authorize,
         choose_tools,
         fill_in,
         fix_revision,
@@ -199,10 +208,17 @@ def add(
         cwd=cwd,
         only=only,
         setting=setting,
-        **{"except": excluded},
+        **{
+            "except": excluded,
+            "client-id": client_id,
+            "client-secret": client_secret,
+            "callback-port": callback_port,
+            "bearer-token-env-var": bearer_token,
+        },
     )
     for server in servers:
         fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
+        authorize(server.entry, client_id, client_secret, callback_port, bearer_token)
         set_transport(server.entry, transport)
         fix_revision(server.entry, protocol)
         trust_hints_of(server.entry, trust_hints)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+# The variable from which other programs read the secret of `--client-secret`, which is never an argument.
+SECRET_VARIABLE = "MCP_CLIENT_SECRET"  # noqa: S105 (its name)
 # A name that `${NAME}` can refer to.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -61,6 +63,36 @@ def fill_in(
         entry["cwd"] = str(cwd.expanduser().absolute())
     if request_timeout is not None:
         entry["timeout"] = int(request_timeout) if request_timeout == int(request_timeout) else request_timeout
+
+
+def authorize(
+    entry: dict[str, Any],
+    client_id: str | None,
+    has_secret: bool,
+    callback_port: int | None,
+    token_variable: str | None,
+) -> None:
+    """Set the authorization of `--client-id`, `--client-secret`, `--callback-port` and `--bearer-token-env-var` in
+    `entry`. Raises `UsageError` for a server that is not reached by a URL, and for a token that is not a variable.
+    """
+    secret = f"${{{SECRET_VARIABLE}}}" if has_secret else None
+    settings = {"clientId": client_id, "clientSecret": secret, "callbackPort": callback_port}
+    given = {key: value for key, value in settings.items() if value is not None}
+    if not given and token_variable is None:
+        return
+    if "url" not in entry:
+        option = "--bearer-token-env-var" if not given else "--client-id" if client_id else "--client-secret"
+        option = "--callback-port" if given.keys() == {"callbackPort"} else option
+        raise UsageError(f"{option} is for a URL, and this server is a command", hint=f"leave {option} out")
+    if given:
+        entry["oauth"] = {**_object(entry.get("oauth")), **given}
+    if token_variable is not None:
+        if not _VARIABLE.fullmatch(token_variable):
+            # It may be the token itself.
+            problem = "--bearer-token-env-var takes the name of a variable, and this is not one"
+            raise UsageError(problem, hint="write --bearer-token-env-var NAME, and export NAME=TOKEN")
+        headers = _object(entry.get("headers"))
+        entry["headers"] = {**headers, "Authorization": f"Bearer ${{{token_variable}}}"}
 
 
 def set_transport(entry: dict[str, Any], transport: str | None) -> None:

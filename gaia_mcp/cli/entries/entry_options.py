@@ -35,6 +35,11 @@ InheritOption = Annotated[
     _option("--inherit-env/--no-inherit-env", about="Pass on all variables, or only those that every server gets."),
 ]
 HeaderOption = Annotated[list[str] | None, _option("--header", "-H", metavar="K:V", about="Send this header to a URL.")]
+# The options with which other programs set the authorization of a URL, for lines that are pasted.
+ClientIdOption = Annotated[str | None, typer.Option("--client-id", hidden=True)]
+ClientSecretOption = Annotated[bool, typer.Option("--client-secret", hidden=True)]
+CallbackPortOption = Annotated[int | None, typer.Option("--callback-port", min=1, max=65535, hidden=True)]
+BearerTokenOption = Annotated[str | None, typer.Option("--bearer-token-env-var", hidden=True)]
 CwdOption = Annotated[
     Path | None,
     _option("--cwd", metavar="DIR", about="Start the server in this folder.", autocompletion=folder_names),

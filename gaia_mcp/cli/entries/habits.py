@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import dropwhile
 
 # Programs whose `mcp add` has nearly the same form, and this program.
 _PROGRAMS = frozenset(("claude", "codex", "gemini", "qwen", "amp", "droid", "copilot", "opencode", "gaia", "gmcp"))
@@ -12,6 +13,8 @@ _VERBS = ("add", "add-json")
 # Editors that take the entry, including its name, as the value of an option.
 _EDITORS = frozenset(("code", "code-insiders", "cursor", "codium", "windsurf"))
 _PROMPT = re.compile(r"\s*(?:[$%>]\s+)?")
+# A variable for the other program alone, such as `MCP_CLIENT_SECRET=…`: a secret, to which an entry only refers.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
 def own_words(args: Sequence[str]) -> list[str]:
@@ -32,7 +35,7 @@ def own_words(args: Sequence[str]) -> list[str]:
 
 
 def _inside(words: Sequence[str]) -> list[str] | None:
-    match list(words):
+    match list(dropwhile(_ASSIGNMENT.fullmatch, words)):
         case [program, "mcp", verb, *rest] if program in _PROGRAMS and verb in _VERBS:
             return rest
         case [program, "--add-mcp", entry] if program in _EDITORS:

@@ -329,6 +329,64 @@ def test_the_add_command_of_another_client_is_accepted(gaia: Gaia, line: str) ->
     assert saved(gaia) == before == {"demo": {**DEMO, "env": env}}
 
 
+def test_the_authorization_in_the_line_of_another_client_is_saved(gaia: Gaia) -> None:
+    """Ours: a secret is a reference to the variable that the other program reads it from, and never an argument."""
+    of_claude = (
+        "claude mcp add --transport http --client-id c --client-secret --callback-port 8080 docs https://x.example"
+    )
+    lines = [
+        f"MCP_CLIENT_SECRET=s3cret {of_claude}",
+        "codex mcp add tok --url https://y.example --bearer-token-env-var T",
+    ]
+
+    ran = [gaia("add", line, "--no-check") for line in lines]
+    ran.append(
+        gaia(
+            "add",
+            *shlex.split('claude mcp add-json j \'{"type":"http","url":"https://z.example"}\''),
+            "--client-id",
+            "d",
+            "--no-check",
+        )
+    )
+
+    assert [one.code for one in ran] == [0, 0, 0]
+    assert saved(gaia) == {
+        "docs": {
+            "url": "https://x.example",
+            "type": "http",
+            "oauth": {"clientId": "c", "clientSecret": "${MCP_CLIENT_SECRET}", "callbackPort": 8080},
+        },
+        "tok": {"url": "https://y.example", "headers": {"Authorization": "Bearer ${T}"}},
+        "j": {"type": "http", "url": "https://z.example", "oauth": {"clientId": "d"}},
+    }
+    assert "s3cret" not in gaia.config.read_text() + "".join(one.stdout + one.stderr for one in ran)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--client-id", "c"], "--client-id is for a URL, and this server is a command"),
+        (["--client-secret"], "--client-secret is for a URL, and this server is a command"),
+        (["--callback-port", "80"], "--callback-port is for a URL, and this server is a command"),
+        (["--bearer-token-env-var", "T"], "--bearer-token-env-var is for a URL, and this server is a command"),
+    ],
+)
+def test_an_authorization_is_for_a_url(gaia: Gaia, options: list[str], problem: str) -> None:
+    """Ours: a command reads its credentials from its variables."""
+    ran = gaia("add", "demo", *options, "--no-check", "--", "gaia", "mcp", "serve", "demo")
+
+    assert (ran.code, ran.errors[0]) == (2, f"error: {problem}")
+
+
+def test_a_token_in_place_of_its_variable_is_refused(gaia: Gaia) -> None:
+    """Ours: it would be saved, so it is not printed either."""
+    ran = gaia("add", "x", "https://x.example", "--bearer-token-env-var", "ghp-s3cret", "--no-check")
+
+    assert (ran.code, ran.errors[1]) == (2, "hint: write --bearer-token-env-var NAME, and export NAME=TOKEN")
+    assert "s3cret" not in ran.stdout + ran.stderr
+
+
 def test_a_command_line_on_standard_input_is_refused(gaia: Gaia) -> None:
     """Ours: only an argument can be one, as the hint shows."""
     for line in ("claude mcp add time -- uvx mcp-server-time", "npx -y mcp-server-foo"):

@@ -11,6 +11,8 @@ REWRITTEN = (
     (["claude mcp add time -- uvx x", "--force"], ["--force", "time", "--", "uvx", "x"]),
     (["$ claude mcp add time \\\n  -e A='b c' \\\n  -- uvx x"], ["time", "-e", "A=b c", "--", "uvx", "x"]),
     (["""code --add-mcp '{"name": "x"}'"""], ['{"name": "x"}']),
+    (["MCP_CLIENT_SECRET=s claude mcp add x --client-secret https://x"], ["x", "--client-secret", "https://x"]),
+    (["A=b", "claude", "mcp", "add", "x", "y"], ["x", "y"]),
     (["gemini", "mcp", "add", "-s", "user", "x", "y"], ["-s", "user", "x", "y"]),
 )
 UNCHANGED = (
@@ -18,6 +20,7 @@ UNCHANGED = (
     ["time", "--", "claude", "mcp", "add", "x"],
     ["claude", "--", "claude", "mcp", "serve"],
     ["npx -y foo"],
+    ["A=b", "npx", "-y", "foo"],
     ["claude mcp list"],
     ["echo claude mcp add x"],
     ["it's"],
