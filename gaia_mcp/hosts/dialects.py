@@ -1,7 +1,7 @@
 """The dialects of hosts' entries, and the format of ours to which all are converted.
 
 An entry of ours has `command`, `args`, `env`, `cwd`, `inherit`, or `url`, `headers`, `type`; `disabled`; `timeout` in
-seconds; `includeTools` and `excludeTools`.
+seconds; `includeTools` and `excludeTools`; `oauth`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADERS_KEYS = ("headers", "http_headers")
 TYPE_KEYS = ("type", "transport")
 OURS = (
     "command", "args", "env", "cwd", "inherit", "url", "headers", "type", "disabled", "timeout", "includeTools",
-    "excludeTools",
+    "excludeTools", "oauth",
 )  # fmt: skip
 
 # The keys of hosts that have a counterpart in our format; all others are specific to the host.
@@ -57,7 +57,27 @@ class ToolKeys(NamedTuple):
         return bool(self.include or self.exclude)
 
 
+class OAuthKeys(NamedTuple):
+    """A host's member for the settings of an authorization, empty if it has none, and its `keys` in it.
+
+    A host may have the scopes as one text (`as_text`), or as a member of the entry (`beside`). One that `can_be_off`
+    has `false` for no authorization.
+    """
+
+    member: str = ""
+    keys: tuple[str, ...] = ()
+    as_text: bool = False
+    beside: bool = False
+    can_be_off: bool = False
+
+
+def folded_setting(name: str) -> str:
+    """The name of a setting of an authorization, in one spelling for `clientId`, `client_id` and `CLIENT_ID`."""
+    return name.replace("_", "").lower().removesuffix("s")
+
+
 _NO_CHOICE = ToolKeys()
+_NO_OAUTH = OAuthKeys()
 
 
 @dataclass(frozen=True)
@@ -67,9 +87,9 @@ class Dialect:
     `command` "[]" is one list of program and arguments, and "" no command at all. `url` is the key for HTTP,
     `url_means` what `url` alone is taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says
     the opposite. `timeout` is the key, and how many of its units make a second. `names_variables` is the list of
-    variables that are passed on. `tools` are its keys for a choice among the tools. `always` is written
-    into new entries. `names_itself`: the name is also a member. `looks_up_in` are the members in which it looks
-    variables up, if that is not everywhere.
+    variables that are passed on. `tools` are its keys for a choice among the tools, `oauth` those for the authorization
+    of a URL. `always` is written into new entries. `names_itself`: the name is also a member. `looks_up_in` are the
+    members in which it looks variables up, if that is not everywhere.
     """
 
     command: str = "command"
@@ -85,6 +105,7 @@ class Dialect:
     notation: Notation = NONE
     looks_up_in: tuple[str, ...] = ()
     tools: ToolKeys = _NO_CHOICE
+    oauth: OAuthKeys = _NO_OAUTH
     always: Mapping[str, Any] = field(default_factory=dict)
     names_itself: bool = False
     remote: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaia_mcp.hosts.dialects import Dialect, ToolKeys
+from gaia_mcp.hosts.dialects import Dialect, OAuthKeys, ToolKeys
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.variables import BRACES, CLINE, EDITOR, GEMINI, KIRO, QWEN, SECRETS, SHELL
 
@@ -13,6 +13,9 @@ _SERVERS = Layout("json", ("servers",))
 _PLAIN = Dialect()
 _AS_OURS = ToolKeys("includeTools", "excludeTools")
 _DISABLED = ToolKeys(exclude="disabledTools")
+# Claude Code keeps the client's secret in its own store.
+_OF_CLAUDE = ("clientId", "scopes", "callbackPort", "authServerMetadataUrl")
+_OF_GEMINI = OAuthKeys("oauth", ("clientId", "clientSecret", "scopes", "redirectUri"))
 _VSCODE_STORAGE = "{config}/Code/User/globalStorage"
 
 
@@ -47,10 +50,18 @@ HOSTS = {
         ),
         HostProgram(
             "claude-code", "Claude Code", ("{CLAUDE_CONFIG_DIR:}/.claude.json",), ".mcp.json",
-            dialect=Dialect(types=("stdio", "http", "sse"), notation=SHELL), is_desktop=False,
+            dialect=Dialect(
+                types=("stdio", "http", "sse"), notation=SHELL,
+                oauth=OAuthKeys("oauth", _OF_CLAUDE, as_text=True),
+            ),
+            is_desktop=False,
         ),
         HostProgram(
-            "cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", dialect=Dialect(notation=EDITOR),
+            "cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json",
+            dialect=Dialect(
+                notation=EDITOR,
+                oauth=OAuthKeys("auth", ("CLIENT_ID", "CLIENT_SECRET", "scopes")),
+            ),
         ),
         HostProgram(
             "vscode", "VS Code",
@@ -69,13 +80,15 @@ HOSTS = {
             "codex", "Codex", ("{CODEX_HOME:.codex}/config.toml",), ".codex/config.toml",
             Layout("toml", ("mcp_servers",)),
             Dialect(cwd="cwd", headers="http_headers", disabled="enabled", timeout=("tool_timeout_sec", 1),
-                    names_variables="env_vars", tools=ToolKeys("enabled_tools", "disabled_tools")),
+                    names_variables="env_vars", tools=ToolKeys("enabled_tools", "disabled_tools"),
+                    oauth=OAuthKeys("oauth", ("client_id", "scopes"), beside=True)),
             is_desktop=False,
         ),
         HostProgram(
             "gemini", "Gemini CLI", ("{home}/.gemini/settings.json",), ".gemini/settings.json",
             dialect=Dialect(
                 url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=GEMINI, tools=_AS_OURS,
+                oauth=_OF_GEMINI,
             ),
             is_desktop=False,
         ),
@@ -122,6 +135,7 @@ HOSTS = {
             Dialect(
                 command="[]", env="environment", types=("local", "remote", "remote"), cwd="cwd", disabled="enabled",
                 timeout=("timeout", 1000), notation=BRACES,
+                oauth=OAuthKeys("oauth", ("clientId", "clientSecret", "scope"), as_text=True, can_be_off=True),
             ),
             is_desktop=False,
         ),
@@ -150,6 +164,7 @@ HOSTS = {
             "qwen", "Qwen Code", ("{home}/.qwen/settings.json",), ".qwen/settings.json",
             dialect=Dialect(
                 url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=QWEN, tools=_AS_OURS,
+                oauth=_OF_GEMINI,
             ),
             is_desktop=False,
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.hosts.dialects import folded_setting
 from gaia_mcp.redaction import looks_secret, masked_arguments, masked_members, masked_url, masked_value
 from gaia_mcp.redaction.finding import in_text
 from gaia_mcp.safetext import MASK
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 # Members whose values are usually secrets, and members whose values are names of variables.
 _VALUES = ("env", "envs", "environment", "headers", "http_headers")
 _NAMES = ("env_http_headers",)
+# Members with the settings of an authorization, of which a few are secrets.
+_AUTHORIZATION = ("oauth", "auth")
+_SECRET_SETTINGS = ("clientsecret", "privatekey", "assertion")
 
 
 def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
@@ -24,6 +28,11 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
         if isinstance(value, dict):
             if key == "settings":
                 return masked_members(value)
+            if key in _AUTHORIZATION:
+                secrets = _secret_settings(value)
+                return {
+                    name: hidden("secret", held) if name in secrets else shown(held) for name, held in value.items()
+                }
             if key in _VALUES:
                 return {name: hidden(name, held) for name, held in value.items()}
             return {name: held if key in _NAMES else value_of(name, held) for name, held in value.items()}
@@ -47,12 +56,16 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
         text = _with_our_references(value, reference)
         return value if masked_value(name, text) == text else masked_value(name, value)
 
+    def shown(setting: Any) -> Any:
+        return masked_url(setting) if isinstance(setting, str) else setting
+
     return {key: value_of(key, value) for key, value in entry.items()} if isinstance(entry, dict) else MASK
 
 
 def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = None) -> list[str]:
-    """The places of plain-text secrets in an entry, ours or a host's: `env NAME`, `header NAME`, `settings NAME`, or a
-    member."""
+    """The places of plain-text secrets in an entry, ours or a host's: `env NAME`, `header NAME`, `settings NAME`,
+    `oauth NAME`, or a member.
+    """
     found = []
     for key, value in entry.items():
         if key in _VALUES and isinstance(value, dict):
@@ -69,9 +82,18 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
                 for name, held in value.items()
                 if shown[name] != held and (looks_secret(name) or in_text(str(held)))
             ]
+        elif key in _AUTHORIZATION and isinstance(value, dict):
+            secrets = {name: value[name] for name in _secret_settings(value) if isinstance(value[name], str)}
+            texts = {name: _with_our_references(held, reference) for name, held in secrets.items()}
+            found += [f"{key} {name}" for name, text in texts.items() if masked_value("secret", text) != text]
         elif key not in _NAMES and _shows_secrets(key, value, reference):
             found.append(key)
     return found
+
+
+def _secret_settings(authorization: Mapping[str, Any]) -> list[str]:
+    """The names of the settings of an authorization that are secrets, in any of their spellings."""
+    return [name for name in authorization if folded_setting(name) in _SECRET_SETTINGS]
 
 
 def _shows_secrets(key: str, value: Any, reference: re.Pattern[str] | None) -> bool:

@@ -132,6 +132,9 @@ class _Reading:
             entry["oauth"] = {
                 key: self._text(held, key) if isinstance(held, str) else held for key, held in authorization.items()
             }
+        if self.dialect.oauth.beside and isinstance(scopes := self.raw.get("scopes"), list):
+            entry["oauth"] = {**entry.get("oauth", {}), "scopes": scopes}
+            self.read.add("scopes")
         return {**entry, "oauth": False} if self.raw.get("oauth") is False else entry
 
     def _timeout(self) -> int | float | None:

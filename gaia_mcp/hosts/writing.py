@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError
+from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError, folded_setting
 from gaia_mcp.hosts.tool_filters import filter_for
 from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.variables import OURS as REFERENCE
@@ -59,7 +59,7 @@ class _Writing:
                 self.remarks.append("it is enabled there: the host cannot disable a server")
             else:
                 new[dialect.disabled] = dialect.disabled == "disabled"
-        left = [key for key in entry if key not in OURS]
+        left = [key for key in entry if key not in OURS and (key != "auth" or self._authorization_of_ours() is None)]
         if left:
             self.remarks.append(f"not exported, since the host does not know them: {', '.join(left)}")
         return new | kept, self.remarks
@@ -72,7 +72,12 @@ class _Writing:
         choice = {self.dialect.tools.include, self.dialect.tools.exclude}
         if INCLUDE not in self.entry and EXCLUDE not in self.entry:
             silent += choice
-        return {key: held for key, held in old.items() if key not in (*MEANT, *choice) or key in silent}
+        oauth = self.dialect.oauth
+        authorization = {"oauth", oauth.member, "scopes" if oauth.beside else oauth.member}
+        if not oauth.member or self._authorization_of_ours() is None:
+            silent += authorization
+        ours = (*MEANT, *choice, *authorization)
+        return {key: held for key, held in old.items() if key not in ours or key in silent}
 
     def _started(self) -> dict[str, Any]:
         dialect, entry = self.dialect, self.entry
@@ -122,7 +127,40 @@ class _Writing:
                 headers[header] = text
         if headers:
             new[dialect.headers] = headers
-        return new
+        return new | self._authorized()
+
+    def _authorization_of_ours(self) -> Any:
+        """The settings of the authorization in our entry, which may have Cursor's word for them; None without any."""
+        held = self.entry.get("oauth", self.entry.get("auth"))
+        return held if held is False or isinstance(held, dict) else None
+
+    def _authorized(self) -> dict[str, Any]:
+        held, oauth = self._authorization_of_ours(), self.dialect.oauth
+        if held is None:
+            return {}
+        if held is False or held.get("enabled") is False:
+            if not oauth.can_be_off:
+                self.remarks.append("its authorization is off here, and the host may ask for a login")
+            return {oauth.member: False} if oauth.can_be_off else {}
+        keys = {folded_setting(key): key for key in oauth.keys}
+        new: dict[str, Any] = {}
+        left = []
+        for name, setting in held.items():
+            key = keys.get(folded_setting(name))
+            if key is None:
+                left.append(name)
+            elif key in ("scope", "scopes"):
+                scopes = setting.split() if isinstance(setting, str) else setting
+                new[key] = " ".join(map(str, scopes)) if oauth.as_text else scopes
+            elif isinstance(setting, int):
+                new[key] = setting
+            elif (text := self._optional(setting, "oauth", name)) is not None:
+                new[key] = text
+        left = [name for name in left if name != "enabled"]
+        if left:
+            self.remarks.append(f"not exported, since the host does not know it in oauth: {', '.join(left)}")
+        beside = {"scopes": new.pop("scopes")} if oauth.beside and "scopes" in new else {}
+        return {**({oauth.member: new} if new else {}), **beside}
 
     def _by_name(self, new: dict[str, Any], header: str, held: str) -> bool:
         """Codex: a header whose value is a variable is given by the variable's name."""
@@ -141,7 +179,7 @@ class _Writing:
 
     def _optional(self, held: Any, field: str, key: str) -> str | None:
         """A value in the host's notation; None, with a remark, for one that the entry can do without."""
-        where = f"{'env' if field == 'env' else 'header'} {key}"
+        where = f"{'header' if field == 'headers' else field} {key}"
         if not isinstance(held, str):
             self.remarks.append(f"{where} is stored in the keyring, and is not exported")
             return None

@@ -56,3 +56,19 @@ def test_plain_secrets_are_listed_by_their_place() -> None:
 
     assert plain_secrets(entry) == ["args", "env TOKEN", "header Authorization"]
     assert plain_secrets({"env": {"TOKEN": "${env:TOKEN}"}}, THEIRS) == []
+
+
+def test_only_the_secrets_of_an_authorization_are_masked() -> None:
+    """Ours: an address whose name has the word auth is none."""
+    settings = {
+        "clientId": "c",
+        "client_secret": "s3cret",
+        "privateKey": "${KEY}",
+        "authServerMetadataUrl": "https://a.example/x",
+        "callbackPort": 8080,
+        "scopes": ["a"],
+    }
+
+    assert masked_entry({"oauth": settings}) == {"oauth": {**settings, "client_secret": "****"}}
+    assert plain_secrets({"oauth": settings}) == ["oauth client_secret"]
+    assert plain_secrets({"auth": {"CLIENT_SECRET": "${env:S}"}}, THEIRS) == []

@@ -36,6 +36,11 @@ def test_the_entries_of_every_host_are_read() -> None:
             {"type": "http", "url": "https://x", "oauth": {"clientId": "c", "callbackPort": 8080}},
             {"url": "https://x", "oauth": {"clientId": "c", "callbackPort": 8080}},
         ),
+        (
+            "codex",
+            {"url": "https://x", "oauth": {"client_id": "c"}, "scopes": ["a"]},
+            {"url": "https://x", "oauth": {"client_id": "c", "scopes": ["a"]}},
+        ),
         ("opencode", {"type": "remote", "url": "https://x", "oauth": False}, {"url": "https://x", "oauth": False}),
         ("cursor", {"command": "${userHome}/x"}, {"command": "${HOME}/x", "args": []}),
         ("vscode", {"type": "stdio", "command": "x", "cwd": "/w"}, {"command": "x", "args": [], "cwd": "/w"}),

@@ -134,6 +134,50 @@ def test_an_exported_entry_is_imported_unchanged() -> None:
     assert not wrong
 
 
+def test_the_authorization_is_exported_to_hosts_that_read_it() -> None:
+    """Ours: in the form of each, and what it has no key for with a remark. Codex and OpenCode have scopes of their own
+    form.
+    """
+    settings = {"client_id": "c", "clientSecret": "${S}", "scope": "a b", "callbackPort": 8080}
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("claude-code", {"oauth": {"clientId": "c", "scopes": "a b", "callbackPort": 8080}}, "clientSecret"),
+        ("cursor", {"auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:S}", "scopes": ["a", "b"]}}, "callbackPort"),
+        ("codex", {"oauth": {"client_id": "c"}, "scopes": ["a", "b"]}, "clientSecret, callbackPort"),
+        ("gemini", {"oauth": {"clientId": "c", "clientSecret": "${S}", "scopes": ["a", "b"]}}, "callbackPort"),
+        ("opencode", {"oauth": {"clientId": "c", "clientSecret": "{env:S}", "scope": "a b"}}, "callbackPort"),
+        ("zed", {}, "client_id, clientSecret, scope, callbackPort"),
+    ]
+
+    wrong = []
+    for host, expected, left in cases:
+        found, remarks = entry_for("n", {"url": "https://h", "oauth": settings}, HOSTS[host].dialect)
+        found = {key: held for key, held in found.items() if key in ("oauth", "auth", "scopes")}
+        if (found, remarks) != (expected, [f"not exported, since the host does not know it in oauth: {left}"]):
+            wrong.append((host, found, remarks))
+
+    assert not wrong
+    assert entry_for("n", {"url": "https://h", "oauth": False}, HOSTS["opencode"].dialect)[0]["oauth"] is False
+    assert "is off here" in entry_for("n", {"url": "https://h", "oauth": False}, HOSTS["cursor"].dialect)[1][0]
+    in_keyring = {"url": "https://h", "oauth": {"clientId": "c", "clientSecret": {"$keyring": "k"}}}
+    found, remarks = entry_for("n", in_keyring, HOSTS["gemini"].dialect)
+    assert (found["oauth"], remarks) == (
+        {"clientId": "c"},
+        ["oauth clientSecret is stored in the keyring, and is not exported"],
+    )
+
+
+def test_an_authorization_replaces_the_one_of_the_host() -> None:
+    """Ours: the host's own stays only where our entry has none."""
+    old = {"url": "https://old", "oauth": {"client_id": "old"}, "scopes": ["old"], "required": True}
+    codex = HOSTS["codex"].dialect
+
+    kept, _ = entry_for("n", {"url": "https://h"}, codex, old=old)
+    replaced, _ = entry_for("n", {"url": "https://h", "oauth": {"clientId": "new"}}, codex, old=old)
+
+    assert kept == {**old, "url": "https://h"}
+    assert replaced == {"url": "https://h", "oauth": {"client_id": "new"}, "required": True}
+
+
 def test_a_member_that_is_not_exported_has_a_remark() -> None:
     """Ours: a secret's value is never written in place of its name."""
     cases = [
