@@ -13,6 +13,8 @@ from gaia_mcp.toolspec.schema import argument_names
 _WEIGHTS = (8, 3, 1)
 # "person" is not the subject of "impersonation": a word that stands alone counts more than a part of another.
 _WHOLE_WORD, _PART_OF_WORD = 3, 2
+# One letter in four may be mistyped; below, `weather` would be taken for `create`.
+_ALIKE = 0.75
 
 
 class SearchWord(NamedTuple):
@@ -58,3 +60,21 @@ def score(tool: Mapping[str, Any], words: Sequence[SearchWord], about: str = "")
             return 0
         total += weight * (_WHOLE_WORD if word.alone.search(text) else _PART_OF_WORD)
     return total
+
+
+def closest_words(tools: Sequence[Mapping[str, Any]], words: Sequence[SearchWord]) -> list[str]:
+    """The words that the closest of `tools` matches, when none matches all: those of `words`, of which a mistyped one
+    is replaced by the part of a tool's name that is most like it. Empty if there are none.
+    """
+    from difflib import get_close_matches
+
+    parts = dict.fromkeys(part for tool in tools for part in re.split(r"[\W_]+", tool["name"].casefold()) if part)
+    likely = []
+    for word in words:
+        if any(score(tool, [word]) for tool in tools):
+            likely.append(word)
+        elif not word.is_glob:
+            near = get_close_matches(word.text, parts, n=1, cutoff=_ALIKE)
+            likely += [_search_word(part) for part in near]
+    matched = [[word.text for word in likely if score(tool, [word])] for tool in tools]
+    return max(matched, key=len, default=[])

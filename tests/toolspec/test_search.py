@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.toolspec.search import score, search_words
+from gaia_mcp.toolspec.search import closest_words, score, search_words
 
 
 def points(tool: dict[str, Any], *words: str) -> int:
@@ -61,3 +61,20 @@ def test_an_invalid_input_schema_is_skipped() -> None:
     wrong = [schema for schema in cases if points({"inputSchema": schema}, "weather")]
 
     assert not wrong
+
+
+def test_the_closest_words_match_a_tool() -> None:
+    """Ours: a mistyped word is corrected, and one that no tool has is left out."""
+    tools = [{"name": "create_issue"}, {"name": "list-labels", "description": "Of an issue"}, {"name": "read"}]
+    cases = [
+        (["creat", "issue", "quickly"], ["creat", "issue"]),
+        (["isue"], ["issue"]),
+        (["labels", "create", "issue"], ["create", "issue"]),
+        (["*_isue", "read"], ["read"]),
+        (["weather"], []),
+    ]
+
+    wrong = [(words, found) for words, want in cases if (found := closest_words(tools, search_words(words))) != want]
+
+    assert not wrong
+    assert closest_words([], search_words(["x"])) == []

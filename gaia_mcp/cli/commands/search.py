@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,11 +49,11 @@ COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
 def search(invocation: Invocation, words: Words, only: ServerOption = None, registry: RegistryOption = False) -> None:
     """Search the tools of servers, by words or patterns.
 
-    Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the best
-    match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to servers
-    whose tools are not known or no longer fresh, for ten seconds at most, or that are not saved. Exit code 7 if no
-    tool is found. With --registry it searches the official registry of servers, the one of GAIA_MCP_REGISTRY, or the
-    one whose URL is the first word.
+    Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the
+    best match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to
+    servers whose tools are not known or no longer fresh, for ten seconds at most, or that are not saved. Exit code
+    7 if no tool is found, with words that find the closest. With --registry it searches the official registry of
+    servers, the one of GAIA_MCP_REGISTRY, or the one whose URL is the first word.
 
     Example: gaia mcp search issue create
     """
@@ -64,7 +65,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import ToolError
-    from gaia_mcp.toolspec.search import score, search_words
+    from gaia_mcp.toolspec.search import closest_words, score, search_words
 
     store, typed, deadline = invocation.open_store(), invocation.typed(words), invocation.deadline()
     command = typed.after if typed.has_command(()) else ()
@@ -75,15 +76,13 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         entries = [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
-    found = [
-        (points, server, tool)
-        for server, tools in _known(entries, deadline)
-        for tool in tools
-        if (points := score(tool, wanted))
-    ]
+    known = [(server, tool) for server, tools in _known(entries, deadline) for tool in tools]
+    found = [(points, server, tool) for server, tool in known if (points := score(tool, wanted))]
     if not found:
-        hint = "use fewer words, or parts of them"
-        raise ToolError(f"no tool matches {' '.join(words)!r}", hint=hint)
+        closest = closest_words([tool for _, tool in known], wanted)
+        more = " ".join(map(shlex.quote, [*closest, *(word for name in only or [] for word in ("--server", name))]))
+        hint = f"find the closest with: {to_type('search', more=more)}" if closest and not command else ""
+        raise ToolError(f"no tool matches {' '.join(words)!r}", hint=hint or "use fewer words, or parts of them")
     found.sort(key=lambda one: (-one[0], one[1], one[2]["name"]))
     if invocation.as_json:
         print_json({"tools": [{"server": server, **tool} for _, server, tool in found]})

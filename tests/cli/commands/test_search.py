@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,17 @@ def test_a_search_without_a_match_exits_with_7(known: Gaia) -> None:
 
     assert (ran.code, ran.stdout) == (7, "")
     assert "'surely-nothing'" in ran.errors[0]
+    assert ran.errors[1] == "hint: use fewer words, or parts of them"
+
+
+def test_the_hint_of_a_search_without_a_match_finds_the_closest(known: Gaia) -> None:
+    """Ours: what does not match all words is not printed as if it did, since a script takes the first line."""
+    ran = known("search", "ad", "numbrs", "swiftly", "--server", "demo")
+
+    assert (ran.code, ran.stdout) == (7, "")
+    command = ran.errors[1].removeprefix("hint: find the closest with: ")
+    assert command.startswith("gaia mcp search ")
+    assert names(known, *shlex.split(command)[3:]) == ["demo.add"]
 
 
 @pytest.mark.parametrize("command", [("add", "x", "--"), ("list", "--check"), ("test-client", "demo")])
