@@ -11,10 +11,10 @@ import re
 from typing import Any, NamedTuple
 
 from gaia_mcp.hosts import jsonc
-from gaia_mcp.hosts.dialects import COMMAND_KEYS, MEANT, OURS, URL_KEYS
+from gaia_mcp.hosts.dialects import MEANT, OURS
 from gaia_mcp.hosts.documents import parsed, servers_in
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.hosts.places import layout_of
+from gaia_mcp.hosts.places import is_entry, layout_of
 from gaia_mcp.hosts.variables import EDITOR
 from gaia_mcp.textproblems import TextProblemError
 
@@ -126,13 +126,8 @@ def _entries(document: Any, kind: str) -> list[Pasted]:
 
 
 def _stands_alone(value: Any) -> bool:
-    """Whether an object is an entry, rather than entries by their names, of which one may be called `command`."""
-    if not isinstance(value, dict):
-        return False
-    zeds = value.get("command")
-    return (isinstance(zeds, dict) and "path" in zeds) or any(
-        isinstance(value.get(key), (str, list)) for key in (*COMMAND_KEYS, *URL_KEYS, "handler", "agent")
-    )
+    """Whether an object is an entry, of a host or of ours, rather than entries by their names."""
+    return is_entry(value) or any(isinstance(value.get(key), (str, list)) for key in ("handler", "agent"))
 
 
 def _name_in(item: Any) -> str | None:

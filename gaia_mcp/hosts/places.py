@@ -123,8 +123,13 @@ def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a value is the entry of a server, judging by the names of its members."""
-    return isinstance(value, dict) and not value.keys().isdisjoint(COMMAND_KEYS + URL_KEYS)
+    """Whether a value is the entry of a server, rather than entries by their names, one of which may be `url`."""
+    if not isinstance(value, dict):
+        return False
+    of_zed = value.get("command")
+    return (isinstance(of_zed, dict) and "path" in of_zed) or any(
+        isinstance(value.get(key), (str, list)) for key in (*COMMAND_KEYS, *URL_KEYS)
+    )
 
 
 def format_of(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.entries.pasting import is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.status import UsageError
@@ -43,7 +43,7 @@ def published_server(
             held = parse_json(pasted_text(word).text)
         except JSONTextError:
             held = None
-        if isinstance(held, dict) and "mcpServers" not in held and {"packages", "remotes"} & held.keys():
+        if isinstance(held, dict) and "mcpServers" not in held and _is_document(held):
             from gaia_mcp.cli.entries.published import from_document
 
             return from_document(called, held, options)
@@ -51,6 +51,11 @@ def published_server(
         if value is not None:
             raise UsageError(f"{option} is for a server of a registry", hint="name it as io.github.owner/server")
     return None
+
+
+def _is_document(held: dict[str, Any]) -> bool:
+    """Whether an object is a registry's document, rather than entries by their names, of which one has such a name."""
+    return any(not isinstance(held[member], dict) for member in ("packages", "remotes") if member in held)
 
 
 def _is_address(word: str) -> bool:

@@ -94,6 +94,16 @@ class TestImport:
         assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
         assert "nothing to import" in again.stderr
 
+    def test_a_server_may_have_the_name_of_a_member(self, gaia: Gaia) -> None:
+        """Ours: what is in `mcpServers` are servers, whatever they are called."""
+        file = put(gaia, "./some.json", {"url": A, "command": A, "remotes": A})
+        (gaia.cwd / "bare.json").write_text(json.dumps({"remotes": A, "packages": A}))
+
+        ran, bare = gaia("import", str(file)), gaia("add", "./bare.json", "--no-check", "--force")
+
+        assert (ran.code, bare.code) == (0, 0)
+        assert own(gaia) == dict.fromkeys(("url", "command", "remotes", "packages"), A)
+
     def test_an_invalid_host_file_does_not_stop_the_import_of_the_others(self, gaia: Gaia) -> None:
         """Ours: its error decides the exit code."""
         put(gaia, ".cursor/mcp.json", {"a": A})
