@@ -5,10 +5,14 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from gaia_mcp.paths import shown
+from gaia_mcp.paths import is_there, shown
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# As long as a path may be on Linux.
+MAX_PATH_CHARS = 4096
 
 
 def outcome_word(outcome: str, *, dry_run: bool) -> str:
@@ -19,6 +23,10 @@ def outcome_word(outcome: str, *, dry_run: bool) -> str:
 
 
 def difference(before: str, after: str, path: Path) -> str:
-    """A unified diff of two versions of a file; empty if they are the same."""
-    lines = unified_diff(before.splitlines(), after.splitlines(), shown(path), shown(path), lineterm="")
-    return "\n".join(lines)
+    """A unified diff of two versions of a file; empty if they are the same. A file that does not exist is /dev/null, as
+    in the diffs of other programs.
+    """
+    name = one_line(shown(path), MAX_PATH_CHARS)
+    is_new = not is_there(path)
+    old = [] if is_new else before.splitlines()
+    return "\n".join(unified_diff(old, after.splitlines(), "/dev/null" if is_new else name, name, lineterm=""))

@@ -220,7 +220,7 @@ class TestImport:
         ran = gaia("import", "cursor", "--dry-run")
 
         assert (ran.code, gaia.config.exists()) == (0, False)
-        assert "--- ~/.gaia/mcp_servers.json" in ran.stdout
+        assert "--- /dev/null\n+++ ~/.gaia/mcp_servers.json\n@@ -0,0 +1," in ran.stdout
         assert '+        "B": "${B}"' in ran.stdout
         assert SECRET not in ran.stdout + ran.stderr
         assert SECRET not in gaia("import", "cursor", "--dry-run", "--json").stdout
