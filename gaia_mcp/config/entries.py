@@ -242,7 +242,13 @@ def _read_revision(name: str, revision: Any) -> str | None:
 
 
 def _read_target(name: str, config: dict[str, Any], source: Path | None) -> Target:
-    if "url" in config:
+    has_url = "url" in config
+    if config.get("url") and config.get("command"):
+        kind = config.get("type")
+        if kind not in ("stdio", *_URL_TYPES):
+            raise EntryError(name, "has both 'command' and 'url': leave one out, or say which with 'type'")
+        has_url = kind != "stdio"
+    if has_url:
         return _read_remote(name, config)
     served = next((kind for kind in _SERVED if kind in config), None) if "command" not in config else None
     program = "command" if served is None else served

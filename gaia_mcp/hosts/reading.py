@@ -54,10 +54,12 @@ class _Reading:
             raise NotCarriedError("is an extension that is built into the host, not a server")
         if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
             raise NotCarriedError(f"its type {kind!r} is not supported")
-        command = self._first(COMMAND_KEYS)
-        if command is not None:
+        command, url = self._first(COMMAND_KEYS), self._first(URL_KEYS)
+        if command and url:
+            command, url = self._one_of(command, url, kind)
+        if command is not None and (command or not url):
             entry = self._started(command)
-        elif (url := self._first(URL_KEYS)) is not None:
+        elif url is not None:
             entry = self._reached(url, kind)
         else:
             raise NotCarriedError("has neither a command nor a URL")
@@ -76,6 +78,14 @@ class _Reading:
         self.read |= {INCLUDE, EXCLUDE, self.dialect.tools.include, self.dialect.tools.exclude}
         self._remark_on_the_rest()
         return entry, self.remarks
+
+    def _one_of(self, command: Any, url: Any, kind: str | None) -> tuple[Any, Any]:
+        """The command or the URL, by the type of the entry, which may have both; the other is None."""
+        if kind is None:
+            raise NotCarriedError("has both a command and a URL, and no type that says which")
+        is_command = TYPES[kind] == "stdio"
+        self.remarks.append(f"its {'URL' if is_command else 'command'} has no effect beside its type {kind!r}")
+        return (command, None) if is_command else (None, url)
 
     def _started(self, command: Any) -> dict[str, Any]:
         args = self._first(ARGS_KEYS)

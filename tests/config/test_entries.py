@@ -100,6 +100,14 @@ def test_a_pipe_as_the_file_has_no_folder(source: str) -> None:
     assert target.folder == ""
 
 
+def test_the_type_decides_between_a_command_and_a_url() -> None:
+    """Ours: an entry with both is invalid without it."""
+    both = {"command": "npx", "url": "https://h"}
+    found = {kind: read_entry("x", {**both, "type": kind}).transport for kind in ("stdio", "http", "sse")}
+
+    assert found == {"stdio": "stdio", "http": "http", "sse": "sse"}
+
+
 def test_an_entry_of_every_kind_may_be_restricted_to_stages_and_agents() -> None:
     """A3: null and a member that is left out allow all."""
     for config in ({"command": "npx"}, {"url": "https://h"}, {"handler": "x.py"}, {"agent": "demo"}):
@@ -186,6 +194,8 @@ def test_an_invalid_entry_names_the_invalid_member() -> None:
         ({"url": "host/mcp"}, "'url'"),
         ({"url": "file:///etc/passwd"}, "'url'"),
         ({"url": None, "command": "npx"}, "'url'"),
+        ({**URL, **OK}, "'command' and 'url'"),
+        ({**URL, **OK, "type": "odd"}, "'command' and 'url'"),
         ({**URL, "headers": []}, "'headers'"),
         ({**URL, "headers": {"A": 5}}, "'headers'"),
         ({**URL, "type": "stdio"}, "'type'"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from gaia_mcp.hosts.dialects import Dialect, NotCarriedError
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.reading import entry_from
@@ -163,7 +165,8 @@ def test_a_member_that_is_not_imported_has_a_remark() -> None:
         ("gemini", {"timeout": "soon"}, "not a positive number"),
         ("gemini", {"timeout": -1}, "not a positive number"),
         ("cursor", {"timeout": 5}, "timeout has no effect"),
-        ("cursor", {"url": "https://h"}, "url has no effect"),
+        ("cursor", {"url": "https://h", "type": "stdio"}, "its URL has no effect"),
+        ("cursor", {"headers": {"A": "b"}}, "headers has no effect"),
         ("gemini", {"trust": True, "authProviderType": "x"}, "only the host knows them: trust, authProviderType"),
     ]
 
@@ -191,3 +194,21 @@ def test_the_workspace_folder_of_a_project_is_expanded() -> None:
     """Ours: the variable of an editor for the open folder has one value in the file of a project."""
     entry, _ = entry_from({"command": "x", "args": ["${workspaceFolder}/a"]}, HOSTS["vscode"].dialect, folder="/p")
     assert entry["args"] == ["/p/a"]
+
+
+def test_the_type_decides_between_a_command_and_a_url() -> None:
+    """Ours: with a remark on the other, and without a type none is chosen; an empty one does not count."""
+    both = {"command": "npx", "url": "https://h"}
+
+    assert entry_from({**both, "type": "stdio"}, PLAIN) == (
+        {"command": "npx", "args": []},
+        ["its URL has no effect beside its type 'stdio'"],
+    )
+    assert entry_from({**both, "type": "http"}, PLAIN) == (
+        {"url": "https://h"},
+        ["its command has no effect beside its type 'http'"],
+    )
+    assert entry_from({**both, "command": ""}, PLAIN)[0] == {"url": "https://h"}
+    assert entry_from({**both, "url": ""}, PLAIN)[0] == {"command": "npx", "args": []}
+    with pytest.raises(NotCarriedError, match="has both a command and a URL"):
+        entry_from(both, PLAIN)
