@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.client.transports.stdio.command_line import command_words, references
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError
+from gaia_mcp.filebytes import open_file
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.tool_filters import choice_by_names, has_patterns
 from gaia_mcp.hosts.writing import BY_VALUE, entry_for
@@ -20,6 +22,14 @@ from gaia_mcp.storage.server_cache import ServerCache
 if TYPE_CHECKING:
     from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
+
+# The PATH of a desktop's programs on every system, where a launcher from a person's own folder has no interpreter.
+_DESKTOP_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+# The first line of a script whose interpreter is searched on PATH, as npx is one.
+_SEARCHED = re.compile(rb"#![ \t]*/usr/bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
+
+# As Linux reads of the first line.
+MAX_LINE_BYTES = 256
 
 
 def home_alone(name: str, default: str | None) -> str | None:
@@ -36,6 +46,20 @@ def _known_tools(name: str, raw: Mapping[str, Any]) -> list[str] | None:
     """The names of all cached tools of the server, including excluded ones; None if they are not cached."""
     tools = ServerCache(cache_folder(), read_entry(name, raw)).listed()
     return None if tools is None else [tool["name"] for tool in tools]
+
+
+def _missing_folder(program: str) -> str | None:
+    """The folder of the interpreter that a script needs and a desktop's program does not find; None for any other
+    program.
+    """
+    try:
+        with open_file(program) as file:
+            match = _SEARCHED.match(file.read(MAX_LINE_BYTES))
+    except OSError:
+        return None  # Not there, or with a variable in its path.
+    found = shutil.which(match[1].decode()) if match is not None else None
+    folder = os.path.dirname(os.path.abspath(found)) if found is not None else ""  # noqa: PTH100, PTH120
+    return folder if folder and folder not in _DESKTOP_PATH else None
 
 
 def entry_for_host(
@@ -61,6 +85,10 @@ def entry_for_host(
                 remarks.append(
                     f"{command!r} is written as {entry['command']}: {host.title} does not have the shell's PATH"
                 )
+        env = entry.get("env") or {}
+        if host.is_desktop and "PATH" not in env and (needed := _missing_folder(entry["command"])) is not None:
+            entry["env"] = {"PATH": os.pathsep.join([needed, *_DESKTOP_PATH]), **env}
+            remarks.append(f"PATH is written with {needed}, whose interpreter {command!r} needs")
     if host.dialect.tools.is_known and has_patterns(entry) and (tools := _known_tools(name, raw)) is not None:
         entry |= choice_by_names(entry, tools)
         remarks.append("patterns of tools are written as the names that they match now, since the host takes names")

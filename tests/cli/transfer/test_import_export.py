@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import tomllib
@@ -416,6 +417,37 @@ class TestExport:
         assert gaia("export", "a", "--to", "codex").code == 0
         codex = tomllib.loads((gaia.home / ".codex/config.toml").read_text())
         assert codex["mcp_servers"]["a"]["command"] == "gaia"
+
+    def test_a_script_is_exported_with_the_folder_of_its_interpreter_to_desktop_hosts(self, gaia: Gaia) -> None:
+        """Ours: `npx` is a script, and a desktop program finds no `node` that a version manager has installed. A PATH
+        of our entry stays, and an import finds no difference.
+        """
+        folder = gaia.home / "node" / "bin"
+        folder.mkdir(parents=True)
+        for name, line in (("npx", "#!/usr/bin/env node\n"), ("shim", "#!/usr/bin/env sh\n"), ("node", "#!/bin/sh\n")):
+            (folder / name).write_text(line)
+            (folder / name).chmod(0o755)
+        gaia.environ["PATH"] = f"{folder}{os.pathsep}{gaia.environ['PATH']}"
+        gaia.write(
+            {
+                "a": {"command": "npx", "args": ["-y", "x"], "env": {"K": "v"}},
+                "b": {"command": str(folder / "npx"), "args": [], "env": {"PATH": "/mine"}},
+                "c": {"command": "shim", "args": []},
+            }
+        )
+
+        ran = gaia("export", "--all", "--to", "cursor")
+        terminal = gaia("export", "a", "--to", "codex")
+
+        servers = json.loads((gaia.home / ".cursor/mcp.json").read_text())["mcpServers"]
+        path = os.pathsep.join([str(folder), "/usr/bin", "/bin", "/usr/sbin", "/sbin"])
+        assert servers["a"] == {"command": str(folder / "npx"), "args": ["-y", "x"], "env": {"PATH": path, "K": "v"}}
+        assert servers["b"]["env"] == {"PATH": "/mine"}
+        assert servers["c"] == {"command": str(folder / "shim"), "args": []}
+        assert f"note: a: PATH is written with {folder}, whose interpreter 'npx' needs" in ran.stderr
+        assert "b: PATH is written" not in ran.stderr
+        assert "PATH" not in terminal.stderr
+        assert [line.split()[0] for line in gaia("import", "cursor").stdout.splitlines()] == ["same"] * 3
 
     def test_a_conflict_is_left_and_the_rest_is_written(self, gaia: Gaia) -> None:
         """Ours: --force replaces the members of our entry, and keeps the host's own."""
