@@ -69,6 +69,7 @@ _INSTALL = {
     "python": "try python3, or give the full path of the interpreter",
     "bunx": "bunx comes with Bun; install that, or use npx",
     "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
+    "cmd": "cmd is a program of Windows; give what follows cmd /c alone, such as npx",
     "docker": "install Docker, or give its full path",
     "podman": "install Podman, or give its full path",
     "dnx": "dnx comes with the .NET SDK, from version 10 on; install that, or give the full path of dnx",

@@ -178,6 +178,15 @@ def anchor(entry: dict[str, Any]) -> bool:
     return True
 
 
+def on_this_system(entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """An entry that may have been written for Windows, as this system can start it, and the remarks."""
+    if os.name == "nt":
+        return entry, []
+    from gaia_mcp.hosts.windows import without_windows
+
+    return without_windows(entry, lambda program: shutil.which(program) is not None)
+
+
 def is_served(raw: Any) -> bool:
     """Whether a raw entry, valid or not, names a handler or an agent."""
     return isinstance(raw, dict) and not {"command", "url"} & raw.keys() and bool({"handler", "agent"} & raw.keys())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.entries.building import anchored, command_of
+from gaia_mcp.cli.entries.building import anchored, command_of, on_this_system
 from gaia_mcp.cli.entries.code_files import handler_files
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
@@ -87,7 +87,8 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
         return [_named(name, raw_entry(code))]
     # Errors about a command line that cannot be split need a name.
     called = name or suggested_name({"command": words[0]}) or "NAME"
-    return [_named(name, command_of(called, list(words)), words)]
+    started, remarks = on_this_system(command_of(called, list(words)))
+    return [_named(name, started, words)._replace(remarks=remarks)]
 
 
 def check_options(servers: Sequence[Given], **options: Any) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.entries.building import on_this_system
 from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
@@ -112,18 +113,22 @@ def pasted_entries(text: Text) -> list[Pasted]:
 
 
 def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]:
-    """An entry in our format, with remarks. An entry in another host's format is converted; any other stays as pasted.
+    """An entry in our format, with remarks. An entry in another host's format, or for Windows, is converted; any other
+    stays as pasted.
 
     Raises `EntryError`.
     """
     if not is_foreign(pasted.raw):
         entry, remarks = _in_seconds(pasted.raw)
         read_entry(name, entry)
-        return {key: value for key, value in entry.items() if key != "name"}, remarks
-    try:
-        return entry_from(pasted.raw, pasted.host.dialect)
-    except NotCarriedError as problem:
-        raise EntryError(name, str(problem)) from problem
+        entry = {key: value for key, value in entry.items() if key != "name"}
+    else:
+        try:
+            entry, remarks = entry_from(pasted.raw, pasted.host.dialect)
+        except NotCarriedError as problem:
+            raise EntryError(name, str(problem)) from problem
+    entry, more = on_this_system(entry)
+    return entry, [*remarks, *more]
 
 
 def _in_seconds(raw: Any) -> tuple[Any, list[str]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gaia_mcp.cli.entries.building import anchored, is_relative, is_served
+from gaia_mcp.cli.entries.building import anchored, is_relative, is_served, on_this_system
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
@@ -92,10 +92,12 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
         if not name:
             raise NotCarriedError("its name is not valid here")
         read_entry(name, entry)
+        entry, more = on_this_system(entry)
     except NotCarriedError as problem:
         return Found(theirs, theirs, place, {}, reason=str(problem))
     except EntryError as problem:
         return Found(theirs, theirs, place, {}, reason=problem.message.partition(": ")[2])
+    remarks = [*remarks, *more]
     if folder is not None:
         remarks += _settled(entry, folder)
     if name != theirs:

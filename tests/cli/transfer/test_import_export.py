@@ -95,6 +95,26 @@ class TestImport:
         assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
         assert "nothing to import" in again.stderr
 
+    def test_an_entry_for_windows_is_started_as_here(self, gaia: Gaia) -> None:
+        """Ours: from a file, a paste and the line of a README; what has no counterpart is named."""
+        held = {"command": "cmd", "args": ["/c", "npx", "-y", "x"]}
+        put(
+            gaia,
+            ".cursor/mcp.json",
+            {"a": held, "b": {"command": "C:\\nodejs\\npx.cmd", "args": ["-y", "x", "C:\\a b"]}},
+        )
+
+        imported = gaia("import", "cursor")
+        pasted = gaia("add", "c", json.dumps(held), "--no-check")
+        typed = gaia("add", "claude mcp add d -- cmd /c npx -y x", "--no-check")
+
+        npx = {"command": "npx", "args": ["-y", "x"]}
+        assert own(gaia) == {"a": npx, "b": {**npx, "args": ["-y", "x", "C:\\a b"]}, "c": npx, "d": npx}
+        told = "'npx' is started without 'cmd /c', which is of Windows"
+        assert [told in ran.stderr for ran in (imported, pasted, typed)] == [True] * 3
+        assert "note: b: the argument 'C:\\\\a b' is a path of Windows, which is not here" in imported.stderr
+        assert gaia("import", "cursor").stdout.split()[0] == "same"
+
     def test_a_server_may_have_the_name_of_a_member(self, gaia: Gaia) -> None:
         """Ours: what is in `mcpServers` are servers, whatever they are called."""
         file = put(gaia, "./some.json", {"url": A, "command": A, "remotes": A})
