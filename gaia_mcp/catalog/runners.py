@@ -138,8 +138,9 @@ def started(package: Package, program: str, words: Sequence[str], given: Mapping
         same = _named_by(package, word)
         if same is None and (not from_package or word.startswith("-")):
             raise DocumentError(f"it gives {program} {word!r}, which could make it do anything")
-        arguments = [*remaining] if same is not None else [word, *remaining]
-        return Started(own, from_package or [package_word(same or package)], arguments)
+        # After `--from`, the name of the package is that of its program.
+        named = [word if same is None else package.identifier.partition("[")[0]] if from_package else []
+        return Started(own, from_package or [package_word(same or package)], [*named, *remaining])
     return Started(own, from_package or [package_word(package)], [])
 
 

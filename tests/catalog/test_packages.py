@@ -133,6 +133,10 @@ def test_a_package_is_run_by_the_program_of_its_registry() -> None:
             package("pypi", "semahash", runtimeArguments=_positional("--from", "semahash[mcp]", "sema", "mcp")),
             "uvx --from semahash[mcp]==1.0.0 sema mcp",
         ),
+        (
+            package("pypi", "b", runtimeArguments=_positional("--from", "b", "b", "--log")),
+            "uvx --from b==1.0.0 b --log",
+        ),
         # A package without a program of that name has a subcommand of that name.
         (
             package("pypi", "train", runtimeArguments=_positional("--from"), packageArguments=_positional("mcp")),
