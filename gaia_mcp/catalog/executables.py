@@ -42,7 +42,7 @@ _TELLING_CHARS = 4
 def runs_anything(name: str) -> bool:
     """Whether the program, or the package that is named after its program, runs what its arguments say."""
     bare = re.sub(r"\.(?:exe|cmd|bat|com|ps1)$", "", name.lower())
-    return bare in _OPEN or re.sub(r"[-_.]?\d[\d.]*w?$", "", bare) in _OPEN
+    return bare in _OPEN or bare.rstrip("0123456789.").rstrip("-_") in _OPEN
 
 
 def is_own_program(program: str, package: str) -> bool:
