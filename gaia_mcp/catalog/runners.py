@@ -75,7 +75,7 @@ _IDENTIFIERS = {
 }
 # A version names one release, not a range or the newest. To npm, `1.2` is a range and a word is a moving tag.
 _VERSIONS = {
-    "npm": re.compile(r"v?\d+\.\d+\.\d+(?:[-+][A-Za-z0-9.+-]{1,250})?"),
+    "npm": re.compile(r"v?\d{1,16}\.\d{1,16}\.\d{1,16}(?:[-+][A-Za-z0-9.+-]{1,200})?"),
     "pypi": re.compile(r"v?\d[A-Za-z0-9._+!-]{0,254}"),
     "nuget": re.compile(r"\d[A-Za-z0-9._+-]{0,254}"),
     "oci": re.compile(r"(?!latest$)[A-Za-z0-9_][A-Za-z0-9._+!-]{0,254}"),

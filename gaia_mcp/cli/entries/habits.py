@@ -14,7 +14,7 @@ _VERBS = ("add", "add-json")
 _EDITORS = frozenset(("code", "code-insiders", "cursor", "codium", "windsurf"))
 _PROMPT = re.compile(r"\s*(?:[$%>]\s+)?")
 # A variable for the other program alone, such as `MCP_CLIENT_SECRET=…`: a secret, to which an entry only refers.
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,99}=.*", re.DOTALL)
 
 
 def own_words(args: Sequence[str]) -> list[str]:
