@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
 from gaia_mcp.cli.refusals import NEW_HEADER, about_variables, after_error, how_to_reach, is_unreached
 from gaia_mcp.cli.shortage import shortage_told
-from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status
+from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status, in_entry
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -255,8 +255,35 @@ def _exists(_: ServerExistsError) -> str:
 def _log_in(error: AuthorizationError) -> str:
     if Typed.command in ("add", "edit"):
         return again("save it, then log in,", "--no-check")
+    if Typed.command == "login":
+        return "grant the access in the browser; if it was refused there, ask the operator of the server"
     scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
     return f"log in with: {to_type('login', error.server, more=scopes)}"
+
+
+def _not_granted(error: AuthorizationError) -> str:
+    return f"ask its operator for that access, or log in as somebody who has it: {to_type('login', error.server)}"
+
+
+def _own_client(error: AuthorizationError) -> str:
+    members = {"oauth": {"clientId": "CLIENT_ID"}}
+    return f"register a client there, and {in_entry(error, 'write its id as oauth.clientId', members, '--no-check')}"
+
+
+def _own_header(error: AuthorizationError) -> str:
+    """How to replace the token of an entry, or to log in instead of it."""
+    if unsaved := _unsaved():
+        return unsaved
+    if not Typed.is_saved(error.server):
+        return "use another token"
+    headers = Typed.headers(error.server)
+    name = next((name for name in headers if name.lower() == "authorization"), "Authorization")
+    if Typed.command == "login":
+        without = to_type("edit", error.server, more=f"--unset headers.{name} --no-check")
+        return f"to log in instead, remove the header: {without}"
+    if (variable := re.search(r"\$\{(\w+)\}", headers.get(name, ""))) is not None:
+        return f"set another in the variable that it refers to: export {variable[1]}=…"
+    return f"set another: {to_type('edit', error.server, more=NEW_HEADER)}"
 
 
 def _own_token(error: AuthorizationError) -> str:
@@ -324,16 +351,14 @@ CASES: dict[str, Callable[[Any], str]] = {
     "hints-distrusted": _distrusted,
     "entry-changed": lambda e: f"nothing was saved; check the entry and retry: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
-    "header": lambda e: _unsaved() or f"set another: {to_type('edit', e.server, more=NEW_HEADER)}",
+    "header": _own_header,
     "authorization-invalid": _own_token,
-    "client-unknown": lambda e: (
-        _unsaved()
-        or f"register a client there, and write its id as oauth.clientId into the entry: {to_type('edit', e.server)}"
+    "callback-port": lambda e: (
+        f"end the program that listens there, or {in_entry(e, 'choose another', {'oauth': {'callbackPort': 3118}})}"
     ),
+    "client-unknown": _own_client,
     "host-file-missing": lambda _: f"list the hosts found here with: {to_type('import')}",
-    "issuer-changed": lambda e: (
-        _unsaved() or f"if that is right, write its issuer as oauth.issuer into the entry: {to_type('edit', e.server)}"
-    ),
+    "issuer-changed": lambda e: f"if that is right, {in_entry(e, 'write its issuer as oauth.issuer', {})}",
     "keyring-locked": lambda e: f"unlock it, or log in again: {to_type('login', e.server)}",
     "keyring-missing": lambda _: "install it in the same environment: pip install keyring",
     "lock-file": lambda _: (
@@ -354,6 +379,8 @@ CASES: dict[str, Callable[[Any], str]] = {
     "oauth-off": lambda e: _unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
     "pyjwt-missing": lambda _: "install it in the same environment: pip install PyJWT",
     "version-unknown": lambda e: f"leave the version out for the newest: {to_type('add', e.name)}",
+    "redirect-uri": lambda e: in_entry(e, "correct it", {}),
+    "registration-refused": _own_client,
     "registry-busy": lambda _: "try again later",
     "registry-moved": _registry_moved,
     "registry-unauthorized": lambda _: (
@@ -363,6 +390,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-busy": lambda _: "wait until it ends, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
+    "not-granted": _not_granted,
     "no-tools": lambda e: f"see its capabilities with: {to_type('test-client', e.server)}",
     **URL_CASES,
     "token-only": _given_token,

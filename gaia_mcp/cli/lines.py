@@ -64,6 +64,11 @@ class Typed:
         return all(entry.name != server for entry in cls.unsaved)
 
     @classmethod
+    def headers(cls, server: str) -> dict[str, str]:
+        """The headers of the entry of a server in use, as they are written there."""
+        return next((dict(getattr(entry.target, "headers", {})) for entry in cls.used if entry.name == server), {})
+
+    @classmethod
     def sets(cls, server: str, variable: str) -> bool:
         """Whether the entry of a server in use sets this environment variable."""
         targets = [entry.target for entry in cls.used if entry.name == server]

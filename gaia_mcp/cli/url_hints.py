@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, to_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gaia_mcp.errors import ConnectionLostError, MCPError, StatusError
 
@@ -32,6 +34,18 @@ def after_loss(error: ConnectionLostError) -> str:
     return "it failed, or a proxy in front of it; try again later, or look at its log"
 
 
+def in_entry(error: MCPError, what: str, members: Mapping[str, Any], *options: str) -> str:
+    """How to write something into the entry of a server behind a URL: `what`, with what to type. For a server that is
+    not saved, this saves it, with these `members` and `options`.
+    """
+    if Typed.command in ("add", "edit"):
+        return again(f"save it, then {what} in its entry,", "--no-check")
+    if Typed.is_saved(error.server):
+        return f"{what} in its entry: {to_type('edit', error.server)}"
+    entry = shlex.quote(json.dumps({"url": error.server, **members}))
+    return f"{what} in an entry: {to_type('add', more=' '.join(['NAME', *options, '--entry', entry]))}"
+
+
 def _check_url(error: MCPError) -> str:
     if Typed.command in ("add", "edit"):
         # A server that could not be reached was not saved.
@@ -53,8 +67,13 @@ def _listening(error: MCPError) -> str:
     return f"start it, or correct host and port; {_check_url(error)}"
 
 
-def _trusting(_: MCPError) -> str:
-    return "set 'ssl_verify' in its entry, or SSL_CERT_FILE, to the file of its certificate authority"
+def _trusting(error: MCPError) -> str:
+    return in_entry(error, "name the file of its certificate authority as 'ssl_verify'", {"ssl_verify": "FILE"})
+
+
+def _presenting(error: MCPError) -> str:
+    members = {"client_cert": "FILE", "client_key": "FILE"}
+    return in_entry(error, "name PEM files as 'client_cert' and 'client_key'", members)
 
 
 def _renewing(_: MCPError) -> str:
@@ -77,7 +96,7 @@ URL_CASES: dict[str, Callable[[MCPError], str]] = {
     "redirect": _moved,
     "refused": _listening,
     "tls": _check_url,
-    "tls-client": lambda _: "set 'client_cert' and 'client_key' in its entry to PEM files",
+    "tls-client": _presenting,
     "tls-expired": _renewing,
     "tls-none": _check_url,
     "tls-not-yet-valid": _renewing,

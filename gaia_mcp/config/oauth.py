@@ -19,6 +19,7 @@ _TEXTS = {
     "issuer": ("issuer",),
     "metadata_url": ("authServerMetadataUrl",),
     "client_document": ("clientMetadataUrl",),
+    "redirect_uri": ("redirectUri", "redirect_uri"),
     "private_key": ("privateKey",),
     "algorithm": ("signingAlgorithm",),
     "assertion": ("assertion",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from gaia_mcp import errors
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.config.command import Command
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
     AgentError,
@@ -139,8 +141,9 @@ ERRORS: list[MCPError] = [
     *(
         AuthorizationError(FS, "no", case=case)
         for case in (
-            "authorization-invalid", "client-unknown", "header", "issuer-changed", "keyring-locked", "login-needless",
-            "oauth-off", "pyjwt-missing", "token-only",
+            "authorization-invalid", "callback-port", "client-unknown", "header", "issuer-changed", "keyring-locked",
+            "login-needless", "not-granted", "oauth-off", "pyjwt-missing", "redirect-uri", "registration-refused",
+            "token-only",
         )
     ),
     *(EntryError(FS, "no", case=case) for case in ("keyring-missing", "no-login", "shell-syntax")),
@@ -376,8 +379,7 @@ def test_add_and_edit_advise_no_entry_that_was_not_saved(command: str) -> None:
         ServerExitedError("fs", "at its start", 1),
         ServerExitedError("fs", "x", 1),
         RemoteProtocolError("fs", "is silent"),
-        *(AuthorizationError("fs", "no", case=case) for case in ("header", "oauth-off", "client-unknown")),
-        AuthorizationError("fs", "names another", case="issuer-changed"),
+        *(AuthorizationError("fs", "no", case=case) for case in ("header", "oauth-off")),
     ):
         assert hint_for(error) == UNSAVED
     moved = StatusError("fs", "no", 302, case="redirect")
@@ -386,6 +388,53 @@ def test_add_and_edit_advise_no_entry_that_was_not_saved(command: str) -> None:
     assert hint_for(AuthorizationError("fs", "requires authorization")) == log_in
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "show its whole stderr log with: gaia mcp logs fs"
     assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
+
+
+def test_a_hint_about_an_entry_says_which_command_writes_it() -> None:
+    """Ours: the entry of a server that is only typed is one that is yet to be added, and `login` is not repeated."""
+    url = "https://mcp.example/mcp"
+    errors: list[MCPError] = [
+        AuthorizationError(url, "registers no client", case="client-unknown"),
+        AuthorizationError(url, "refused", case="registration-refused"),
+        AuthorizationError(url, "names another", case="issuer-changed"),
+        ConnectError("no", server=url, case="tls-self-signed"),
+        ConnectError("no", server=url, case="tls-unknown-authority"),
+        ConnectError("no", server=url, case="tls-client"),
+    ]
+    Typed.command = "login"
+
+    assert {tuple(lines_in(f"hint: {hint_for(error)}")[0]) for error in errors} == {("edit", url)}
+
+    Typed.unsaved.append(TypedEntry(url, Remote(url)))
+    lines = [lines_in(f"hint: {hint_for(error)}")[0] for error in errors]
+    assert {tuple(line[:2]) for line in lines} == {("add", "NAME")}
+    assert {json.loads(line[-1])["url"] for line in lines} == {url}
+
+    Typed.command = "add"
+    assert all(hint_for(error).endswith(" with --no-check") for error in errors)
+
+
+def test_the_hint_for_a_refused_token_depends_on_where_it_comes_from() -> None:
+    """Ours: the same line again would change nothing where the header refers to a variable."""
+    refused = AuthorizationError("web", "refused the header", case="header")
+    entry = TypedEntry("web", Remote("https://mcp.example/mcp", {"authorization": "Bearer ${WEB_TOKEN}"}))
+    Typed.command = "tools"
+
+    assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--header", "Authorization: Bearer ${TOKEN}"]]
+    Typed.used.append(entry)
+    assert hint_for(refused).endswith(": export WEB_TOKEN=…")
+    Typed.command = "login"
+    assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--unset", "headers.authorization", "--no-check"]]
+    Typed.unsaved.append(entry)
+    assert lines_in(f"hint: {hint_for(refused)}") == []
+
+
+def test_login_does_not_advise_itself() -> None:
+    """Ours: a refused login is not mended by the same line."""
+    errors = [AuthorizationError(FS, "was not authorized: access_denied")]
+    Typed.command = "login"
+
+    assert [lines_in(f"hint: {hint_for(error)}") for error in errors] == [[]]
 
 
 def test_add_advises_another_way_to_add() -> None:

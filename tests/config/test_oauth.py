@@ -36,7 +36,10 @@ def test_oauth_settings_of_other_programs_are_read() -> None:
         # Codex and VS Code.
         ({"oauth": {"client_id": "CID"}}, {"client_id": "CID"}),
         # Gemini CLI, with members that are not for us.
-        ({"oauth": {"enabled": True, "clientId": "CID", "audiences": []}}, {"client_id": "CID"}),
+        (
+            {"oauth": {"enabled": True, "redirectUri": "http://localhost:7777/oauth/callback", "audiences": []}},
+            {"redirect_uri": "http://localhost:7777/oauth/callback"},
+        ),
         # OpenCode.
         (
             {"oauth": {"clientId": "CID", "scope": "a b", "clientSecret": None}},

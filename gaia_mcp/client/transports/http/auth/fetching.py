@@ -150,9 +150,9 @@ class Fetcher:
                 raise DeadlineError(self.server, "while it was asked for its challenge", allowed) from cause
             raise self.error(f"cannot be reached: {cause}") from cause
 
-    def error(self, problem: str, *, hint: str = "") -> AuthorizationError:
+    def error(self, problem: str, *, case: str = "") -> AuthorizationError:
         """An `AuthorizationError` for the server."""
-        return AuthorizationError(self.server, problem, hint=hint)
+        return AuthorizationError(self.server, problem, case=case)
 
     def unusable(self, reason: str) -> AuthorizationError:
         """The error for a server whose authorization violates a specification, which only its owner can fix."""

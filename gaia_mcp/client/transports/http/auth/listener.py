@@ -14,8 +14,14 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Empty, SimpleQueue
 from socketserver import TCPServer
+from urllib.parse import urlsplit
 
-PATH = "/callback"
+# The redirect URIs of this program, without a port: the one that it registers, as RFC 8252 advises, and the one of
+# registrations by hand, and of servers that take no address.
+LOOPBACK = "http://127.0.0.1/callback"
+LOCALHOST = "http://localhost/callback"
+# The addresses that a browser may take for the host of a redirect URI; it must have the first.
+_ADDRESSES = {"127.0.0.1": ["127.0.0.1"], "localhost": ["127.0.0.1", "::1"], "::1": ["::1"]}
 # A browser that opens a connection and sends nothing is disconnected.
 REQUEST_SECONDS = 5
 _POLL_SECONDS = 0.05
@@ -28,29 +34,40 @@ REFUSED = "This is not the answer to a login that gaia-mcp waits for."
 
 
 class PortTakenError(Exception):
-    """Another program listens on the port."""
+    """Another program listens on `port`."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.port = port
+
+
+class RedirectUriError(Exception):
+    """A redirect URI does not lead to this machine over plain HTTP."""
 
 
 class Listener:
-    """Listens on this machine from its creation until `close`. Port 0 selects any free port.
+    """Listens on this machine from its creation until `close`, for a redirect to `uri`. If that names no port, it is
+    `port`; port 0 selects any free port.
 
-    With `is_localhost` the redirect URI names `localhost`, as in manual registrations, and it listens on both addresses
-    of that name. Raises `PortTakenError`.
+    Raises `PortTakenError`, and `RedirectUriError`.
     """
 
-    def __init__(self, port: int = 0, *, is_localhost: bool = False) -> None:
+    def __init__(self, uri: str = LOOPBACK, port: int = 0) -> None:
+        host, named, self._path = _split(uri)
         self._redirects: SimpleQueue[str] = SimpleQueue()
         self._is_ours: Callable[[str], bool] = lambda _: False
         self._servers: list[_Server] = []
         try:
-            self._listen("127.0.0.1", port)
+            address, *others = _ADDRESSES[host]
+            self._listen(address, named or port)
             self.port = int(self._servers[0].server_address[1])
-            if is_localhost:
-                self._listen("::1", self.port)
+            for other in others:
+                self._listen(other, self.port, is_needed=False)
         except BaseException:
             self.close()
             raise
-        self.redirect_uri = f"http://{'localhost' if is_localhost else '127.0.0.1'}:{self.port}{PATH}"
+        # The server compares it as text.
+        self.redirect_uri = uri if named else _with_port(uri, self.port)
 
     def __enter__(self) -> Listener:
         return self
@@ -76,13 +93,13 @@ class Listener:
             server.shutdown()
             server.server_close()
 
-    def _listen(self, host: str, port: int) -> None:
+    def _listen(self, host: str, port: int, *, is_needed: bool = True) -> None:
         try:
             server = _Server(host, port, self._answer)
         except OSError as cause:
             if cause.errno == errno.EADDRINUSE:
-                raise PortTakenError from cause
-            if host == "127.0.0.1":
+                raise PortTakenError(port) from cause
+            if is_needed:
                 raise
             return  # This machine has no such address, so no browser uses it.
         self._servers.append(server)
@@ -90,13 +107,37 @@ class Listener:
 
     def _answer(self, path: str) -> tuple[int, str]:
         """The status and the text for a request."""
-        if path.partition("?")[0] != PATH:
+        if path.partition("?")[0] != self._path:
             return 404, REFUSED
         if not self._is_ours(path):
             return 400, REFUSED
         self._is_ours = lambda _: False
         self._redirects.put(path)
         return 200, TAKEN
+
+
+def without_port(uri: str) -> str:
+    """A redirect URI of `Listener`, for any port."""
+    netloc = urlsplit(uri).netloc
+    return uri.replace(netloc, netloc.rpartition(":")[0], 1)
+
+
+def _with_port(uri: str, port: int) -> str:
+    netloc = urlsplit(uri).netloc
+    return uri.replace(netloc, f"{netloc.rstrip(':')}:{port}", 1)
+
+
+def _split(uri: str) -> tuple[str, int, str]:
+    """The host, the port and the path of a redirect URI; port 0 if it names none."""
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", parts.port or 0
+    except ValueError as cause:
+        raise RedirectUriError from cause
+    # A browser would send the fragment to nobody, and the server's parameters follow the path.
+    if parts.scheme != "http" or host not in _ADDRESSES or "@" in parts.netloc or parts.query or parts.fragment:
+        raise RedirectUriError
+    return host, port, parts.path or "/"
 
 
 class _Server(ThreadingHTTPServer):

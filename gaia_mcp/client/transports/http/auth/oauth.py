@@ -123,7 +123,7 @@ class OAuth:
                 status, challenges = fetcher.refusal({**PROBE_HEADERS, **headers}, PROBE, deadline)
             before = self._look()
             wanted = union(before.requested, scopes) if before is not None and scopes else scopes
-            return self._authorize(challenge_in(challenges), deadline, wanted, status=status)
+            return self._authorize(challenge_in(challenges), deadline, wanted, status=status, is_anew=True)
 
     @property
     def _grants(self) -> Grants:
@@ -206,13 +206,18 @@ class OAuth:
         requested = self._grant.requested if self._grant is not None else ()
         if self._grant is not None and not is_more(requested, challenge.scopes):
             named = " ".join(challenge.scopes) or "more than was granted"
-            raise AuthorizationError(
-                self._server, f"requires {named}, which was asked for and not granted", scopes=challenge.scopes
-            )
+            problem = f"requires {named}, which was asked for and not granted"
+            raise AuthorizationError(self._server, problem, case="not-granted", scopes=challenge.scopes)
         return union(requested, challenge.scopes)
 
     def _authorize(
-        self, challenge: Challenge, deadline: Deadline, scopes: tuple[str, ...] = (), *, status: int = 401
+        self,
+        challenge: Challenge,
+        deadline: Deadline,
+        scopes: tuple[str, ...] = (),
+        *,
+        status: int = 401,
+        is_anew: bool = False,
     ) -> Grant:
         if self._person is None and not self._settings.is_for_programs:
             raise self._login_due(challenge, scopes)
@@ -226,11 +231,13 @@ class OAuth:
             self._check_issuer(found)
             needed = union(scopes, challenge.scopes)
             asked = first_scopes(needed, self._settings.scopes, found.resource.scopes, found.server.scopes)
-            grant = self._granted(found, asked, fetcher, deadline)
+            grant = self._granted(found, asked, fetcher, deadline, is_anew=is_anew)
         self._keep(grant, deadline)
         return grant
 
-    def _granted(self, found: Found, scopes: tuple[str, ...], fetcher: Fetcher, deadline: Deadline) -> Grant:
+    def _granted(
+        self, found: Found, scopes: tuple[str, ...], fetcher: Fetcher, deadline: Deadline, *, is_anew: bool
+    ) -> Grant:
         if self._settings.is_for_programs:
             from gaia_mcp.client.transports.http.auth.machine import obtained
 
@@ -239,7 +246,8 @@ class OAuth:
 
         assert self._person is not None  # noqa: S101 (checked before a login)
         login = Login(found, self._settings, self._grants, fetcher, self._person, self._sources, deadline)
-        return login.grant(scopes)
+        # The user has asked for this login: the server may have forgotten the client, which only its page shows.
+        return login.grant(scopes, is_anew=is_anew)
 
     def _keep(self, grant: Grant, deadline: Deadline) -> None:
         """Store the grant, and delete those of other issuers for the resource: the server has changed its issuer."""

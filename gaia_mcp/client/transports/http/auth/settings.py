@@ -16,9 +16,10 @@ class Settings(NamedTuple):
     """The settings; empty if the entry does not set them.
 
     `grant` is one of `GRANTS`, or empty if a user logs in. `issuer` pins the authorization server, and `metadata_url`
-    the URL of its metadata. `client_document` is the URL of a document that describes this program. `private_key` is
-    PEM, for `algorithm`. `assertion` is the JWT of a workload, or a user's ID token from their company's identity
-    provider, whose token endpoint is `provider` and where this program's client id is `provider_client`.
+    the URL of its metadata. `client_document` is the URL of a document that describes this program. The browser comes
+    back to `redirect_uri`, at `callback_port` if that names no port. `private_key` is PEM, for `algorithm`. `assertion`
+    is the JWT of a workload, or a user's ID token from their company's identity provider, whose token endpoint is
+    `provider` and where this program's client id is `provider_client`.
     """
 
     client_id: str = ""
@@ -27,6 +28,7 @@ class Settings(NamedTuple):
     issuer: str = ""
     metadata_url: str = ""
     client_document: str = ""
+    redirect_uri: str = ""
     callback_port: int = 0
     grant: str = ""
     private_key: str = ""

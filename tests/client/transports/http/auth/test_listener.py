@@ -8,7 +8,15 @@ import threading
 import httpx2
 import pytest
 
-from gaia_mcp.client.transports.http.auth.listener import REFUSED, TAKEN, Listener, PortTakenError
+from gaia_mcp.client.transports.http.auth.listener import (
+    LOCALHOST,
+    REFUSED,
+    TAKEN,
+    Listener,
+    PortTakenError,
+    RedirectUriError,
+    without_port,
+)
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 
@@ -89,12 +97,12 @@ def test_a_connection_reset_by_the_browser_is_ignored(capfd: pytest.CaptureFixtu
 def test_a_port_in_use_is_an_error() -> None:
     """Ours: a client that was registered by hand has one port."""
     with Listener() as first, pytest.raises(PortTakenError):
-        Listener(first.port)
+        Listener(port=first.port)
 
 
 def test_localhost_listens_on_ipv4_and_ipv6() -> None:
     """Ours: browsers look the name up, and some try IPv6 first."""
-    with Listener(is_localhost=True) as listener:
+    with Listener(LOCALHOST) as listener:
         assert listener.redirect_uri == f"http://localhost:{listener.port}/callback"
         for host in ["127.0.0.1"] + ["[::1]"] * has_ipv6():
             assert httpx2.get(f"http://{host}:{listener.port}/").status_code == 404
@@ -105,19 +113,65 @@ def test_a_port_in_use_on_ipv6_alone_is_an_error() -> None:
     if not has_ipv6():
         pytest.skip("this machine has no IPv6, which a browser on it does not use either")
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as other, pytest.raises(PortTakenError):
-        Listener(other.getsockname()[1], is_localhost=True)
+        Listener(LOCALHOST, other.getsockname()[1])
 
 
 def test_an_unavailable_address_is_skipped() -> None:
     """Ours: without IPv6 no browser goes there; without 127.0.0.1 there is no login."""
     listener = Listener()
     try:
-        listener._listen("::2:3", 0)
+        listener._listen("::2:3", 0, is_needed=False)
         assert len(listener._servers) == 1
     finally:
         listener.close()
     with pytest.raises(OverflowError):
-        Listener(70000)
+        Listener(port=70000)
+
+
+def test_the_redirect_uri_is_used_as_it_was_registered() -> None:
+    """RFC 6749, §3.1.2.3: servers compare it as text; RFC 8252, §7.3: a server that compares no port allows any."""
+    port = free_port()
+    uris = [
+        f"http://LocalHost:{port}/oauth/callback",
+        f"http://127.0.0.1:{port}",
+        *[f"http://[::1]:{port}/cb"] * has_ipv6(),
+    ]
+    for uri in uris:
+        with Listener(uri, 9) as listener:
+            assert (listener.redirect_uri, listener.port) == (uri, port)
+            listener.expect(lambda path: "state=ours" in path)
+            assert httpx2.get(f"{uri}?state=ours").status_code == 200
+            assert httpx2.get(f"http://{httpx2.URL(uri).netloc.decode()}/elsewhere?state=ours").status_code == 404
+    with Listener("http://localhost/oauth/callback", port) as listener:
+        assert listener.redirect_uri == f"http://localhost:{port}/oauth/callback"
+        assert without_port(listener.redirect_uri) == "http://localhost/oauth/callback"
+
+
+def test_a_redirect_uri_of_another_machine_is_refused() -> None:
+    """RFC 8252, §7.3: the code would go there, or in the clear; RFC 6749, §3.1.2: without a fragment."""
+    taken = []
+    for uri in (
+        "https://127.0.0.1:3118/callback",
+        "http://example.com:3118/callback",
+        "http://127.0.0.1.example.com/callback",
+        "http://localhost@example.com/callback",
+        "http://0.0.0.0:3118/callback",
+        "http://me@localhost:3118/callback",
+        "http://localhost:3118/callback?x=1",
+        "http://localhost:3118/callback#x",
+        "http://localhost:99999/callback",
+        "http://[::1/callback",
+        "myapp://callback",
+        "localhost:3118/callback",
+        "",
+    ):
+        try:
+            Listener(uri).close()
+        except RedirectUriError:
+            continue
+        taken.append(uri)
+
+    assert not taken
 
 
 def test_an_oserror_of_the_socket_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +184,11 @@ def test_an_oserror_of_the_socket_is_raised(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(socket, "socket", refused)
     with pytest.raises(OSError, match="Too many"):
         Listener()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def has_ipv6() -> bool:

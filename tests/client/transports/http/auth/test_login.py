@@ -37,13 +37,14 @@ def logged_in(
     scopes: tuple[str, ...] = (),
     deadline: Deadline | None = None,
     challenge: str = "bearer",
+    is_anew: bool = False,
     **settings: Any,
 ) -> Grant:
     given, grants = Settings(**settings), Grants(folder)
     with Fetcher("web", world.url) as fetcher:
         found = find(world.url, Challenge(challenge), given, fetcher, Deadline(ENOUGH_SECONDS))
         login = Login(found, given, grants, fetcher, person or Browser(), SOURCES, deadline or Deadline(ENOUGH_SECONDS))
-        grant = login.grant(scopes)
+        grant = login.grant(scopes, is_anew=is_anew)
     with grants.locked(grant.issuer, grant.resource, Deadline(ENOUGH_SECONDS)):
         grants.keep(grant)
     return grant
@@ -158,7 +159,7 @@ def test_a_second_login_reuses_the_client_and_the_port(world: World, folder: Pat
 def test_a_concurrent_login_registers_another_port(world: World, folder: Path) -> None:
     """Spec: AC-12: the port of the first is taken, so the client is registered with another."""
     first = logged_in(world, folder)
-    with Listener(int(urlsplit(first.identity.redirect_uri).port or 0)):
+    with Listener(first.identity.redirect_uri):
         second = logged_in(world, folder)
 
     assert second.identity.redirect_uri != first.identity.redirect_uri
@@ -214,6 +215,74 @@ def test_a_configured_port_in_use_is_reported(world: World, folder: Path) -> Non
         logged_in(world, folder, client_id="CID", callback_port=other.port)
 
 
+def test_the_redirect_uri_of_the_entry_is_used(world: World, folder: Path) -> None:
+    """Ours, as the Gemini CLI: a client that was registered beforehand has one, and the server compares it."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    given = f"http://127.0.0.1:{port}/oauth/callback"
+    logged_in(world, folder, client_id="CID", redirect_uri=given)
+    logged_in(world, folder, client_id="CID", redirect_uri="http://localhost/x", callback_port=port)
+    registered = logged_in(world, folder, redirect_uri=given)
+
+    used = [request.query["redirect_uri"] for request in world.asked("/authorize")]
+    assert used == [given, f"http://localhost:{port}/x", given]
+    assert registered.identity.redirect_uri == given
+    with Listener(given), pytest.raises(AuthorizationError, match=f"port {port} of its entry is taken"):
+        logged_in(world, folder, client_id="CID", redirect_uri=given)
+
+
+def test_a_redirect_uri_of_another_machine_is_named(world: World, folder: Path) -> None:
+    """Ours: a program that has a site of its own may share the entry."""
+    browser = Browser()
+    with pytest.raises(AuthorizationError, match=r"the redirectUri of its entry, 'https://me\.example/cb'"):
+        logged_in(world, folder, browser, client_id="CID", redirect_uri="https://me.example/cb")
+    assert browser.shown == []
+
+
+def test_a_server_that_registers_no_address_gets_localhost(world: World, folder: Path) -> None:
+    """Ours: some servers refuse `http://127.0.0.1`, which RFC 8252, §8.3 prefers; the next login uses what worked."""
+
+    def register(request: Request) -> Answer:
+        if b"127.0.0.1" in request.body:
+            return Answer(400, {"error": "invalid_redirect_uri", "error_description": "no addresses"})
+        return world.register(request)
+
+    world.routes["/register"] = register
+    first = logged_in(world, folder)
+    second = logged_in(world, folder)
+    with Listener(first.identity.redirect_uri):
+        third = logged_in(world, folder)
+
+    assert first.identity == second.identity != third.identity
+    assert {urlsplit(grant.identity.redirect_uri).hostname for grant in (first, third)} == {"localhost"}
+    assert len(world.asked("/register")) == 3
+
+
+def test_a_redirect_uri_of_the_entry_is_not_replaced(world: World, folder: Path) -> None:
+    """Ours: the user has chosen it."""
+    world.routes["/register"] = lambda _: Answer(400, {"error": "invalid_redirect_uri"})
+    with pytest.raises(AuthorizationError, match="invalid_redirect_uri"):
+        logged_in(world, folder, redirect_uri="http://127.0.0.1/callback")
+    assert len(world.asked("/register")) == 1
+
+
+def test_a_client_that_only_the_page_of_the_server_refuses_is_registered_anew(world: World, folder: Path) -> None:
+    """Ours: the page sends nobody back, so a login without an answer gives the registration up, not the tokens."""
+    first = logged_in(world, folder)
+    shown: list[str] = []
+
+    class Stuck(Browser):
+        def show(self, url: str) -> None:
+            shown.append(url)
+
+    with pytest.raises(DeadlineError):
+        logged_in(world, folder, Stuck(), deadline=deadline_until(lambda: shown))
+    (kept,) = Grants(folder).all()
+    assert kept.tokens == first.tokens
+
+    assert logged_in(world, folder).identity.client_id != first.identity.client_id
+
+
 def test_a_client_metadata_document_is_used_if_the_server_supports_it(world: World, folder: Path) -> None:
     """Spec: client id metadata documents, before dynamic registration."""
     url = "https://me.example/client.json"
@@ -247,9 +316,26 @@ def test_a_refused_registration_is_an_error(world: World, folder: Path, answer: 
         logged_in(world, folder)
 
 
+def test_a_login_that_the_user_asks_for_registers_anew_where_it_can(world: World, folder: Path) -> None:
+    """Ours: the server may have forgotten the client; one that registers no other goes on with the first."""
+    first = logged_in(world, folder)
+    second = logged_in(world, folder, is_anew=True)
+    world.routes["/register"] = lambda _: Answer(429)
+    third = logged_in(world, folder, is_anew=True)
+    del world.metadata["registration_endpoint"]
+    fourth = logged_in(world, folder, is_anew=True)
+
+    assert first.identity.redirect_uri == second.identity.redirect_uri
+    assert first.identity != second.identity == third.identity == fourth.identity
+
+
 @pytest.mark.parametrize(
     ("answer", "case"),
-    [(Answer(404), "token-only"), (Answer(401), "token-only"), (Answer(400, {"error": "invalid_redirect_uri"}), "")],
+    [
+        (Answer(404), "token-only"),
+        (Answer(401), "token-only"),
+        (Answer(400, {"error": "invalid_redirect_uri"}), "registration-refused"),
+    ],
 )
 def test_a_server_without_metadata_and_registration_accepts_only_a_static_token(
     world: World, folder: Path, answer: Answer, case: str

@@ -97,6 +97,18 @@ def test_an_unreadable_login_is_reported(world: World, folder: Path) -> None:
     assert len(world.asked("/register")) == registered + 1
 
 
+def test_a_login_that_was_asked_for_registers_the_client_anew(world: World, folder: Path) -> None:
+    """Ours: only the page of a server that has forgotten the client shows it; a refused request reuses the client."""
+    call(oauth(world, folder, Browser()), world)
+    world.tokens.clear()
+    world.refresh_tokens.clear()
+    call(oauth(world, folder, Browser()), world)
+    assert len(world.asked("/register")) == 1
+
+    oauth(world, folder, Browser()).log_in({}, (), Deadline(ENOUGH_SECONDS))
+    assert len(world.asked("/register")) == 2
+
+
 def test_a_token_is_not_sent_to_another_origin(world: World, folder: Path) -> None:
     """Spec: AC-9: a redirect or an endpoint event may name any URL."""
     keep(world, folder, Tokens("A"))
