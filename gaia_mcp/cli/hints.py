@@ -256,7 +256,7 @@ def _log_in(error: AuthorizationError) -> str:
     if Typed.command in ("add", "edit"):
         return again("save it, then log in,", "--no-check")
     if Typed.command == "login":
-        return "grant the access in the browser; if it was refused there, ask the operator of the server"
+        return "grant the access in the browser; if it is refused all the same, ask the operator of the server"
     scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
     return f"log in with: {to_type('login', error.server, more=scopes)}"
 
@@ -379,6 +379,9 @@ CASES: dict[str, Callable[[Any], str]] = {
     "oauth-off": lambda e: _unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
     "pyjwt-missing": lambda _: "install it in the same environment: pip install PyJWT",
     "version-unknown": lambda e: f"leave the version out for the newest: {to_type('add', e.name)}",
+    "pasted": lambda e: (
+        f"paste the whole URL that the browser ends at: {to_type('login', e.server, more='--no-browser')}"
+    ),
     "redirect-uri": lambda e: in_entry(e, "correct it", {}),
     "registration-refused": _own_client,
     "registry-busy": lambda _: "try again later",

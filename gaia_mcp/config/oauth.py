@@ -32,6 +32,10 @@ _FILES = {"private_key": "privateKeyFile", "assertion": "assertionFile"}
 _SCOPES = ("scopes", "scope")
 _PORT = ("callbackPort", "callback_port")
 _GRANT = ("grantType", "grant")
+_ENABLED = "enabled"
+KNOWN = frozenset(
+    (_ENABLED, *_FILES.values(), *_SCOPES, *_PORT, *_GRANT, *(each for names in _TEXTS.values() for each in names))
+)
 # The names of the grants, and the settings that each requires.
 _GRANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "authorization_code": ("", ()),
@@ -95,7 +99,7 @@ def read_oauth(server: str, entry: Mapping[str, Any]) -> OAuthMembers:
         return NO_MEMBERS
     if not isinstance(held, dict):
         raise EntryError(server, "'oauth' must be an object, or false for none")
-    if held.get("enabled") is False:
+    if held.get(_ENABLED) is False:
         return OAuthMembers({}, {}, is_off=True)
     values: dict[str, Any] = {}
     for name, spellings in _TEXTS.items():
@@ -116,6 +120,12 @@ def read_oauth(server: str, entry: Mapping[str, Any]) -> OAuthMembers:
     if (word := _first(held, _GRANT)) is not None:
         values["grant"] = _grant(server, word, {*values, *files})
     return OAuthMembers(values, files)
+
+
+def unknown_members(entry: Mapping[str, Any]) -> list[str]:
+    """The members of an entry's settings that are not read."""
+    held = entry.get("oauth")
+    return [name for name in held if name not in KNOWN] if isinstance(held, dict) else []
 
 
 def _first(held: Mapping[str, Any], spellings: tuple[str, ...]) -> Any:

@@ -142,8 +142,8 @@ ERRORS: list[MCPError] = [
         AuthorizationError(FS, "no", case=case)
         for case in (
             "authorization-invalid", "callback-port", "client-unknown", "header", "issuer-changed", "keyring-locked",
-            "login-needless", "not-granted", "oauth-off", "pyjwt-missing", "redirect-uri", "registration-refused",
-            "token-only",
+            "login-needless", "not-granted", "oauth-off", "pasted", "pyjwt-missing", "redirect-uri",
+            "registration-refused", "token-only",
         )
     ),
     *(EntryError(FS, "no", case=case) for case in ("keyring-missing", "no-login", "shell-syntax")),

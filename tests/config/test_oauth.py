@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.oauth import NO_MEMBERS, OAuthMembers, read_oauth
+from gaia_mcp.config.oauth import NO_MEMBERS, OAuthMembers, read_oauth, unknown_members
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
@@ -108,6 +108,14 @@ def test_an_invalid_member_is_named() -> None:
             wrong.append((held, None))
 
     assert not wrong
+
+
+def test_a_member_that_is_not_read_is_found() -> None:
+    """Ours: it may be misspelled, and have no effect."""
+    held = {"enabled": True, "clientId": "x", "scope": "a", "privateKeyFile": "k", "redirectURL": "x", "audiences": []}
+
+    assert unknown_members({"oauth": held}) == ["redirectURL", "audiences"]
+    assert [unknown_members(entry) for entry in ({}, {"oauth": False}, {"auth": {"x": 1}})] == [[], [], []]
 
 
 def test_secrets_are_read_from_variables_and_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,7 +246,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
     """Print the remarks about servers that are being saved. `is_trusting`: --trust-hints was given."""
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
-    from gaia_mcp.cli.entries.without_effect import remark_on_retries
+    from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.cli.lines import to_type
 
     for server, entry in zip(servers, entries, strict=True):
@@ -261,6 +261,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
             undo = to_type("edit", entry.name, more="--no-trust-hints")
             remark(f"its entry trusts the tool annotations of {entry.name!r}; undo it with: {undo}")
     remark_on_retries(entries)
+    remark_on_oauth(entries)
     remark_on_unseen(entries)
 
 

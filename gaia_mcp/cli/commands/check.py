@@ -85,7 +85,7 @@ def check(
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped
     from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
-    from gaia_mcp.cli.entries.without_effect import remark_on_retries
+    from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.errors import ConfigError
 
     answering = Answering.of(invocation)
@@ -109,6 +109,7 @@ def check(
     for entry in entries:
         invocation.using(entry)
     remark_on_retries(entries)
+    remark_on_oauth(entries)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
 

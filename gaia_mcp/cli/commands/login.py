@@ -58,11 +58,13 @@ def login(
         return
     if name is None:
         raise UsageError("no server given", hint=f"see them with: {to_type('login', more='--status')}")
+    from gaia_mcp.cli.entries.without_effect import remark_on_oauth
     from gaia_mcp.cli.screen.browser import Browser
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.authorization import as_object, log_in
 
     entry, _ = invocation.server(name, has_item=False)
+    remark_on_oauth([entry])
     deadline = Deadline(invocation.timeout or LOGIN_SECONDS)
     made = log_in(entry, Browser(is_elsewhere=no_browser), scope or (), deadline)
     done(f"logged in to {made.server!r}: {_told(made)}", **as_object(made))

@@ -10,7 +10,7 @@ from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.difference import OPEN, Difference, differences, members, readable
 from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
 from gaia_mcp.cli.entries.unseen import remark_on_unseen
-from gaia_mcp.cli.entries.without_effect import remark_on_retries
+from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
@@ -103,6 +103,7 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
     if is_another:
         remark_on_unseen([renamed])
         remark_on_retries([renamed])
+        remark_on_oauth([renamed])
     warn_of_secrets(_changed_part(change.after, different))
     if not different.keys().isdisjoint((INCLUDE, EXCLUDE)):
         warn_of_patterns(entry)

@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
 
+def remark_on_oauth(entries: Iterable[ServerEntry]) -> None:
+    """Print a remark for each entry whose `oauth` has members that are not read. They may be another program's, or
+    misspelled.
+    """
+    from gaia_mcp.config.oauth import KNOWN, unknown_members
+    from gaia_mcp.names import did_you_mean
+
+    for entry in entries:
+        if names := unknown_members(entry.raw):
+            listed = one_line(", ".join(map(repr, names)))
+            meant = did_you_mean(names[0], KNOWN) if len(names) == 1 else ""
+            told = f"not read in 'oauth' of {one_line(entry.name)!r}: {listed}"
+            remark(f"{told}; {meant}" if meant else told)
+
+
 def remark_on_retries(entries: Iterable[ServerEntry]) -> None:
     """Print a remark for each agent with `max_retries`: an agent's tool is called only once, because a failed call may
     have had effects.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import stat
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import entry_of
+from tests.cli.typed_lines import lines_in
 from tests.client.transports.http.auth.world import Answer, Paster, World
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def test_a_pasted_redirect_must_belong_to_the_login(gaia: Gaia, world: World) ->
     assert ran.code == 4
     assert ran.errors[-2:] == [
         "error: server 'web' was not authorized: what was pasted is not its answer",
-        "hint: log in with: gaia mcp login web",
+        "hint: paste the whole URL that the browser ends at: gaia mcp login web --no-browser",
     ]
     assert world.asked("/token") == []
 
@@ -168,7 +170,7 @@ def test_a_refused_login_is_reported_in_two_lines(browser: Gaia, world: World) -
     assert ran.code == 4
     assert ran.errors[-2:] == [
         "error: server 'web' was not authorized: invalid_grant: no\\x1b[31m",
-        "hint: log in with: gaia mcp login web",
+        "hint: grant the access in the browser; if it is refused all the same, ask the operator of the server",
     ]
 
 
@@ -191,12 +193,46 @@ def test_a_server_without_registration_needs_a_client_id(browser: Gaia, world: W
     use(browser, world)
     del world.metadata["registration_endpoint"]
     ran = browser("login", "web")
-    assert "write its id as oauth.clientId into the entry: gaia mcp edit web" in ran.errors[-1]
+    assert "write its id as oauth.clientId in its entry: gaia mcp edit web" in ran.errors[-1]
 
     use(browser, world, oauth={"clientId": "CID", "clientSecret": "${S}"})
     assert browser("login", "web", S="s3cret-s3cret").code == 0
     assert world.asked("/token")[-1].headers["authorization"].startswith("Basic ")
     assert "s3cret" not in browser("show", "web", S="s3cret-s3cret").stdout
+
+
+def test_a_client_of_ones_own_for_a_url_is_saved_as_advised(browser: Gaia, world: World) -> None:
+    """Ours: a URL that is not saved has no entry to edit, so the line saves one; then the login works."""
+    del world.metadata["registration_endpoint"]
+    (line,) = lines_in(browser("login", world.url).stderr)
+
+    assert browser(*("web" if word == "NAME" else word for word in line)).code == 0
+    assert browser("login", "web").code == 0
+    assert world.asked("/authorize")[-1].query["client_id"] == "CLIENT_ID"
+
+
+def test_a_static_token_is_replaced_by_a_login_as_advised(browser: Gaia, world: World) -> None:
+    """Ours: the header of an entry takes the place of a login, so it has to go."""
+    use(browser, world, headers={"Authorization": "Bearer ${T}"})
+    refused = browser("tools", "web", T="x")
+    (line,) = lines_in(browser("login", "web", T="x").stderr)
+
+    assert refused.errors[-1] == "hint: set another in the variable that it refers to: export T=…"
+    assert browser(*line).code == 0
+    assert browser("login", "web").code == 0
+
+
+def test_members_of_oauth_that_are_not_read_are_named(browser: Gaia, world: World) -> None:
+    """Ours: one may be misspelled; the login goes on without it."""
+    added = browser(
+        "add", "web", "--no-check", "--entry", json.dumps({"url": world.url, "oauth": {"redirectURL": "x"}})
+    )
+    told = "note: not read in 'oauth' of 'web': 'redirectURL'; did you mean 'redirectUri' or 'redirect_uri'?"
+    seen = [added, browser("login", "web"), browser("test-client", "web")]
+
+    assert [ran.stderr.splitlines().count(told) for ran in seen] == [1, 1, 1]
+    use(browser, world, oauth={"audiences": [], "tokenParamName": "x", "scopes": ["a"]})
+    assert "note: not read in 'oauth' of 'web': 'audiences', 'tokenParamName'\n" in browser("login", "web").stderr
 
 
 def test_a_server_without_a_login_is_reported(gaia: Gaia, world: World) -> None:

@@ -147,7 +147,8 @@ class Login(NamedTuple):
                 try:
                     return attempt.code_in(redirect)
                 except ForeignRedirectError as cause:
-                    raise self.fetcher.error("was not authorized: what was pasted is not its answer") from cause
+                    told = "was not authorized: what was pasted is not its answer"
+                    raise self.fetcher.error(told, case="pasted") from cause
         server = self.fetcher.server
         raise DeadlineError(server, "to its login in the browser", self.deadline.allowed, case="login")
 
