@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ def after_status(error: StatusError) -> str:
         return _another_path(error)
     if error.status in (429, 503):
         return "it is too busy; try again later, or allow more time with --timeout SECONDS"
+    if error.status in (403, 421) and re.search(r"\bhost\b", error.message.partition(f" with {error.status}")[2], re.I):
+        return _other_host(error)
     if error.status == 403:
         return "access is forbidden; check the headers of its entry"
     return _check_url(error)
@@ -63,6 +66,13 @@ def _moved(error: MCPError) -> str:
     return "if that is its new URL, use it instead"
 
 
+def _other_host(error: MCPError) -> str:
+    what = "it accepts other names of its host"
+    if Typed.command not in ("add", "edit") and Typed.is_saved(error.server):
+        return f"{what}; use one in its URL: {to_type('edit', error.server, more='--url URL')}"
+    return f"{what}; use one in its URL"
+
+
 def _listening(error: MCPError) -> str:
     return f"start it, or correct host and port; {_check_url(error)}"
 
@@ -91,6 +101,7 @@ def _other_transport(error: MCPError) -> str:
 URL_CASES: dict[str, Callable[[MCPError], str]] = {
     "not-http": _other_transport,
     "not-sse": _other_transport,
+    "other-origin": lambda _: "a proxy in front of it has to pass X-Forwarded-Proto and X-Forwarded-Host on to it",
     "dns": lambda e: f"check the network; {_check_url(e)}",
     "proxy": lambda _: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
     "redirect": _moved,

@@ -124,6 +124,7 @@ ERRORS: list[MCPError] = [
     DeadlineError(FS, "at its start", 5, case="url-silent"),
     ConnectionLostError("no", server=FS, case="url-closed"),
     RemoteProtocolError(FS, "answered with a page", case="url-page"),
+    RemoteProtocolError(FS, "names an endpoint", case="other-origin"),
     *(AgentError("a b.py", "no", case=f"agent-{case}") for case in ("arguments", "failed", "incomplete", "missing")),
     AgentError("a b.py", "has a problem", case="agent-problem"),
     AgentError("a b.py:A", "has a problem", case="agent-problem"),
@@ -264,6 +265,15 @@ def test_the_hint_for_an_http_error_depends_on_its_status() -> None:
 
     assert [len(path), len(busy), len(forbidden), len(other)] == [1, 1, 1, 1]
     assert len({*path, *busy, *forbidden, *other, hint_for(failed(502))}) == 5
+
+
+def test_the_hint_for_a_refused_host_names_the_url() -> None:
+    """Ours: the SDKs protect local servers against DNS rebinding by the name of the host; a header changes nothing."""
+    for text in ("403 Forbidden: Host not allowed: use localhost", "421 Misdirected Request: Invalid Host header"):
+        refused = StatusError(FS, f"server 'my fs' answered initialize with {text}", int(text[:3]))
+        assert lines_in(f"hint: {hint_for(refused)}") == [["edit", FS, "--url", "URL"]]
+    other = StatusError("host", "server 'host' answered initialize with 403 Forbidden: no", 403)
+    assert "headers" in hint_for(other)
 
 
 def test_the_hint_for_an_exited_server_depends_on_its_stage_and_its_stderr() -> None:

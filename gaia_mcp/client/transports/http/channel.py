@@ -21,7 +21,7 @@ from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import ConnectionLostError, MCPError, NotConnectedError, StatusError
+from gaia_mcp.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
@@ -228,10 +228,14 @@ class HttpChannel(Channel):
     # For the exchanges, on their threads.
 
     def find_stream(self, deadline: Deadline) -> bool:
-        """Open the stream of HTTP+SSE. Returns whether the server has one."""
+        """Open the stream of HTTP+SSE. Returns whether the server has one. Raises its failure if that tells more than
+        the refusal of the request before: it is there, and requires authorization or leads to another origin.
+        """
         if self._way is not None:
             return False
         stream = self._look_for_stream(deadline)
+        if stream.failure is not None and (stream.has_other_origin or isinstance(stream.failure, AuthorizationError)):
+            raise stream.failure
         return stream.known.is_set() and stream.failure is None
 
     @property

@@ -15,6 +15,7 @@ import httpx2
 
 from gaia_mcp.client.transports.http.proxies import proxy_of
 from gaia_mcp.errors import EntryError
+from gaia_mcp.safetext import one_line
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -92,6 +93,15 @@ def same_origin(url: str, place: str) -> str | None:
         return found if _origin(found) == _origin(url) else None
     except ValueError:
         return None
+
+
+def shown_origin(url: str) -> str:
+    """The origin of a URL, as it is shown in an error."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an invalid URL"
+    return one_line(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -60,7 +60,9 @@ class Owner(Protocol):
         """Whether no other transport than Streamable HTTP may be tried."""
 
     def find_stream(self, deadline: Deadline) -> bool:
-        """The server does not accept `initialize`. Returns whether it has the stream of HTTP+SSE, used from now on."""
+        """The server does not accept `initialize`. Returns whether it has the stream of HTTP+SSE, used from now on.
+        Raises an error that tells more than the refusal.
+        """
 
     def response_came(self, exchange: Exchange) -> None:
         """The response has arrived on a stream, which may continue."""

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from gaia_mcp.client.transports.http import bodies
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
-from gaia_mcp.client.transports.http.endpoint import same_origin
+from gaia_mcp.client.transports.http.endpoint import same_origin, shown_origin
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.client.transports.http.resuming import pause_seconds
@@ -28,7 +29,7 @@ _STAGE = "the request for its event stream"
 
 class ServerStream:
     """The stream of HTTP+SSE. `known` is set once it is known whether the server has one; `failure` is then the reason
-    if it has none.
+    if it has none. `has_other_origin` tells that it has one, which leads to another origin.
 
     `on_end` is called when an open stream has ended.
     """
@@ -37,6 +38,7 @@ class ServerStream:
         self.is_given_up = False
         self.known = threading.Event()
         self.failure: MCPError | None = None
+        self.has_other_origin = False
         self._wire = wire
         self._deadline = deadline
         self._on_end = on_end
@@ -90,9 +92,10 @@ class ServerStream:
         wire = self._wire
         url = same_origin(wire.url, place)
         if url is None:
-            raise RemoteProtocolError(
-                wire.endpoint.server, "names an endpoint of another origin, to which nothing is sent"
-            )
+            self.has_other_origin = True
+            named, own = shown_origin(urljoin(wire.url, place)), shown_origin(wire.url)
+            told = f"names an endpoint at {named}, which is another origin than its own, {own}: nothing is sent there"
+            raise RemoteProtocolError(wire.endpoint.server, told, case="other-origin")
         wire.url = url
         wire.answers_on_stream = True
         self.known.set()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.transports.http.endpoint import Endpoint, same_origin
+from gaia_mcp.client.transports.http.endpoint import Endpoint, same_origin, shown_origin
 from gaia_mcp.errors import EntryError
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import Answer, Asked, line_to, result, serving
@@ -176,6 +176,18 @@ PLACES = {
     "https://host:x/": None,
     "javascript:alert(1)": None,
 }
+
+
+def test_an_origin_is_shown_without_the_rest_of_the_url() -> None:
+    """Ours: the path, the query and the user may hold secrets."""
+    urls = {
+        "https://me:secret@host:8443/sse?key=secret": "https://host:8443",
+        "http://[::1]:80/x": "http://[::1]:80",
+        "https://host\x07/": "https://host\\x07",
+        "http://[::1": "an invalid URL",
+    }
+
+    assert {url: shown_origin(url) for url in urls} == urls
 
 
 def test_a_url_of_another_origin_is_rejected() -> None:

@@ -17,6 +17,7 @@ from gaia_mcp.errors import (
     AuthorizationError,
     ConnectionLostError,
     LocalProtocolError,
+    MCPError,
     RemoteProtocolError,
     SessionExpiredError,
     StatusError,
@@ -645,6 +646,29 @@ def test_an_initialize_refused_by_both_transports_is_an_error() -> None:
     with talking(lambda asked: Answer(404 if asked.method == "POST" else 405)) as (_, line):
         line.send(initialize(), Deadline(ENOUGH_SECONDS))
         assert str(line.kept.failure()) == "server 'web' answered initialize with 404 Not Found"
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind", "words"),
+    [
+        (
+            as_events(b"event: endpoint\ndata: https://proxy.example/messages\n\n"),
+            RemoteProtocolError,
+            "https://proxy.example",
+        ),
+        (Answer(401), AuthorizationError, "authorization"),
+    ],
+)
+def test_the_error_of_the_transport_that_got_furthest_is_reported(
+    stream: Answer, kind: type[MCPError], words: str
+) -> None:
+    """Ours: the stream is there, so that the status of the first attempt says nothing about the URL."""
+    with talking(lambda asked: Answer(405) if asked.method == "POST" else stream) as (web, line):
+        line.send(initialize(), Deadline(ENOUGH_SECONDS))
+        failure = line.kept.failure()
+        assert type(failure) is kind
+        assert words in str(failure)
+        assert [asked.method for asked in web.asked] == ["POST", "GET"]
 
 
 # Begun by the caller.

@@ -129,7 +129,7 @@ NO_STREAM = [
     (as_json({}), RemoteProtocolError, "JSON"),
     (as_events(), RemoteProtocolError, "without naming an endpoint"),
     (as_events(event(NOTE)), RemoteProtocolError, "without naming an endpoint"),
-    (as_events(b"event: endpoint\ndata: http://127.0.0.2/x\n\n"), RemoteProtocolError, "another origin"),
+    (as_events(b"event: endpoint\ndata: http://127.0.0.2/x\n\n"), RemoteProtocolError, "at http://127.0.0.2, which"),
 ]
 
 
