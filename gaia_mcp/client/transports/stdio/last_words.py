@@ -18,30 +18,62 @@ _ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)
 _USAGE = re.compile(r"usage:", re.IGNORECASE)
 # An error of node; the prefix is its reporter, or marks it as the cause of the error before.
 _NODE_ERROR = re.compile(r"(?:[\w ()]+: ){0,2}(?:\[cause\]: )?(?:[A-Z]\w*)?Error\b|fatal|FATAL")
+# What follows the reason: the frames of a stack, and the end of a list of them, of Java, .NET, node, Ruby and PHP.
+_FRAME = re.compile(
+    r"at |\.\.\. \d+ more$|--- End of |from \S+:\d+:in |#\d+ [/{[]|Stack trace:$|thrown in \S+ on line \d+$"
+)
+# Go prints the state of its goroutines after the reason, Rust a note about its frames.
+_GO_PANIC = re.compile(r"(?:panic|fatal error): ")
+_GOROUTINE = re.compile(r"goroutine \d+ ")
+_RUST_PANIC = re.compile(r"thread '[^']*'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$")
+_RUST_NOTE = re.compile(r"note: |\d+: |at |stack backtrace:|thread caused non-unwinding panic|fatal runtime error: ")
+# The state that Go prints has other lines before the first goroutine: the signal, the registers.
+GO_STATE_LINES = 10
 # Usage pages are shorter, as are the properties of a node error; an error further up may be unrelated.
 USAGE_PAGE_LINES = NODE_ERROR_LINES = 100
 
 
 def last_words(stderr: str) -> str:
-    """The last significant line: the last one of a Python traceback, the one with "Error" of node's, not the advice of
-    npm or a usage page.
+    """The last significant line: the last one of a Python traceback, the one with "Error" of node's, the reason of a
+    panic of Go or Rust, not the advice of npm or a usage page.
     """
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     while len(lines) > 1 and (_POINTS_TO_HELP.match(lines[-1]) or _NPM_NOTICE.match(lines[-1])):
         lines.pop()
     if lines and lines[-1].startswith("npm ") and (reasons := [line for line in lines if _NPM_REASON.match(line)]):
         return one_line(reasons[0])
+    if panic := _of_go(lines) or _of_rust(lines):
+        return one_line(panic)
     if refusal := _before_usage(lines[-USAGE_PAGE_LINES:]) or _after_usage(lines[-USAGE_PAGE_LINES:]):
         return one_line(refusal)
     telling = [line for line in lines[-NODE_ERROR_LINES:] if _NODE_ERROR.match(line)]
     if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
         return one_line(telling[-1])
-    while len(lines) > 1 and lines[-1].startswith("at "):
+    while len(lines) > 1 and _FRAME.match(lines[-1]):
         lines.pop()
     if lines and lines[-1].startswith("hint: "):
         # An error of this program: the line before states the problem, this one only what to do.
         return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
     return one_line(lines[-1]) if lines else ""
+
+
+def _of_go(lines: list[str]) -> str:
+    """The reason of a panic of Go, which ends the program, else an empty string."""
+    begins = [at for at, line in enumerate(lines) if _GO_PANIC.match(line)]
+    after = lines[begins[-1] + 1 : begins[-1] + 1 + GO_STATE_LINES] if begins else []
+    return lines[begins[-1]] if any(_GOROUTINE.match(line) for line in after) else ""
+
+
+def _of_rust(lines: list[str]) -> str:
+    """The reason of a panic of Rust that stderr ends with, else an empty string: a panic may end a single thread."""
+    begins = [at for at, line in enumerate(lines) if _RUST_PANIC.match(line)]
+    found = _RUST_PANIC.match(lines[begins[-1]]) if begins else None
+    if found is None:
+        return ""
+    after = lines[begins[-1] + 1 :]
+    # Since Rust 1.73 the reason has a line of its own.
+    reason = found[1] or (after.pop(0) if after else "")
+    return reason if not after or _RUST_NOTE.match(after[-1]) else ""
 
 
 def _before_usage(lines: list[str]) -> str:
