@@ -62,15 +62,15 @@ def handler_name(stem: str) -> str:
     return stem.removesuffix(HANDLER_SUFFIX) or stem
 
 
-def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """The names among `known` that are most like `name`, the best first."""
+def near_misses(name: str, known: Iterable[str], limit: int = 3, likeness: float = 0.6) -> list[str]:
+    """The names among `known` that are most like `name`, the best first; at least by `likeness`, up to 1."""
     from difflib import get_close_matches
 
     by_folded: dict[str, str] = {}
     for candidate in known:
         by_folded.setdefault(_folded(candidate), candidate)
     wanted = _folded(name)
-    close = get_close_matches(wanted, by_folded, n=limit, cutoff=0.6)
+    close = get_close_matches(wanted, by_folded, n=limit, cutoff=likeness)
     # "time" for "get_current_time": people remember a part.
     parts = [folded for folded in by_folded if len(wanted) >= 3 and wanted in folded and folded not in close]
     return [by_folded[folded] for folded in [*close, *sorted(parts, key=len)][:limit]]
