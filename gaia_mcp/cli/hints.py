@@ -210,6 +210,16 @@ def _code_failed(error: AgentError | HandlerError) -> str:
     return "see the traceback with --debug"
 
 
+def _agent_arguments(error: AgentError) -> str:
+    """How to give an agent the arguments of its class: with the command, or in its entry."""
+    what = "give its arguments"
+    if Typed.command in ("add", "edit", "serve"):
+        return again(what, "--kwarg" if Typed.command == "serve" else "--setting", "NAME=VALUE")
+    if Typed.is_saved(error.target):
+        return f"{what} in its entry: {to_type('edit', error.target, more='--setting NAME=VALUE')}"
+    return f"{what} in an entry: {to_type('add', more=f'NAME {shlex.quote(error.target)} --setting NAME=VALUE')}"
+
+
 def _no_such_program(error: SpawnError) -> str:
     # The command's path may have been joined to the working folder.
     names = error.command.split("/")
@@ -341,7 +351,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
 }
 # Hints by the `case` of an error.
 CASES: dict[str, Callable[[Any], str]] = {
-    "agent-arguments": lambda _: "give arguments with --kwarg NAME=VALUE",
+    "agent-arguments": _agent_arguments,
     "agent-failed": _code_failed,
     "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.targets import Target
 
 # The file that `init` writes by default.
 AGENT_FILE = "agent.py"
@@ -66,13 +67,17 @@ class Typed:
     @classmethod
     def headers(cls, server: str) -> dict[str, str]:
         """The headers of the entry of a server in use, as they are written there."""
-        return next((dict(getattr(entry.target, "headers", {})) for entry in cls.used if entry.name == server), {})
+        return dict(getattr(cls.target(server), "headers", {}))
 
     @classmethod
     def sets(cls, server: str, variable: str) -> bool:
         """Whether the entry of a server in use sets this environment variable."""
-        targets = [entry.target for entry in cls.used if entry.name == server]
-        return any(variable in getattr(target, "env", ()) for target in targets)
+        return variable in getattr(cls.target(server), "env", ())
+
+    @classmethod
+    def target(cls, server: str) -> Target | None:
+        """What the entry of a server in use leads to; None for a server that is not in use."""
+        return next((entry.target for entry in cls.used if entry.name == server), None)
 
 
 def _program() -> str:

@@ -20,7 +20,7 @@ from gaia_mcp.server.provider import required_scopes
 from gaia_mcp.toolspec.schema import properties_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
     from gaia_mcp.errors import PeerError
 
@@ -113,12 +113,21 @@ def _listed(names: list[str]) -> str:
 
 def _how_to_set(names: list[str], server: str) -> str:
     # A variable that is set in this environment is referred to, so that its value is not printed.
+    from gaia_mcp.config.targets import Remote
+
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
     what = "set it" if len(names) == 1 else "set them"
+    target = Typed.target(server)
+    if isinstance(target, Remote):
+        # Its environment is on another machine.
+        return f"{what} where it runs, or ask its operator"
     if Typed.command in ("add", "edit"):
         return again(what, *options, server=server)
     if Typed.is_saved(server):
         return f"{what} with: {to_type('edit', server, more=' '.join(options))}"
+    if target is not None and target.transport == "agent":
+        # It runs in this environment.
+        return f"{what} first: export {' '.join(f'{name}=…' for name in names)}"
     return f"{what} by saving the server: {to_type('add', more=' '.join([*options, 'NAME -- COMMAND']))}"
 
 
@@ -183,6 +192,17 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, 
     if is_agent and re.match(_RAISED, said) is not None and "--debug" not in Typed.words:
         return again("show the traceback", "--debug")
     return f"show its {'parameters' if parameters else 'description'}: {to_type('call', server, tool, more='--help')}"
+
+
+def about_tasks(definition: Mapping[str, Any], said: str = "task") -> str:
+    """The hint after a call of a tool failed with the text `said`, if the tool refuses calls that ask for no task, as
+    in revision 2025-11-25; empty if it does not. The official SDKs report that as the tool's own failure.
+    """
+    execution = definition.get("execution")
+    if not isinstance(execution, dict) or execution.get("taskSupport") != "required" or "task" not in said.lower():
+        return ""
+    needed = "the experimental tasks of revision 2025-11-25, which are not supported"
+    return f"{definition['name']!r} needs {needed}; ask its author for the tasks extension of 2026-07-28"
 
 
 def _how_to_be_asked(server: str, newer: str) -> str:

@@ -34,4 +34,7 @@ def explained(error: MCPError, entry: ServerEntry) -> MCPError:
     if problem.endswith("contains no agent class"):
         # Many Python files are MCP servers themselves.
         return AgentError(entry.name, problem, case="agent-missing")
+    if problem.startswith("cannot be created: "):
+        # The child was given its arguments by another command line than the one that was typed.
+        return AgentError(entry.name, problem, case="agent-arguments")
     return AgentError(entry.name, problem, hint=hint)

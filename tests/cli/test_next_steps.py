@@ -227,6 +227,38 @@ def test_the_advised_init_does_not_overwrite_an_agent(gaia: Gaia) -> None:
     assert gaia("call", "./example.py", "greet", "name=Ada").stdout == "Hello, Ada!\n"
 
 
+def test_the_arguments_of_a_built_in_agent_are_given_as_advised(gaia: Gaia) -> None:
+    """Ours: by the command that was typed, or in an entry; `tools` and `call` take none."""
+
+    def advised(*words: str) -> list[str]:
+        refused = gaia(*words)
+        assert refused.code == 3, refused
+        (line,) = lines_in(refused.stderr)
+        return ["root=." if word == "NAME=VALUE" else "files" if word == "NAME" else word for word in line]
+
+    for words in (("tools", "filesystem"), ("call", "filesystem", "x"), ("add", "more", "filesystem")):
+        line = advised(*words)
+        assert gaia(*line).code == 0, line
+        assert gaia("tools", line[1]).code == 0
+        gaia.write({"files": {"agent": "filesystem"}})
+        line = advised("tools", "files")
+        assert gaia(*line).code == 0, line
+        gaia.config.unlink()
+    assert advised("serve", "filesystem", "--check") == ["serve", "filesystem", "--check", "--kwarg", "root=."]
+
+
+def test_a_variable_of_an_agent_that_is_only_typed_is_exported(gaia: Gaia) -> None:
+    """Ours: no entry has to be saved for it."""
+    (gaia.cwd / "own.py").write_text(
+        "import os\nfrom gaia_mcp import MCPAgent, tool\n"
+        "class A(MCPAgent):\n    @tool\n    def who(self) -> str:\n        return os.environ['OWN_API_KEY']\n"
+    )
+    failed = gaia("call", "./own.py", "who")
+
+    assert failed.errors[-1] == "hint: the server mentions OWN_API_KEY; set it first: export OWN_API_KEY=…"
+    assert gaia("call", "./own.py", "who", OWN_API_KEY="abcdefgh").code == 0
+
+
 def test_dashes_before_a_value_without_a_key_do_not_make_it_a_command(gaia: Gaia) -> None:
     """Ours: the server and its tool come before the dashes."""
     gaia.write({"demo": DEMO})

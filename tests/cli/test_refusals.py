@@ -9,9 +9,18 @@ import pytest
 
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import Typed
-from gaia_mcp.cli.refusals import MAX_VARIABLES, READ_CHARS, after_error, after_failure, missing_variables
+from gaia_mcp.cli.refusals import (
+    MAX_VARIABLES,
+    READ_CHARS,
+    about_tasks,
+    after_error,
+    after_failure,
+    missing_variables,
+)
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
+from gaia_mcp.config.served import Served
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -89,6 +98,27 @@ def test_the_hint_sets_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> 
     Typed.begin("add", None)
     Typed.words = ["mcp", "add", "fs", "--", "fs-server"]
     assert hint_for(error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
+
+
+def test_the_hint_for_a_variable_depends_on_where_the_server_runs() -> None:
+    """Ours: an entry with a URL has no variables, and an agent that is only typed runs in this environment."""
+    error = refused("tools/call", text="ACME_TOKEN is not set")
+    Typed.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
+    assert hint_for(error) == "the server mentions ACME_TOKEN; set it where it runs, or ask its operator"
+
+    Typed.begin("call", None)
+    Typed.uses(TypedEntry("fs", Served("agent", "fs")))
+    assert hint_for(error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
+
+
+def test_a_tool_that_has_to_run_as_a_task_is_explained() -> None:
+    """Spec 2025-11-25, tasks: the official SDKs report the refusal as the tool's own failure."""
+    tool = {"name": "slow", "execution": {"taskSupport": "required"}}
+    said = "MCP error -32601: Tool slow requires task augmentation (taskSupport: 'required')"
+
+    assert about_tasks(tool, said) == about_tasks(tool) != ""
+    assert about_tasks(tool, "no such file") == about_tasks({"name": "slow"}, said) == ""
+    assert about_tasks({"name": "slow", "execution": []}, said) == ""
 
 
 def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:

@@ -52,6 +52,13 @@ def test_a_file_without_an_agent_may_be_a_server_of_its_own() -> None:
     assert (error.case, error.hint) == ("agent-missing", "")
 
 
+def test_an_agent_that_lacks_arguments_is_an_error_of_its_own() -> None:
+    """Ours: the hint of the child is about its own command line, which was not typed."""
+    error = explained(exited("error: agent '/x/a.py:A' cannot be created: TypeError: x\nhint: give them\n"), ENTRY)
+
+    assert (error.case, error.hint) == ("agent-arguments", "")
+
+
 def test_any_other_error_is_returned_unchanged() -> None:
     """Ours: an agent may end its process with any status, and in the middle of a call."""
     errors = [

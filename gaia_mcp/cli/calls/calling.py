@@ -84,10 +84,11 @@ def make_call(
         # Printed before the server is stopped: the result need not wait for that.
 
         def hint_for(said: str) -> str:
-            from gaia_mcp.cli.refusals import after_failure
+            from gaia_mcp.cli.refusals import about_tasks, after_failure
 
             is_agent = plan.entry.target.transport == "agent"
-            return after_failure(server, tool_name, said, tool.input_schema, is_agent=is_agent)
+            schema, tasks = tool.input_schema, about_tasks(tool.definition, said)
+            return tasks or after_failure(server, tool_name, said, schema, is_agent=is_agent)
 
         show_result(server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE

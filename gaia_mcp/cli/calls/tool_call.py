@@ -90,16 +90,10 @@ def called(
     try:
         return session.call(tool.name, arguments, on_progress=on_progress)
     except PeerError as error:
-        execution = tool.definition.get("execution")
-        if (
-            error.code == METHOD_NOT_FOUND
-            and isinstance(execution, dict)
-            and execution.get("taskSupport") == "required"
-        ):
-            error.hint = (
-                f"{tool.name!r} needs the experimental tasks of revision 2025-11-25, which are not supported; "
-                "ask its author for the tasks extension of 2026-07-28"
-            )
+        if error.code == METHOD_NOT_FOUND:
+            from gaia_mcp.cli.refusals import about_tasks
+
+            error.hint = about_tasks(tool.definition)
         raise
 
 
