@@ -29,7 +29,8 @@ MEANINGS = {
     ExitStatus.FAILURE: "any other error; a bug in gaia mcp (traceback with --debug)",
     ExitStatus.USAGE: "wrong command line",
     ExitStatus.CONFIG: "configuration: file unreadable, server unknown, existing or invalid; agent not loadable",
-    ExitStatus.CONNECTION: "connection: the server could not be started or reached, or the connection was lost",
+    ExitStatus.CONNECTION: "connection: the server could not be started or reached, requires authorization, or the "
+    "connection was lost; --json tells which",
     ExitStatus.TIMEOUT: "timeout",
     ExitStatus.PROTOCOL: "protocol: an invalid message, no common revision, or a JSON-RPC error",
     ExitStatus.TOOL: "no such tool, prompt or resource, or invalid arguments",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.manual.markup import Verbatim, parsed
 from gaia_mcp.cli.manual.pages import PROSE
 from tests.cli.conftest import BIN
+from tests.client.transports.http.auth.world import World
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -78,6 +79,22 @@ def test_the_recipe_for_a_script_distinguishes_failures(gaia: Gaia) -> None:
     for server, said in ((TIME, "it worked"), (FAILS, "the server does not run")):
         gaia.write({"time": server})
         assert run(gaia, script).stdout.endswith(f"{said}\n")
+
+
+def test_the_recipe_for_a_login_distinguishes_authorization(gaia: Gaia, jq: str) -> None:
+    """Ours: exit code 4 is both that of a server that is not there and that of one that requires a login."""
+    world = World()
+    script = recipe("4 authorization").replace("gaia mcp login web", "echo logs in")
+    try:
+        gaia.write({"web": {"url": world.url}})
+        assert run(gaia, script).stdout == "logs in\n"
+    finally:
+        world.close()
+    for server, said in ((FAILS, "the server does not run\n"), ({"url": world.url}, "the server does not run\n")):
+        gaia.write({"web": server})
+        assert run(gaia, script).stdout == said
+    gaia.write({"web": WORKS})
+    assert '"tool-unknown"' in run(gaia, script).stdout
 
 
 def test_the_recipe_for_an_agent_ends_in_an_editor(gaia: Gaia) -> None:
