@@ -11,10 +11,11 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
-from gaia_mcp.cli.refusals import NEW_HEADER, about_variables, after_error, how_to_reach, is_unreached
+from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type, unsaved
+from gaia_mcp.cli.login_hints import LOGIN_CASES, log_in
+from gaia_mcp.cli.refusals import about_variables, after_error, how_to_reach, is_unreached
 from gaia_mcp.cli.shortage import shortage_told
-from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status, in_entry
+from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -104,7 +105,7 @@ def _install(error: SpawnError) -> str:
     command = error.command
     if re.match(r"[A-Za-z_]\w*=", command):
         variable = command.partition("=")[0]
-        if _unsaved():
+        if unsaved():
             return f"a variable is an option: put --env {variable}=VALUE before the command, and leave {variable} out"
         if not Typed.is_saved(error.server):
             return f"start the command with env: -- env {variable}=… COMMAND [ARG...]"
@@ -124,11 +125,11 @@ def _exited(error: ServerExitedError) -> str:
         return how_to_reach(error.server)
     # The commands keep a log of a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
-    if lines > 1 or (lines and not _unsaved()):
+    if lines > 1 or (lines and not unsaved()):
         return f"show its whole stderr log with: {to_type('logs', error.server)}"
     # A server that exits before its first message, with an empty stderr, was most likely started incorrectly.
     if error.stage == "at its start":
-        return _unsaved() or f"try its command by hand; it is shown with: {to_type('show', error.server)}"
+        return unsaved() or f"try its command by hand; it is shown with: {to_type('show', error.server)}"
     return _steps(error, "show each step with")
 
 
@@ -141,7 +142,7 @@ def _not_passed_on(error: MCPError) -> str:
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
     what = "pass it" if len(names) == 1 else "pass them"
-    if _unsaved():
+    if unsaved():
         how = again(what, *options.split(), server=error.server)
     else:
         how = f"{what} with: {to_type('edit', error.server, more=options)}"
@@ -160,7 +161,7 @@ def _late(error: DeadlineError) -> str:
 def _no_revision(error: VersionError) -> str:
     if len(error.ours) != 1:
         return "update the older of the two"
-    if _unsaved() or not Typed.is_saved(error.server):
+    if unsaved() or not Typed.is_saved(error.server):
         return "leave --protocol out to negotiate a revision"
     return f"negotiate one: {to_type('edit', error.server, more='--unset protocolVersion')}"
 
@@ -195,7 +196,7 @@ def _steps(error: MCPError, reason: str) -> str:
     """Suggest `test-client`, unless it is running, or the server is not saved and so cannot be tested by name."""
     if Typed.command == "test-client":
         return "show its stderr with --debug"
-    return _unsaved() or f"{reason}: {to_type('test-client', error.server)}"
+    return unsaved() or f"{reason}: {to_type('test-client', error.server)}"
 
 
 def _folder(error: SpawnError) -> str:
@@ -229,7 +230,7 @@ def _no_such_program(error: SpawnError) -> str:
     if re.match(r"[a-z][a-z0-9+.-]*://", error.server):
         reading = to_type("read", more=f"NAME {shlex.quote(error.server)}")
         return f"the URL of a server begins with http; read a resource with: {reading}"
-    return _unsaved() or "check the path in its entry"
+    return unsaved() or "check the path in its entry"
 
 
 def _python() -> str:
@@ -262,62 +263,10 @@ def _exists(_: ServerExistsError) -> str:
     return other if Typed.command != "add" else f"{other}, or {again('replace it', '--force')}"
 
 
-def _log_in(error: AuthorizationError) -> str:
-    if Typed.command in ("add", "edit"):
-        return again("save it, then log in,", "--no-check")
-    if Typed.command == "login":
-        return "grant the access in the browser; if it is refused all the same, ask the operator of the server"
-    scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
-    return f"log in with: {to_type('login', error.server, more=scopes)}"
-
-
-def _not_granted(error: AuthorizationError) -> str:
-    return f"ask its operator for that access, or log in as somebody who has it: {to_type('login', error.server)}"
-
-
-def _own_client(error: AuthorizationError) -> str:
-    members = {"oauth": {"clientId": "CLIENT_ID"}}
-    return f"register a client there, and {in_entry(error, 'write its id as oauth.clientId', members, '--no-check')}"
-
-
-def _own_header(error: AuthorizationError) -> str:
-    """How to replace the token of an entry, or to log in instead of it."""
-    if unsaved := _unsaved():
-        return unsaved
-    if not Typed.is_saved(error.server):
-        return "use another token"
-    headers = Typed.headers(error.server)
-    name = next((name for name in headers if name.lower() == "authorization"), "Authorization")
-    if Typed.command == "login":
-        without = to_type("edit", error.server, more=f"--unset headers.{name} --no-check")
-        return f"to log in instead, remove the header: {without}"
-    if (variable := re.search(r"\$\{(\w+)\}", headers.get(name, ""))) is not None:
-        return f"set another in the variable that it refers to: export {variable[1]}=…"
-    return f"set another: {to_type('edit', error.server, more=NEW_HEADER)}"
-
-
-def _own_token(error: AuthorizationError) -> str:
-    told = "its operator has to correct that"
-    if not Typed.is_saved(error.server):
-        return told
-    return f"{told}; use another token: {to_type('edit', error.server, more=NEW_HEADER)}"
-
-
-def _given_token(error: AuthorizationError) -> str:
-    command = "edit" if Typed.is_saved(error.server) else "add"
-    return f"ask its operator for a token, and set it with: {to_type(command, error.server, more=NEW_HEADER)}"
-
-
 def _registry_moved(error: RegistryError) -> str:
     if Typed.command == "add":
         return again("use that", "--registry", error.moved)
     return f"use that: export GAIA_MCP_REGISTRY={shlex.quote(error.moved)}"
-
-
-def _unsaved() -> str:
-    if Typed.command in ("add", "edit"):
-        return f"correct the command, or {again('save it as it is', '--no-check')}"
-    return ""
 
 
 HINTS: dict[type, Callable[[Any], str]] = {
@@ -332,7 +281,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     StatusError: after_status,
     ConnectionLostError: after_loss,
     ServerExitedError: _exited,
-    AuthorizationError: _log_in,
+    AuthorizationError: log_in,
     RegistryError: lambda _: "check the network, and which registry --registry or GAIA_MCP_REGISTRY names",
     CatalogError: lambda _: f"add it as its documentation says: {to_type('add', more='NAME -- COMMAND')}",
     RegistryUnknownError: lambda _: f"find its name with: {to_type('search', more='--registry WORD')}",
@@ -361,39 +310,18 @@ CASES: dict[str, Callable[[Any], str]] = {
     "hints-distrusted": _distrusted,
     "entry-changed": lambda e: f"nothing was saved; check the entry and retry: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
-    "header": _own_header,
-    "authorization-invalid": _own_token,
-    "callback-port": lambda e: (
-        f"end the program that listens there, or {in_entry(e, 'choose another', {'oauth': {'callbackPort': 3118}})}"
-    ),
-    "client-unknown": _own_client,
     "host-file-missing": lambda _: f"list the hosts found here with: {to_type('import')}",
-    "issuer-changed": lambda e: f"if that is right, {in_entry(e, 'write its issuer as oauth.issuer', {})}",
-    "keyring-locked": lambda e: f"unlock it, or log in again: {to_type('login', e.server)}",
-    "keyring-missing": lambda _: "install it in the same environment: pip install keyring",
     "lock-file": lambda _: (
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),
-    "login": lambda e: (
-        f"allow more time with --timeout SECONDS, or discard the login with: {to_type('logout', e.server)}"
-    ),
     "no-folder": _folder,
-    "no-login": lambda _: f"see which servers have one: {to_type('login', more='--status')}",
     "no-interpreter": lambda e: f"correct that line, or name an interpreter before {e.program}",
     "no-such-program": _no_such_program,
-    "login-needless": lambda e: f"use it without a login: {to_type('tools', e.server)}",
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
     "not-mcp": lambda _: "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     "not-on-path": _install,
     "not-runnable": _not_runnable,
-    "oauth-off": lambda e: _unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
-    "pyjwt-missing": lambda _: "install it in the same environment: pip install PyJWT",
     "version-unknown": lambda e: f"leave the version out for the newest: {to_type('add', e.name)}",
-    "pasted": lambda e: (
-        f"paste the whole URL that the browser ends at: {to_type('login', e.server, more='--no-browser')}"
-    ),
-    "redirect-uri": lambda e: in_entry(e, "correct it", {}),
-    "registration-refused": _own_client,
     "registry-busy": lambda _: "try again later",
     "registry-moved": _registry_moved,
     "registry-unauthorized": lambda _: (
@@ -403,9 +331,8 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-busy": lambda _: "wait until it ends, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
-    "not-granted": _not_granted,
     "no-tools": lambda e: f"see its capabilities with: {to_type('test-client', e.server)}",
+    **LOGIN_CASES,
     **URL_CASES,
-    "token-only": _given_token,
     "unreadable-file": lambda _: "check its permissions, or name another file",
 }

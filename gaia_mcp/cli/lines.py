@@ -131,6 +131,13 @@ def again(what: str, *option: str, server: str = "") -> str:
     return f"{how}: {Typed.program} {line}"
 
 
+def unsaved() -> str:
+    """The hint for a server that was not saved, since it does not work; empty for a command that saves none."""
+    if Typed.command in ("add", "edit"):
+        return f"correct the command, or {again('save it as it is', '--no-check')}"
+    return ""
+
+
 def command_after(word: str, start: int = 0) -> str:
     """`-- COMMAND [ARG...]` from `word` and the words typed after it, for a command line without quotes; empty if
     `word` does not look like a program that starts a server. `start` is the number of typed words before which `word`

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, to_type
+from gaia_mcp.cli.url_hints import at_other_host
 from gaia_mcp.protocol.input_required import required_urls
 from gaia_mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -34,6 +35,7 @@ MAY_BE_DONE = "the request may have been carried out"
 MAX_VARIABLES = 3
 # The limits for the part of a message that is searched, and for the text around a name.
 READ_CHARS, NEAR_CHARS = 2000, 80
+_OPENING = ("initialize", "server/discover")
 # Requests for a single item. With these error codes, the server does not have it.
 _FOR_ONE = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 _NOT_THERE = (INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND)
@@ -64,6 +66,8 @@ _UNSAMPLED = (
     r"sampling/createMessage"
     r"|(?i:\bsampling\b.{0,40}\b(?:support|capabilit|available|enabled)|\b(?:support|capabilit)\w*\b.{0,40}\bsampling\b)"
 )
+# A server that refuses the host of a URL, as the official SDK for TypeScript reports it.
+_OTHER_HOST = r"(?i)(?:invalid|missing|forbidden) host\b"
 # A server that uses only server-initiated requests, which newer revisions do not have; as reported by FastMCP.
 _ASKS_BEFORE = r"server-initiated requests (?:is|are) unavailable on (\d{4}-\d\d-\d\d) connections"
 # The text of a tool result for an exception: its class, and its message if it has one.
@@ -146,6 +150,8 @@ def after_error(error: PeerError) -> str:
 
         if all(is_site(each["url"]) for each in urls):
             return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
+    if error.asked in _OPENING and re.match(_OTHER_HOST, error.text) is not None:
+        return at_other_host(error)
     if hint := about_variables(error.text, error.server):
         return hint
     if scopes := required_scopes(error.code, error.data):

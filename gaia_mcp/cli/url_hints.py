@@ -21,8 +21,8 @@ def after_status(error: StatusError) -> str:
         return _another_path(error)
     if error.status in (429, 503):
         return "it is too busy; try again later, or allow more time with --timeout SECONDS"
-    if error.status in (403, 421) and re.search(r"\bhost\b", error.message.partition(f" with {error.status}")[2], re.I):
-        return _other_host(error)
+    if error.status in (403, 421) and re.search(r"(?i)\bhost\b", error.message.partition(f" with {error.status}")[2]):
+        return at_other_host(error)
     if error.status == 403:
         return "access is forbidden; check the headers of its entry"
     return _check_url(error)
@@ -66,7 +66,8 @@ def _moved(error: MCPError) -> str:
     return "if that is its new URL, use it instead"
 
 
-def _other_host(error: MCPError) -> str:
+def at_other_host(error: MCPError) -> str:
+    """The hint for a server that refuses the host of its URL, which protects it against DNS rebinding."""
     what = "it accepts other names of its host"
     if Typed.command not in ("add", "edit") and Typed.is_saved(error.server):
         return f"{what}; use one in its URL: {to_type('edit', error.server, more='--url URL')}"

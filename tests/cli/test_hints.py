@@ -16,6 +16,7 @@ from gaia_mcp import errors
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.config.command import Command
+from gaia_mcp.config.oauth import OAuthMembers
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
@@ -437,6 +438,18 @@ def test_the_hint_for_a_refused_token_depends_on_where_it_comes_from() -> None:
     assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--unset", "headers.authorization", "--no-check"]]
     Typed.unsaved.append(entry)
     assert lines_in(f"hint: {hint_for(refused)}") == []
+
+
+def test_the_hint_for_a_login_without_an_answer_names_the_redirect_uri_of_a_registered_client() -> None:
+    """Ours: the page of a server that compares it sends nobody back."""
+    late = DeadlineError("web", "to its login in the browser", 5, case="login")
+    Typed.command = "login"
+
+    assert lines_in(f"hint: {hint_for(late)}") == []
+    oauth = OAuthMembers({"client_id": "CID"}, {})
+    Typed.used.append(TypedEntry("web", Remote("https://mcp.example/mcp", {}, oauth=oauth)))
+    assert "oauth.redirectUri" in hint_for(late)
+    assert lines_in(f"hint: {hint_for(late)}") == [["edit", "web"]]
 
 
 def test_login_does_not_advise_itself() -> None:

@@ -111,6 +111,14 @@ def test_the_hint_for_a_variable_depends_on_where_the_server_runs() -> None:
     assert hint_for(error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
 
 
+def test_a_server_that_refuses_the_name_of_its_host_needs_another_url() -> None:
+    """Ours: the official SDK for TypeScript reports it as an error of JSON-RPC."""
+    advised = "it accepts other names of its host; use one in its URL: gaia mcp edit fs --url URL"
+
+    assert hint_for(refused("initialize", text="Invalid Host: 127.0.0.1")) == advised
+    assert hint_for(refused("tools/call", text="Invalid host name for the tool")) != advised
+
+
 def test_a_tool_that_has_to_run_as_a_task_is_explained() -> None:
     """Spec 2025-11-25, tasks: the official SDKs report the refusal as the tool's own failure."""
     tool = {"name": "slow", "execution": {"taskSupport": "required"}}
