@@ -90,7 +90,7 @@ LOGIN_CASES: dict[str, Callable[[Any], str]] = {
     "not-granted": _not_granted,
     "oauth-off": lambda e: unsaved() or f"turn it on: {to_type('edit', e.server, more='--unset oauth')}",
     "pasted": lambda e: (
-        f"paste the whole URL that the browser ends at: {to_type('login', e.server, more='--no-browser')}"
+        f"repeat it and paste the whole URL that the browser ends at: {to_type('login', e.server, more='--no-browser')}"
     ),
     "pyjwt-missing": lambda _: "install it in the same environment: pip install PyJWT",
     "redirect-uri": lambda e: in_entry(e, "correct it", {}),

@@ -131,7 +131,7 @@ def test_a_pasted_redirect_must_belong_to_the_login(gaia: Gaia, world: World) ->
     assert ran.code == 4
     assert ran.errors[-2:] == [
         "error: server 'web' was not authorized: what was pasted is not its answer",
-        "hint: paste the whole URL that the browser ends at: gaia mcp login web --no-browser",
+        "hint: repeat it and paste the whole URL that the browser ends at: gaia mcp login web --no-browser",
     ]
     assert world.asked("/token") == []
 
