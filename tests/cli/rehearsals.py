@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import select
 import tempfile
 import time
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 UNDERSTOOD_SECONDS = 2
 # What is pasted where nothing was piped into the story's own command.
 SNIPPET = b'{"mcpServers": {"pasted": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}}'
+# What is told before a line that is to be typed once more, after something else was done.
+_REPEATS = re.compile(r"\b(?:again|repeat|retry)\b")
 # Exit codes: a bug of ours, and a command line that is wrong.
 BUG, WRONG = 1, 2
 
@@ -47,18 +50,20 @@ class Rehearsals:
     def rehearse(
         self, printed: str, typed: Sequence[str], cwd: Path, environ: Mapping[str, str], stdin: bytes = b""
     ) -> None:
-        """Type what the output of `typed` advises. A line must be right, and not end in a bug."""
+        """Type what the output of `typed` advises. A line must be right, not end in a bug, and not lead in a circle."""
         for shape, words, cured in advised(printed, typed):
             line = filled(words, _servers(_config(words, cwd, environ)))
             problem = "" if cured else refusal(line)
             assert not problem, f"advised: {words}; {problem}"
+            assert words != list(typed) or _REPEATS.search(shape[0]), f"advised after itself: {words}"
             if not self._is_first(shape):
                 continue
             with tempfile.TemporaryDirectory() as place:
                 _copy(self._folder, Path(place))
                 here, there = str(self._folder), place
+                line = [word.replace(here, there) for word in line]
                 code, shown = self._run(
-                    [word.replace(here, there) for word in line],
+                    line,
                     Path(str(cwd).replace(here, there)),
                     {**{name: value.replace(here, there) for name, value in environ.items()}, "EDITOR": "true"},
                     stdin or SNIPPET,
@@ -66,6 +71,10 @@ class Rehearsals:
             if "a bug in gaia mcp" not in printed:  # It stays one.
                 is_well = code != BUG and cured not in shown if cured else code not in (BUG, WRONG)
                 assert is_well, f"advised: {words}; {code}: {shown}"
+            if code:
+                before = [line, [word.replace(here, there) for word in typed]]
+                after = [each.words for each in advised(shown, line) if not _REPEATS.search(each.shape[0])]
+                assert not [each for each in after if each in before], f"advised: {words}, after which: {shown}"
 
     def _is_first(self, shape: tuple[str, ...]) -> bool:
         name = hashlib.sha256(json.dumps(shape).encode()).hexdigest()
