@@ -12,6 +12,12 @@ class Limits(NamedTuple):
     header_bytes: int = 64 * 1024
     # The official SDK's limit. Arguments are small; a file is better passed as a resource or by its path.
     body_bytes: int = 4 * 2**20
+    # Values in a body: they may take 50 times its size in memory. Arguments have about 20 bytes for each.
+    values: int = 200_000
+    # Nested lists and objects. Code that walks arguments calls itself for each, and Python allows 1,000 nested calls.
+    depth: int = 256
+    # Of each key of an object. The longest keys are paths, which Linux limits to this length.
+    key_chars: int = 4096
     # From the end of the headers to the end of the body: enough for 4 MiB at 1 Mbit/s.
     body_seconds: float = 40.0
     # Concurrent calls. Each has a thread.

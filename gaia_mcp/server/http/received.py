@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, parse
@@ -21,7 +22,10 @@ JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
 # The rest of a refused request is not read, so the connection cannot be reused for the next one.
 _CLOSE = ((b"connection", b"close"),)
-
+# What begins or separates values, and everything before it. The text of strings is skipped.
+_NEXT_VALUE = re.compile(rb'[^"\[{,]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[{,]*+)*+[\[{,]', re.DOTALL)
+# The approximate memory of a value: an empty object and its place in a list take 72 bytes, one with a member 190.
+_VALUE_BYTES = 100
 
 _HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
 # The headers of a distributed trace (W3C Trace Context). The others are ignored without the first.
@@ -39,6 +43,8 @@ class Received:
         self.headers = _headers(scope["headers"])
         self._receive = receive
         self.caller = _ANYBODY
+        # The approximate memory that its message takes.
+        self.bytes = 0
 
     @property
     def transport(self) -> Transport:
@@ -69,10 +75,14 @@ class Received:
         if given.partition(";")[0].strip().lower() != JSON_TYPE:
             raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
         body = await self._body(limits)
+        if _has_more_values(body, limits.values):
+            raise RefusalError(413, f"the body has more than {limits.values} values")
         try:
-            return parse(body)
+            message = parse(body)
         except ValueError as problem:
             raise RefusalError(400, "Parse error", PARSE_ERROR) from problem
+        self.bytes = len(body) + _VALUE_BYTES * _count_values(message, limits)
+        return message
 
     async def _body(self, limits: Limits) -> bytes:
         length = self.headers.get("content-length", "")
@@ -119,6 +129,39 @@ def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
 
 class ClientDisconnectedError(Exception):
     """The client has disconnected. No response can be sent."""
+
+
+def _has_more_values(body: bytes, limit: int) -> bool:
+    """Whether the JSON in `body` has more than so many values. Decided before it is parsed, which creates them all."""
+    if sum(map(body.count, (b",", b"[", b"{"))) <= limit:
+        return False
+    # Most of these may be part of strings.
+    at = 0
+    for _ in range(limit):
+        if (found := _NEXT_VALUE.match(body, at)) is None:
+            return False
+        at = found.end()
+    return True
+
+
+def _count_values(message: Any, limits: Limits) -> int:
+    """The number of values in a message. Raises `RefusalError` if they are nested too deeply, or a key is too long."""
+    count, depth, level = 1, 0, [message]
+    while level := [each for each in level if isinstance(each, (dict, list))]:
+        depth += 1
+        if depth > limits.depth:
+            raise RefusalError(400, f"Parse error: nested more than {limits.depth} levels deep", PARSE_ERROR)
+        members: list[Any] = []
+        for each in level:
+            if isinstance(each, list):
+                members += each
+            elif any(len(key) > limits.key_chars for key in each):
+                raise RefusalError(413, f"the body has a key of more than {limits.key_chars} characters")
+            else:
+                members += each.values()
+        count += len(members)
+        level = members
+    return count
 
 
 def _too_large(limit: int) -> RefusalError:

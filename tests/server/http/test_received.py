@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,59 @@ def test_a_body_beyond_the_limit_is_refused(serve: Serve, pieces: list[bytes]) -
         asked.feed(piece, more=True)
 
     assert asked.reply().status == 413
+
+
+@pytest.mark.parametrize("values", ["{}", "[]", "1", '""', '{"a":1}'])
+def test_a_body_with_too_many_values_is_refused_unparsed(serve: Serve, values: str) -> None:
+    """Ours: 413, since a body of 4 MiB may take 200 MB as Python objects. An invalid one is refused all the same."""
+    limits = Limits(values=1000)
+    server = serve(Tools(), limits)
+
+    replies = [server.send(f"[{','.join([values] * 1001)}{end}".encode()).reply() for end in ("]", "")]
+
+    assert [(reply.status, reply.json["error"]["message"]) for reply in replies] == [
+        (413, "the body has more than 1000 values")
+    ] * 2
+
+
+@pytest.mark.parametrize("text", ["," * 2000, '\\",' * 2000, "[{" * 2000, "\\\\", '\\\\\\"[,'])
+def test_the_text_of_strings_does_not_count_as_values(serve: Serve, text: str) -> None:
+    """Ours: an argument may be a table with many commas, or JSON itself."""
+    server = serve(Tools(hi=lambda call: "hello"), Limits(values=100))
+    body = json.dumps(call(1, "hi") | {"x": [text.replace("\\", chr(92))] * 50}).encode()
+
+    assert server.stateless(call(1, "hi")).reply().status == 200
+    reply = server.send(body, mcp_protocol_version="2026-07-28", mcp_method="tools/call", mcp_name="hi").reply()
+    assert reply.status == 200
+
+
+def test_an_unterminated_string_is_a_parse_error_however_many_commas_follow(serve: Serve) -> None:
+    """Ours: the time to count values is linear in the length of the body."""
+    body = b'["' + b'",' * 100_001 + b'"' + b"," * 1_000_000
+
+    reply = serve(Tools(), Limits(values=100_010)).send(body).reply()
+
+    assert (reply.status, reply.error) == (400, -32700)
+
+
+@pytest.mark.parametrize("nested", ['{"a":' * 300 + "1" + "}" * 300, "[" * 300 + "]" * 300])
+def test_a_body_that_is_nested_too_deeply_is_a_parse_error(serve: Serve, nested: str) -> None:
+    """Ours: code that walks arguments must not reach the limit of nested calls."""
+    body = f'{{"jsonrpc":"2.0","method":"m","params":{{"x":{nested}}}}}'.encode()
+
+    refused = serve(Tools()).send(body).reply()
+    assert (refused.status, refused.json["error"]["message"]) == (400, "Parse error: nested more than 256 levels deep")
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "m"}
+    assert serve(Tools(), Limits(depth=302)).send(body, **headers).reply().status == 202
+
+
+def test_a_body_with_a_key_that_is_too_long_is_refused(serve: Serve) -> None:
+    """Ours: keys are repeated in error messages, and compared with those of schemas."""
+    server = serve(Tools())
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "m"}
+    bodies = [{"jsonrpc": "2.0", "method": "m", "params": {"x": [{"k" * size: 1}]}} for size in (4096, 4097)]
+
+    assert [server.send(body, **headers).reply().status for body in bodies] == [202, 413]
 
 
 def test_a_body_that_does_not_end_in_time_is_refused(serve: Serve) -> None:
