@@ -54,6 +54,20 @@ FEATURES = {
 CACHEABLE = frozenset({"server/discover", "resources/read", *SKILL_METHODS, *LISTS})
 
 
+# What clients declare of themselves in any revision. Other members may have any size, and so may icons, which a server
+# does not show.
+_CLIENT_INFO = ("name", "title", "version", "description", "websiteUrl")
+_CLIENT_CAPABILITIES = ("elicitation", "experimental", "extensions", "roots", "sampling", "tasks")
+
+
+def known_client(info: Wire, capabilities: Wire) -> tuple[Wire, Wire]:
+    """The members of a client's `Implementation` and capabilities that a server keeps for a whole conversation."""
+    return (
+        {name: info[name] for name in _CLIENT_INFO if name in info},
+        {name: capabilities[name] for name in _CLIENT_CAPABILITIES if name in capabilities},
+    )
+
+
 def info_for(version: str, info: Wire) -> Wire:
     """A server's or client's `Implementation`."""
     return _known(version, "info", info)

@@ -26,7 +26,7 @@ from gaia_mcp.protocol.events import Cancelled, ErrorResponse, RequestContext, R
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, missing_capabilities
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, check_declared, question_for
-from gaia_mcp.protocol.revisions import FEATURES, capabilities_for, info_for, result_for, result_problem
+from gaia_mcp.protocol.revisions import FEATURES, capabilities_for, info_for, known_client, result_for, result_problem
 from gaia_mcp.protocol.subscriptions import LISTEN, SUBSCRIBING, SubscriptionError, Subscriptions, declares, names_tasks
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
@@ -59,6 +59,12 @@ class ServerConnection(Connection):
     def version(self) -> str | None:
         """The revision agreed on in the handshake, None before it."""
         return self._version
+
+    @property
+    def introduction(self) -> dict[str, Any]:
+        """The params with which `initialize` on another connection begins the same conversation."""
+        version, info, capabilities = self._client[:3]
+        return {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
 
     @property
     def has_tasks(self) -> bool:
@@ -292,7 +298,7 @@ class ServerConnection(Connection):
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         self._is_initialized = False
         self.subscriptions.begin_handshake()
-        self._client = RequestContext(self._version, info, capabilities, None, None)
+        self._client = RequestContext(self._version, *known_client(info, capabilities), None, None)
         self._open[request.id] = (request.method, self._client)
         response: dict[str, Any] = {
             "protocolVersion": self._version,

@@ -15,6 +15,7 @@ from gaia_mcp.protocol.revisions import (
     capability_names,
     content_for,
     info_for,
+    known_client,
     lacks_task,
     prompt_for,
     prompt_result_for,
@@ -562,3 +563,12 @@ def test_skill_results_are_unchanged_and_cacheable() -> None:
     assert shaped == {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "skills": [skill]}
     for method in ("skills/get", "resources/directory/read"):
         assert result_for("2026-07-28", method, {}, {}).keys() >= {"ttlMs", "cacheScope"}
+
+
+def test_of_a_client_only_what_a_revision_defines_is_kept() -> None:
+    """Ours: other members may have any size, and stay in memory for a whole conversation."""
+    info = {"name": "a", "version": "1", "icons": [{"src": "data:"}], "more": 1}
+    capabilities = {"elicitation": {"form": {}}, "experimental": {"x": {}}, "more": [1]}
+
+    kept = ({"name": "a", "version": "1"}, {"elicitation": {"form": {}}, "experimental": {"x": {}}})
+    assert known_client(info, capabilities) == kept

@@ -108,6 +108,16 @@ def test_initialize_is_answered_in_the_proposed_version() -> None:
     check_each(check, HANDSHAKE_VERSIONS)
 
 
+def test_the_introduction_of_a_client_begins_the_same_conversation_elsewhere() -> None:
+    """Ours: another worker continues a session, from no more than this."""
+    server, elsewhere = new_server(), new_server()
+    answer(server, rpc(0, "initialize", {"protocolVersion": OLD, "clientInfo": {"name": "a", "x": 1}}))
+
+    assert server.introduction == {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "a"}}
+    answer(elsewhere, rpc(0, "initialize", server.introduction))
+    assert (elsewhere.version, elsewhere.introduction) == (OLD, server.introduction)
+
+
 def test_initialize_in_an_unsupported_version_is_answered_with_the_newest() -> None:
     """Spec, LS-1: a counter-offer, never the stateless revision."""
 

@@ -238,13 +238,16 @@ class HandshakeEndpoint:
         return log
 
     def _created(self, request: Received, message: dict[str, Any], exchange: Exchange) -> str:
-        """Create a session for `initialize`. Returns its id, "" if the message was refused."""
+        """Create a session for `initialize`. Returns its id, "" if the message was invalid. Raises `RefusalError`."""
         session = self._sessions.create(request.caller.principal)
         is_open = False
         try:
             session.open(exchange)
             session.receive(message)
             if session.version is not None:
+                if len(session.dumped()) > (limit := self._served.limits.client_bytes):
+                    problem = f"the capabilities and clientInfo of initialize have more than {limit} bytes"
+                    raise RefusalError(413, problem, request_id=message["id"])
                 self._sessions.save(session)
                 is_open = True
         finally:

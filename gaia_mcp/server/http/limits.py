@@ -28,6 +28,8 @@ class Limits(NamedTuple):
     asking_calls: int = 1000
     # Open streams: subscriptions, GET streams, calls that are answered by a stream. Each takes about 50 kB.
     streams: int = 10_000
+    # What a session keeps of `initialize`: known members only, which take less than 1 KiB in every client we have seen.
+    client_bytes: int = 16 * 1024
     # Handshake sessions. A session without requests for `session_seconds` expires.
     sessions: int = 10_000
     session_seconds: float = 3600.0

@@ -12,6 +12,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import is_id
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.encoding import encode_outgoing
@@ -35,7 +36,7 @@ LISTENING = "0"
 # The revision whose clients accept an event without data, from which they can resume a stream.
 _PRIMING_VERSION = "2025-11-25"
 # The lasting messages. The last one of each method applies; for subscriptions, the last one for each resource.
-_LASTING = ("initialize", "notifications/initialized", "logging/setLevel")
+_INITIALIZE, _INITIALIZED, _SET_LEVEL = "initialize", "notifications/initialized", "logging/setLevel"
 _SUBSCRIBE, _UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 # Each worker of a session numbers its requests in a range of its own, which starts at a random multiple of
 # 2**_NUMBER_BITS. All ids stay below 2**53, so every JSON parser reads them exactly.
@@ -221,15 +222,19 @@ class Session:
         return isinstance(number, int) and number >> _NUMBER_BITS not in (0, self._place)
 
     def _note(self, message: dict[str, Any]) -> None:
+        # Of each lasting message only what the connection has accepted, and knows: the rest may have any size.
         method, params = message.get("method"), message.get("params") or {}
-        # When a request is replayed, its id must differ from the ids of other requests.
-        if method in _LASTING:
-            self._lasting[method] = {**message, "id": method} if "id" in message else message
+        if method == _INITIALIZE and self.version is not None:
+            self._keep(_INITIALIZE, self._connection.introduction)
+        elif method == _INITIALIZED:
+            self._lasting[method] = {"jsonrpc": "2.0", "method": method}
+        elif method == _SET_LEVEL:
+            if (level := params.get("level")) in LOG_LEVELS:
+                self._keep(_SET_LEVEL, {"level": level})
         elif method == _SUBSCRIBE:
-            # Only accepted subscriptions, whose number is limited; of each only the URI, whose length is too.
+            # The number of subscriptions is limited, and so is the length of their URIs.
             if isinstance(uri := params.get("uri"), str) and uri in self._connection.subscriptions:
-                kept = {"jsonrpc": "2.0", "id": _SUBSCRIBE, "method": _SUBSCRIBE, "params": {"uri": uri}}
-                self._lasting[_key_of(kept)] = kept
+                self._keep(_SUBSCRIBE, {"uri": uri})
         elif method == _UNSUBSCRIBE:
             self._lasting.pop(_key_of({"method": _SUBSCRIBE, "params": params}), None)
         elif method == "notifications/cancelled":
@@ -239,6 +244,11 @@ class Session:
                 opened = self._open.pop(cancelled, None)
                 if opened is not None:
                     opened.exchange.withdraw(cancelled)
+
+    def _keep(self, method: str, params: dict[str, Any]) -> None:
+        # When a request is replayed, its id must differ from the ids of other requests.
+        message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        self._lasting[_key_of(message)] = message
 
     # Called by the sending thread, one at a time.
 

@@ -102,6 +102,20 @@ def test_an_invalid_initialize_starts_no_session(serve: Serve) -> None:
     assert len(server.app.endpoints["/mcp"].sessions) == 0
 
 
+def test_an_initialize_of_a_client_that_describes_itself_at_length_is_refused(serve: Serve) -> None:
+    """Ours: 413, since a session is kept for an hour. What no revision defines is not kept, and may have any size."""
+    server = serve(Tools())
+    message = initialize()
+    message["params"] |= {"more": "x" * 20_000}
+    assert server.send(message).reply().status == 200
+
+    message["params"]["capabilities"] = {"experimental": {"x": "y" * 17_000}}
+    refused = server.send(message).reply()
+
+    assert (refused.status, refused.json["id"]) == (413, "initialize")
+    assert len(server.app.endpoints["/mcp"].sessions) == 1
+
+
 def test_an_initialize_with_an_unknown_revision_starts_a_session(serve: Serve) -> None:
     """Spec, LS-1: it is answered with a revision of ours."""
     server = serve(Tools())

@@ -196,6 +196,29 @@ def test_the_saved_subscriptions_are_limited(worker: Callable[..., Worker]) -> N
     granted.close()
 
 
+def test_of_the_lasting_messages_only_what_is_known_is_saved(worker: Callable[..., Worker]) -> None:
+    """Ours: a session is kept for an hour, so that what a client makes up must not fill the memory."""
+    made_up = {"x": "y" * 1000}
+    session = Session("s", worker().served, worker().store, None)
+    begun = initialize()
+    begun["params"] |= {"_meta": made_up, "capabilities": {"roots": {}, **made_up}, **made_up}
+    for message in (
+        begun | made_up,
+        INITIALIZED | made_up | {"params": made_up},
+        plain(1, "logging/setLevel", {"level": "error", **made_up}) | made_up,
+        plain(2, "logging/setLevel", {"level": "loud" * 1000}),
+    ):
+        session.receive(message)
+
+    assert b"yyy" not in session.dumped()
+    assert [(each["method"], each.get("params")) for each in json.loads(session.dumped())["messages"]] == [
+        ("initialize", {**initialize()["params"], "capabilities": {"roots": {}}}),
+        ("notifications/initialized", None),
+        ("logging/setLevel", {"level": "error"}),
+    ]
+    session.close()
+
+
 def test_a_session_catches_up_with_another_worker(worker: Callable[..., Worker]) -> None:
     """Ours: and receives nothing twice."""
     store = MemoryStore()
