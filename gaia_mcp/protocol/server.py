@@ -61,12 +61,6 @@ class ServerConnection(Connection):
         return self._version
 
     @property
-    def introduction(self) -> dict[str, Any]:
-        """The params with which `initialize` on another connection begins the same conversation."""
-        version, info, capabilities = self._client[:3]
-        return {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
-
-    @property
     def has_tasks(self) -> bool:
         """Whether the server declares the tasks extension."""
         return TASKS_EXTENSION in self.description.capabilities.get("extensions", ())

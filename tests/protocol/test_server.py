@@ -108,14 +108,16 @@ def test_initialize_is_answered_in_the_proposed_version() -> None:
     check_each(check, HANDSHAKE_VERSIONS)
 
 
-def test_the_introduction_of_a_client_begins_the_same_conversation_elsewhere() -> None:
-    """Ours: another worker continues a session, from no more than this."""
-    server, elsewhere = new_server(), new_server()
-    answer(server, rpc(0, "initialize", {"protocolVersion": OLD, "clientInfo": {"name": "a", "x": 1}}))
+def test_of_initialize_only_what_a_revision_defines_is_kept() -> None:
+    """Ours: the rest may have any size, and would stay in memory for the whole conversation."""
+    server = new_server()
+    client = {"clientInfo": {"name": "a", "x": 1}, "capabilities": {"roots": {}, "x": 1}}
+    answer(server, rpc(0, "initialize", {"protocolVersion": OLD, **client}))
 
-    assert server.introduction == {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "a"}}
-    answer(elsewhere, rpc(0, "initialize", server.introduction))
-    assert (elsewhere.version, elsewhere.introduction) == (OLD, server.introduction)
+    server.receive_message(rpc(1, "tools/list"))
+
+    (received,) = server.take_events()
+    assert (received.context.info, received.context.capabilities) == ({"name": "a"}, {"roots": {}})
 
 
 def test_initialize_in_an_unsupported_version_is_answered_with_the_newest() -> None:

@@ -81,8 +81,9 @@ class HttpApp:
     ) -> None:
         from gaia_mcp.asking.sealing import Sealer
 
-        self.workers = Workers(limits.calls, limits.waiting_calls, limits.asking_calls)
-        own = {path: Workers(limit, limits.waiting_calls, limits.asking_calls) for path, limit in calls.items()}
+        others = (limits.waiting_calls, limits.asking_calls, limits.waiting_bytes)
+        self.workers = Workers(limits.calls, *others)
+        own = {path: Workers(limit, *others) for path, limit in calls.items()}
         self._pools = [self.workers, *own.values()]
         # The providers that were created for this app, which opens and closes them.
         self._owned = list(owned)

@@ -230,7 +230,7 @@ class HandshakeEndpoint:
         log = session.open(exchange, self._leases.worker)
         try:
             for job in session.receive(requests if isinstance(message, list) else message):
-                session.start(job, request)
+                session.start(job, request, request.bytes // len(requests))
             self._sessions.save(session)
         except BaseException:
             session.drop(exchange)

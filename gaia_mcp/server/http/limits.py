@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gaia_mcp.server.http.workers import WAITING_BYTES
+
 
 class Limits(NamedTuple):
     """The limits of one app. Requests that exceed them do not wait, but are refused with 408, 413, 431 or 503."""
@@ -24,6 +26,8 @@ class Limits(NamedTuple):
     calls: int = 32
     # Calls that wait for a thread. A refused client retries later, after the time in `Retry-After`.
     waiting_calls: int = 1000
+    # The memory of their requests.
+    waiting_bytes: int = WAITING_BYTES
     # Calls that wait for a response of their client. Each keeps its thread, but does not count towards `calls`.
     asking_calls: int = 1000
     # Open streams: subscriptions, GET streams, calls that are answered by a stream. Each takes about 50 kB.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Container, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_parameters, parameter_problem
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.http.limits import Limits
-    from gaia_mcp.server.http.workers import Workers
+    from gaia_mcp.server.http.workers import Share, Workers
     from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.provider import Change, Listener, Provider
     from gaia_mcp.server.running_call import RunningCall
@@ -95,10 +96,11 @@ class Served:
         pace: Callable[[RunningCall], None],
         close_stream: Callable[[RunningCall], None] = lambda _: None,
         *,
+        share: Share | None = None,
         follows: bool = True,
     ) -> Calls:
-        """The calls of a connection. The caller must close them. With `follows` false, the client is not notified of
-        changes.
+        """The calls of a connection, whose client has this `share` of the pool. The caller must close them. With
+        `follows` false, the client is not notified of changes.
         """
         return Calls(
             connection,
@@ -106,26 +108,33 @@ class Served:
             send,
             self.on_failure,
             self._sealer,
-            waiting=self.workers.asking,
+            waiting=partial(self.workers.asking, share=share),
             pace=pace,
             close_stream=close_stream,
             tasks=self._tasks,
             follows=follows,
         )
 
-    def start(self, calls: Calls, job: Job, headers: Mapping[str, str] | None = None) -> None:
-        """Run a job in a worker thread, after checking the headers that repeat its arguments.
+    def start(
+        self, calls: Calls, job: Job, share: Share, size: int = 0, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Run a job in a worker thread, after checking the headers that repeat its arguments. Its request takes about
+        `size` bytes. A job whose call is cancelled while it waits does not run.
 
         Raises `RefusalError` if too many calls are waiting.
         """
 
         def run() -> None:
+            forget()
             if headers is not None and (problem := self._header_problem(job, headers)) is not None:
                 calls.refuse(job, problem, HEADER_MISMATCH)
             else:
                 calls.run(job)
 
-        if not self.workers.submit(run):
+        # Otherwise the request would stay in memory until its turn.
+        forget = job.call.on_cancel(lambda: self.workers.withdraw(run, share))
+        if not self.workers.submit(run, share, size):
+            forget()
             raise overloaded("too many calls are waiting already", job.request.id)
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import is_id
+from gaia_mcp.protocol.revisions import known_client
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.server.http.event_log import KEPT_SECONDS, EventLog
@@ -80,7 +81,8 @@ class Session:
         self._listener = f"{self.listening.name}:listener"
         self._connection = ServerConnection(served.describe(), (self._place << _NUMBER_BITS) + 1)
         self._connection.subscriptions.session = session_id
-        self._calls = served.calls(self._connection, self._send, self._pace, self._close_stream)
+        self._share = served.workers.share(principal, is_session=True)
+        self._calls = served.calls(self._connection, self._send, self._pace, self._close_stream, share=self._share)
 
     @classmethod
     def loaded(cls, session_id: str, served: Served, store: Store, saved: bytes) -> Session:
@@ -172,15 +174,17 @@ class Session:
                 self._note(each)
         return jobs
 
-    def start(self, job: Job, request: Received | None = None) -> None:
-        """Run a job of a request in a thread. If there are too many calls, the request is answered by an error."""
+    def start(self, job: Job, request: Received | None = None, size: int = 0) -> None:
+        """Run a job of a request in a thread, whose message takes about `size` bytes. If there are too many calls, the
+        request is answered by an error.
+        """
         job.call.principal, job.call.session = self.principal, self.id
         if request is not None:
             job.call.scopes = request.caller.scopes
             transport = request.transport
             job.call.transport = transport._replace(attributes={**transport.attributes, "mcp.session.id": self.id})
         try:
-            self._served.start(self._calls, job)
+            self._served.start(self._calls, job, self._share, size)
         except RefusalError as refusal:
             self._calls.refuse(job, refusal.text, refusal.code)
 
@@ -225,7 +229,9 @@ class Session:
         # Of each lasting message only what the connection has accepted, and knows: the rest may have any size.
         method, params = message.get("method"), message.get("params") or {}
         if method == _INITIALIZE and self.version is not None:
-            self._keep(_INITIALIZE, self._connection.introduction)
+            info, capabilities = known_client(params.get("clientInfo", {}), params.get("capabilities", {}))
+            kept = {"protocolVersion": self.version, "capabilities": capabilities, "clientInfo": info}
+            self._keep(_INITIALIZE, kept)
         elif method == _INITIALIZED:
             self._lasting[method] = {"jsonrpc": "2.0", "method": method}
         elif method == _SET_LEVEL:

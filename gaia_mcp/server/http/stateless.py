@@ -90,10 +90,12 @@ class StatelessEndpoint:
         """Answer a parsed request, in MCP's format or that of `form`. Raises `RefusalError`."""
         served = self._served
         exchange = Exchange((read.id,), merges=read.method == LISTEN)
+        share = served.workers.share(request.caller.principal)
         calls = served.calls(
             ServerConnection(served.describe()),
             partial(_put, exchange, form.shape if form is not None else None),
             partial(self._pace, exchange),
+            share=share,
             follows=read.method == LISTEN,
         )
         try:
@@ -102,7 +104,7 @@ class StatelessEndpoint:
                 job.call.principal, job.call.scopes = request.caller.principal, request.caller.scopes
                 job.call.transport = request.transport
                 job.call.rejects_arguments = form is not None and form.rejects_arguments
-                served.start(calls, job, request.headers if form is None else None)
+                served.start(calls, job, share, request.bytes, request.headers if form is None else None)
             if read.method == LISTEN:
                 self._listening.add(calls)
             own = partial(_head_of_result, request.caller) if jobs else _head_of_envelope

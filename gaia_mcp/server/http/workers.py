@@ -3,6 +3,8 @@
 Waking a thread for each call would cost more than most calls. So one thread at a time is woken. It takes a job, wakes
 the next thread if another job is waiting, and then runs its own. If that ends before the next thread is awake, it also
 takes the other job.
+
+Each client has a share of the pool, so that no client takes all of it. The waiting jobs of the clients take turns.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 from gaia_mcp.protocol.questions import QuestionError
 
@@ -22,76 +25,139 @@ if TYPE_CHECKING:
 # A job of the pool. It must not raise.
 Run: TypeAlias = Callable[[], None]
 
+# The parts of the places for waiting and asking calls that one session, and all clients of one caller, may have. A
+# session of a busy client has room, and the others have the rest.
+SESSION_PART, CALLER_PART = 0.25, 0.5
+
+# A hundred calls with large arguments, or two of the largest that are read.
+WAITING_BYTES = 64 * 2**20
+
+
+class _Job(NamedTuple):
+    run: Run
+    # The approximate memory of its request.
+    size: int
+
+
+class Share:
+    """The part of a pool that one client may have, which is also part of the share of its caller, if that is known."""
+
+    def __init__(self, part: float = 1.0, caller: Share | None = None) -> None:
+        self.part = part
+        self.chain: tuple[Share, ...] = (self,) if caller is None else (self, caller)
+        # Protected by the lock of the pool. `jobs` are only those of this client itself, the others of all its clients.
+        self.jobs: deque[_Job] = deque()
+        self.waiting = 0
+        self.waiting_bytes = 0
+        self.asking = 0
+
+    def most(self, places: int) -> int:
+        """How many of so many places it may have."""
+        return max(1, int(self.part * places)) if places else 0
+
 
 class Workers:
-    """Runs up to `limit` jobs at once, which may be changed at any time. Up to `max_waiting` more are queued.
+    """Runs up to `limit` jobs at once, which may be changed at any time. Up to `max_waiting` more are queued, with
+    requests of up to `max_bytes` in total.
 
     A call that waits for its client's response does not count towards `limit`; at most `max_asking` calls may do so.
     """
 
-    def __init__(self, limit: int, max_waiting: int, max_asking: int) -> None:
+    def __init__(self, limit: int, max_waiting: int, max_asking: int, max_bytes: int = WAITING_BYTES) -> None:
         self.limit = limit
         self._max_waiting = max_waiting
         self._max_asking = max_asking
+        self._max_bytes = max_bytes
+        # The shares of the callers that have clients.
+        self._callers: WeakValueDictionary[str, Share] = WeakValueDictionary()
         # Protects the following attributes. `_active` counts the threads that count towards the limit, `_idle` those of
         # them that sleep. `_is_coming`: a thread was woken or started, and has not looked for a job yet. While a job is
         # waiting, there is such a thread, or there are as many threads with jobs as allowed.
         self._lock = threading.Lock()
-        self._waiting: deque[Run] = deque()
+        # The shares that have waiting jobs, in the order of their turns; and the counts of all of them together.
+        self._turns: deque[Share] = deque()
+        self._all = Share()
         self._active = 0
         self._idle = 0
         self._is_coming = False
-        self._asking = 0
         # Wakes an idle thread: True for a job, False to end.
         self._wakes: SimpleQueue[bool] = SimpleQueue()
 
     @property
     def running(self) -> int:
         """The number of running jobs that count towards the limit."""
-        return self._in_threads + min(len(self._waiting), self._free)
+        return self._in_threads + min(self._all.waiting, self._free)
 
     @property
     def waiting(self) -> int:
         """The number of queued jobs: those that must wait for the end of another."""
-        return max(0, len(self._waiting) - self._free)
+        return max(0, self._all.waiting - self._free)
 
     @property
     def unfinished(self) -> int:
         """The number of jobs that have not ended, including those that are queued or wait for their clients."""
-        return self.running + self.waiting + self._asking
+        return self.running + self.waiting + self._all.asking
 
     @property
     def has_room(self) -> bool:
-        """Whether `submit` would accept a job."""
-        return len(self._waiting) < self._free + self._max_waiting
+        """Whether `submit` would accept a small job of a client that has none."""
+        return self._has_room(self._all, 0)
 
-    def submit(self, run: Run) -> bool:
-        """Run or queue a job. Returns False if the queue is full, or no thread can be started and none exists."""
+    @property
+    def has_room_to_ask(self) -> bool:
+        """Whether a call may wait for its client."""
+        return self._all.asking < self._max_asking
+
+    def share(self, caller: str | None, *, is_session: bool = False) -> Share:
+        """The share of a session, or of the requests outside of sessions, of this caller; None if it is unknown."""
+        of_caller = None
+        if caller is not None:
+            with self._lock:
+                if (of_caller := self._callers.get(caller)) is None:
+                    of_caller = self._callers[caller] = Share(CALLER_PART)
+        return Share(SESSION_PART, of_caller) if is_session else of_caller or Share()
+
+    def submit(self, run: Run, share: Share | None = None, size: int = 0) -> bool:
+        """Run or queue a job, whose request takes about `size` bytes. Returns False if the queue is full, or its share
+        of the queue, or no thread can be started and none exists.
+        """
+        share = share or Share()
         with self._lock:
-            if not self.has_room:
+            if not all(self._has_room(each, size) for each in (*share.chain, self._all)):
                 return False
-            self._waiting.append(run)
+            self._add(share, _Job(run, size))
             self._call_thread()
-            if not self._active and not self._asking:
-                self._waiting.pop()
+            if not self._active and not self._all.asking:
+                self._remove(share, share.jobs[-1])
                 return False
         return True
 
-    @contextmanager
-    def asking(self, _: RunningCall) -> Iterator[None]:
-        """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait."""
+    def withdraw(self, run: Run, share: Share) -> None:
+        """Forget a job that is waiting, because its call was cancelled. Does nothing if it has been taken."""
         with self._lock:
-            if self._asking >= self._max_asking:
+            for job in share.jobs:
+                if job.run is run:
+                    self._remove(share, job)
+                    return
+
+    @contextmanager
+    def asking(self, _: RunningCall, share: Share | None = None) -> Iterator[None]:
+        """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait."""
+        shares = (*share.chain, self._all) if share else (self._all,)
+        with self._lock:
+            if any(each.asking >= each.most(self._max_asking) for each in shares):
                 # Waiting within the limit is no alternative: clients that never answer would occupy all threads.
                 raise QuestionError("too many calls wait for their clients already; repeat this call later")
-            self._asking += 1
+            for each in shares:
+                each.asking += 1
             self._active -= 1
             self._call_thread()
         try:
             yield
         finally:
             with self._lock:
-                self._asking -= 1
+                for each in shares:
+                    each.asking -= 1
                 self._active += 1
 
     def close(self) -> None:
@@ -112,9 +178,39 @@ class Workers:
         """How many more jobs may run now."""
         return max(0, self.limit - self._in_threads)
 
+    def _has_room(self, share: Share, size: int) -> bool:
+        # One job of any size may wait, or a large request could only be sent to a server that is idle.
+        fits = share.waiting_bytes + size <= share.most(self._max_bytes) or not share.waiting
+        return fits and share.waiting < self._free + share.most(self._max_waiting)
+
+    def _add(self, share: Share, job: _Job) -> None:
+        if not share.jobs:
+            self._turns.append(share)
+        share.jobs.append(job)
+        for each in (*share.chain, self._all):
+            each.waiting += 1
+            each.waiting_bytes += job.size
+
+    def _remove(self, share: Share, job: _Job) -> None:
+        share.jobs.remove(job)
+        if not share.jobs:
+            self._turns.remove(share)
+        for each in (*share.chain, self._all):
+            each.waiting -= 1
+            each.waiting_bytes -= job.size
+
+    def _next(self) -> Run:
+        """Take the first job of the share whose turn it is."""
+        share = self._turns[0]
+        job = share.jobs[0]
+        self._remove(share, job)
+        if share.jobs:
+            self._turns.rotate(-1)
+        return job.run
+
     def _call_thread(self) -> None:
         """Wake or start a thread for a waiting job, unless one is coming already."""
-        if self._is_coming or not self._waiting:
+        if self._is_coming or not self._turns:
             return
         if self._idle:
             self._idle -= 1
@@ -137,10 +233,10 @@ class Workers:
                 if is_coming:
                     self._is_coming = False
                 # Calls that waited for their clients may have brought the number of threads above the limit.
-                if self._active > self.limit and not (is_coming and self._waiting):
+                if self._active > self.limit and not (is_coming and self._turns):
                     self._active -= 1
                     return
-                run = self._waiting.popleft() if self._waiting else None
+                run = self._next() if self._turns else None
                 if run is None:
                     self._idle += 1
                 else:

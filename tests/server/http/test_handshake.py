@@ -497,6 +497,39 @@ def test_requests_of_a_session_beyond_the_limits_are_refused(serve: Serve) -> No
     assert b"through" in running.reply().body
 
 
+def test_a_session_whose_calls_ask_and_are_never_answered_does_not_keep_others_from_asking(serve: Serve) -> None:
+    """Ours: a session has a part of the places of such calls, and the others the rest."""
+    server = serve(Tools(think=think), Limits(asking_calls=4, json_seconds=0.0))
+    hostile, victim = (server.open_session(capabilities={"sampling": {}}) for _ in range(2))
+    asked = server.send(use(1, "think"), **hostile)
+    assert asked.message()["method"] == "sampling/createMessage"
+    asked.leave()
+    assert b"too many calls wait for their clients" in server.send(use(2, "think"), **hostile).reply().body
+
+    asked = server.send(use(1, "think"), **victim)
+    server.send(answer(asked.message()["id"], THOUGHT), **victim).reply()
+
+    assert text_of(asked.message()) == "aha"
+
+
+def test_a_call_that_is_cancelled_while_it_waits_for_a_thread_never_runs(serve: Serve) -> None:
+    """Ours: its request would stay in memory until its turn."""
+    gate, ran = Gate(), threading.Event()
+    server = serve(Tools(gate=gate, run=lambda _: ran.set()), Limits(calls=1))
+    session = server.open_session()
+    running = server.send(use(1, "gate"), **session)
+    gate.await_entered()
+    server.send(use(2, "run"), **session)
+    wait_until(lambda: server.app.workers.waiting == 1)
+
+    server.send(cancel(2), **session).reply()
+
+    assert server.app.workers.waiting == 0
+    gate.open()
+    assert b"through" in running.reply().body
+    assert not ran.is_set()
+
+
 def test_the_end_of_the_server_ends_the_listening_streams(serve: Serve) -> None:
     """Ours: they would not end by themselves."""
     server = serve(Tools())

@@ -168,6 +168,40 @@ def test_a_disconnect_cancels_the_request(serve: Serve) -> None:
     assert silent.start is None
 
 
+def test_a_call_that_waits_for_a_thread_is_dropped_when_its_client_disconnects(serve: Serve) -> None:
+    """Ours: neither its request nor its place is kept until a thread is free."""
+    gate, ran = Gate(), threading.Event()
+    server = serve(Tools(gate=gate, run=lambda _: ran.set()), Limits(calls=1, waiting_calls=1))
+    running = server.stateless(call(1, "gate"))
+    gate.await_entered()
+    waiting = server.stateless(call(2, "run"))
+    wait_until(lambda: server.app.workers.waiting == 1)
+
+    waiting.leave()
+    waiting.end()
+
+    assert server.app.workers.waiting == 0
+    gate.open()
+    running.reply()
+    assert not ran.is_set()
+
+
+def test_large_requests_do_not_wait_for_a_thread_in_any_number(serve: Serve) -> None:
+    """Ours: 503, since each keeps its memory."""
+    gate = Gate()
+    server = serve(Tools(gate=gate), Limits(calls=1, waiting_bytes=14_000))
+    first = [server.stateless(call(1, "gate"))]
+    gate.await_entered()
+    first.append(server.stateless(call(2, "gate", {"x": [{}] * 80})))
+    wait_until(lambda: server.app.workers.waiting == 1)
+
+    assert server.stateless(call(3, "gate", {"x": [{}] * 80})).reply().status == 503
+    first.append(server.stateless(call(4, "gate")))
+    wait_until(lambda: server.app.workers.waiting == 2)
+    gate.open()
+    assert [each.reply().status for each in first] == [200] * 3
+
+
 def test_a_slow_client_slows_the_call_down(serve: Serve) -> None:
     """Ours: the messages of a call that reports without end are not collected without bound."""
     reported: list[int] = []

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.http import workers as module
-from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.http.workers import Share, Workers
 from tests.interleavings import explore
 from tests.server.http.asgi import Gate
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.interleavings import Run, Threads
 
@@ -130,6 +132,106 @@ def test_the_number_of_calls_that_wait_for_their_clients_is_limited() -> None:
     workers.submit(asks)
     gate.await_entered()
     workers.close()
+
+
+@pytest.fixture
+def busy() -> Iterator[tuple[Workers, Gate]]:
+    """A pool whose only thread runs a job until the gate opens."""
+    workers, gate = Workers(1, 8, 8, 1000), Gate()
+    workers.submit(gate)
+    gate.await_entered()
+    yield workers, gate
+    gate.open()
+    wait_until(lambda: workers.unfinished == 0)
+    workers.close()
+
+
+def test_a_session_and_a_caller_have_parts_of_the_queue(busy: tuple[Workers, Gate]) -> None:
+    """Ours: what one client sends must not keep all others out."""
+    workers, _ = busy
+    one, other = (workers.share("ada", is_session=True) for _ in range(2))
+    single = workers.share("ada")
+
+    accepted = [workers.submit(bool, share) for share in (one, one, one, other, other, other, single)]
+    assert accepted == [True, True, False, True, True, False, False]
+    assert [workers.submit(bool, workers.share(name)) for name in ("bob", None, None, None, None)] == [True] * 4 + [
+        False
+    ]
+    assert workers.share("ada") is single
+
+
+def test_waiting_requests_are_limited_by_their_memory(busy: tuple[Workers, Gate]) -> None:
+    """Ours: 1,000 requests of 4 MiB would take all memory. One may wait, of any size."""
+    workers, _ = busy
+    session = workers.share(None, is_session=True)
+
+    assert [workers.submit(bool, session, size) for size in (251, 1)] == [True, False]
+    assert [workers.submit(bool, None, size) for size in (700, 50, 49)] == [True, False, True]
+    assert workers.has_room
+    assert workers.waiting == 3
+    assert Workers(1, 0, 0, 0).submit(bool, None, 10**9)
+
+
+def test_the_jobs_of_clients_take_turns() -> None:
+    """Ours: a client that sends many requests waits for its own, the others do not."""
+    workers, gate = Workers(1, 8, 0), Gate()
+    workers.submit(gate)
+    gate.await_entered()
+    ran: list[str] = []
+    many, few = workers.share(None), workers.share(None)
+    for share, names in ((many, "abc"), (few, "xy")):
+        for name in names:
+            assert workers.submit(partial(ran.append, name), share)
+    gate.open()
+    wait_until(lambda: len(ran) == 5)
+
+    assert "".join(ran) == "axbyc"
+    workers.close()
+
+
+def test_a_withdrawn_job_does_not_run(busy: tuple[Workers, Gate]) -> None:
+    """Ours: its request no longer takes memory, nor a place."""
+    workers, gate = busy
+    ran: list[int] = []
+    share = workers.share(None, is_session=True)
+    first, second = partial(ran.append, 1), partial(ran.append, 2)
+    for job in (first, second):
+        assert workers.submit(job, share, 100)
+
+    workers.withdraw(first, share)
+    workers.withdraw(first, share)
+    assert (workers.waiting, share.waiting, share.waiting_bytes) == (1, 1, 100)
+    assert workers.submit(first, share, 150)
+    workers.withdraw(first, share)
+    workers.withdraw(second, share)
+    gate.open()
+    wait_until(lambda: workers.unfinished == 0)
+
+    run_all(workers, 1)
+    assert ran == []
+
+
+def test_a_session_and_a_caller_have_parts_of_the_places_to_ask(busy: tuple[Workers, Gate]) -> None:
+    """Ours: calls whose clients never answer must not keep others from asking theirs."""
+    workers, _ = busy
+    one, other, single = workers.share("ada", is_session=True), workers.share("ada"), workers.share(None)
+
+    def asked(share: Share) -> list[bool]:
+        """Whether the calls of a share may ask, until one may not."""
+        accepted: list[bool] = []
+        while len(accepted) < 10 and False not in accepted:
+            try:
+                asking.enter_context(workers.asking(NO_CALL, share))
+            except QuestionError:
+                accepted.append(False)
+            else:
+                accepted.append(True)
+        return accepted
+
+    with ExitStack() as asking:
+        assert [len(asked(share)) for share in (one, other, single)] == [3, 3, 5]
+        assert not workers.has_room_to_ask
+    assert workers.has_room_to_ask
 
 
 def test_closing_ends_the_threads() -> None:
