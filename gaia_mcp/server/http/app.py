@@ -23,6 +23,7 @@ from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
 from gaia_mcp.server.http.bearer import METADATA_PATH, JwtAuthorizer
 from gaia_mcp.server.http.endpoint import Endpoint
 from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.refusals import store_problem
 from gaia_mcp.server.http.security import Hosts, StaticToken
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from gaia_mcp.store import Store
 
 TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
+
+# What `/readyz` writes to the store: as much as a session, and for no longer than until the next check.
+READY_BYTES, READY_SECONDS = 4096, 1.0
 
 
 class HttpApp:
@@ -237,12 +241,14 @@ class HttpApp:
         return Live(running, waiting, sessions, streams)
 
     async def _ready(self, _: Request) -> Response:
-        if not all(pool.has_room for pool in self._pools) or any(each.entrance.is_ending for each in self._open):
+        has_room = all(pool.has_room and pool.has_room_to_ask for pool in self._pools)
+        if not has_room or any(each.entrance.is_ending for each in self._open):
             return PlainTextResponse("busy\n", 503)
         try:
-            await self._threads.run(self._store.get, "http:ready")
-        except StoreError:
-            return PlainTextResponse("the store does not answer\n", 503)
+            # Reading would succeed while the store is full, and no session could begin.
+            await self._threads.run(self._store.put, "http:ready", bytes(READY_BYTES), READY_SECONDS)
+        except StoreError as problem:
+            return PlainTextResponse(f"{store_problem(problem)}\n", 503)
         return PlainTextResponse("ready\n")
 
 

@@ -23,7 +23,7 @@ from gaia_mcp.server.http.exchange import Exchange
 from gaia_mcp.server.http.following import follow
 from gaia_mcp.server.http.refusals import RefusalError, overloaded, store_failed
 from gaia_mcp.server.http.responses import send_body
-from gaia_mcp.server.http.session import LISTENING, Session
+from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
 from gaia_mcp.server.leases import Leases
 from gaia_mcp.store import StoreError
 
@@ -77,7 +77,9 @@ class HandshakeEndpoint:
         if isinstance(message, dict) and message.get("method") == "initialize":
             await self._begin(request, message, send)
             return
-        reads = [jsonrpc.classify(part) for part in _parts(message)]
+        if len(parts := _parts(message)) > (limit := self._served.limits.batch):
+            raise RefusalError(413, f"the batch has more than {limit} messages")
+        reads = [jsonrpc.classify(part) for part in parts]
         exchange = Exchange(read.id for read in reads if isinstance(read, Request))
         opened: list[Opened] = []
 
@@ -142,7 +144,7 @@ class HandshakeEndpoint:
         self._leases.close()
 
     async def _begin(self, request: Received, message: dict[str, Any], send: Send) -> None:
-        if not isinstance(read := _checked(jsonrpc.classify(message)), Request):
+        if not isinstance(read := _checked(jsonrpc.classify(message), may_initialize=True), Request):
             raise RefusalError(400, "initialize is a request, and needs an id")
         exchange = Exchange((read.id,))
         session_id = await self._threads.run(self._created, request, message, exchange)
@@ -320,10 +322,17 @@ def _ending() -> RefusalError:
     return overloaded("this server is ending")
 
 
-def _checked(read: Classified) -> jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error:
+def _checked(
+    read: Classified, *, may_initialize: bool = False
+) -> jsonrpc.Request | jsonrpc.Notification | jsonrpc.Result | jsonrpc.Error:
     """The message. Raises `RefusalError` for an invalid one."""
     if isinstance(read, Malformed):
         raise RefusalError(400, f"Invalid request: {read.problem}", request_id=read.id)
+    if isinstance(read, Request):
+        if isinstance(read.id, str) and len(read.id) > MAX_ID_CHARS:
+            raise RefusalError(400, f"the id of a request has more than {MAX_ID_CHARS} characters")
+        if read.method == "initialize" and not may_initialize:
+            raise RefusalError(400, "initialize must not be part of a batch", request_id=read.id)
     return read
 
 

@@ -20,6 +20,8 @@ class Limits(NamedTuple):
     depth: int = 256
     # Of each key of an object. The longest keys are paths, which Linux limits to this length.
     key_chars: int = 4096
+    # Messages in a batch, which only revision 2025-03-26 has. One response has the results of all of its requests.
+    batch: int = 100
     # From the end of the headers to the end of the body: enough for 4 MiB at 1 Mbit/s.
     body_seconds: float = 40.0
     # Concurrent calls. Each has a thread.
@@ -34,7 +36,7 @@ class Limits(NamedTuple):
     streams: int = 10_000
     # What a session keeps of `initialize`: known members only, which take less than 1 KiB in every client we have seen.
     client_bytes: int = 16 * 1024
-    # Handshake sessions. A session without requests for `session_seconds` expires.
+    # Handshake sessions of a worker; more close idle ones. A session without requests for `session_seconds` expires.
     sessions: int = 10_000
     session_seconds: float = 3600.0
     # Proxies close a connection that is silent for a minute, some for half of that.

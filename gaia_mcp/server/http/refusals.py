@@ -42,8 +42,12 @@ RETRY_AFTER = b"2"
 
 def store_failed(problem: StoreError) -> RefusalError:
     """The refusal of a request because the store is full or fails."""
-    what = "the store is full" if isinstance(problem, StoreFullError) else "the store does not answer"
-    return overloaded(what)
+    return overloaded(store_problem(problem))
+
+
+def store_problem(problem: StoreError) -> str:
+    """What is wrong with the store, without the message of the exception, which may contain a URL."""
+    return "the store is full" if isinstance(problem, StoreFullError) else "the store does not answer"
 
 
 def overloaded(what: str, request_id: RequestId | None = None) -> RefusalError:

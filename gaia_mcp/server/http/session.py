@@ -39,6 +39,9 @@ _PRIMING_VERSION = "2025-11-25"
 # The lasting messages. The last one of each method applies; for subscriptions, the last one for each resource.
 _INITIALIZE, _INITIALIZED, _SET_LEVEL = "initialize", "notifications/initialized", "logging/setLevel"
 _SUBSCRIBE, _UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
+_CANCELLED = "notifications/cancelled"
+# The id of a request is stored with its stream. Clients count their requests, or use UUIDs.
+MAX_ID_CHARS = 1000
 # Each worker of a session numbers its requests in a range of its own, which starts at a random multiple of
 # 2**_NUMBER_BITS. All ids stay below 2**53, so every JSON parser reads them exactly.
 _NUMBER_BITS, _PLACE_BITS = 20, 32
@@ -174,6 +177,19 @@ class Session:
                 self._note(each)
         return jobs
 
+    def for_others(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """What another worker needs of a response or a notification that is about to be received; None if nothing: the
+        state has the lasting ones, and a worker ignores all others.
+        """
+        if "method" not in message:
+            return message if self._is_foreign(message) else None
+        cancelled = (message.get("params") or {}).get("requestId")
+        if message["method"] != _CANCELLED or not is_id(cancelled) or self.is_open(cancelled):
+            return None
+        if isinstance(cancelled, str) and len(cancelled) > MAX_ID_CHARS:
+            return None
+        return {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": cancelled}}
+
     def start(self, job: Job, request: Received | None = None, size: int = 0) -> None:
         """Run a job of a request in a thread, whose message takes about `size` bytes. If there are too many calls, the
         request is answered by an error.
@@ -243,7 +259,7 @@ class Session:
                 self._keep(_SUBSCRIBE, {"uri": uri})
         elif method == _UNSUBSCRIBE:
             self._lasting.pop(_key_of({"method": _SUBSCRIBE, "params": params}), None)
-        elif method == "notifications/cancelled":
+        elif method == _CANCELLED:
             cancelled = params.get("requestId")
             if is_id(cancelled) and not self._calls.is_running(cancelled):
                 # No response follows.

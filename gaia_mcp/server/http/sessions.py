@@ -10,8 +10,10 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import encode, parse
@@ -28,6 +30,12 @@ IDLE_SECONDS = 300.0
 SWEEP_SECONDS = 30.0
 # How long a message of a client is kept for the other workers. They read it at once, unless the store fails.
 RECEIVED_SECONDS = 600.0
+# How many of them. Each may be as large as a body.
+RECEIVED_KEPT = 64
+# Of the sessions of this worker, how many one caller may have.
+CALLER_PART = 0.5
+# When there are too many, so many are closed at once: finding them takes milliseconds.
+_CLOSED_AT_ONCE = 100
 _ID_BYTES = 24
 # The length of a worker's name.
 _NAME_BYTES = 8
@@ -39,6 +47,8 @@ class _Live:
     def __init__(self, session: Session, used_at: float) -> None:
         self.session = session
         self.used_at = used_at
+        # Whether its client has sent anything after `initialize`.
+        self.is_used = False
         # None until this worker has subscribed to the channel of the session.
         self.unsubscribe: Callable[[], None] | None = None
         # Held to subscribe, and to read the log.
@@ -63,6 +73,7 @@ class Sessions:
         # Guards the fields below.
         self._lock = threading.Lock()
         self._live: dict[str, _Live] = {}
+        self._by_caller: Counter[str | None] = Counter()
         self._swept_at = clock()
         self._lookups = Lookups(store, self._seconds)
 
@@ -76,14 +87,17 @@ class Sessions:
         return any(live.session.is_answering for live in list(self._live.values()))
 
     def create(self, principal: str | None) -> Session:
-        """A new session, which is not saved yet."""
+        """A new session, which is not saved yet. If there are too many, idle ones are closed: first those that were
+        never used, then those that have been idle for longest.
+        """
         self._sweep()
+        self._make_room(principal)
         session = Session(secrets.token_urlsafe(_ID_BYTES), self._served, self._store, principal)
         live = _Live(session, self._clock())
         with self._lock:
-            is_full = len(self._live) >= self._served.limits.sessions
+            is_full = self._is_full(principal)
             if not is_full:
-                self._live[session.id] = live
+                self._add(session.id, live)
         if is_full:
             session.close()
             raise overloaded("too many sessions are open already")
@@ -102,15 +116,16 @@ class Sessions:
         with self._lock:
             if (live := self._live.get(session_id)) is None:
                 loaded = Session.loaded(session_id, self._served, self._store, saved)
-                live = self._live[session_id] = _Live(loaded, self._clock())
+                live = _Live(loaded, self._clock())
+                self._add(session_id, live)
         session = live.session
-        live.used_at = self._clock()
         self._listen(live)
         if session.saved != saved:
             session.catch_up(saved)
         # The same error as for an unknown id: it does not reveal that another caller has this session.
         if session.principal != principal:
             raise _unknown()
+        live.used_at, live.is_used = self._clock(), True
         return session
 
     def look_up(self, session_id: str, principal: str | None, found: Callable[[Session | None], object]) -> bool:
@@ -140,11 +155,17 @@ class Sessions:
             self._listen(live)
 
     def deliver(self, session: Session, message: dict[str, Any]) -> None:
-        """Process a response or a notification, in this worker and in every other one where the session is live."""
+        """Process a response or a notification, in this worker and, if another one may need it, wherever the session is
+        live.
+        """
+        needed = session.for_others(message) if self._store.is_shared else None
         session.receive(message)
         self.save(session)
+        if needed is None:
+            return
         try:
-            self._store.append(self._received(session), self._worker + encode(message), RECEIVED_SECONDS)
+            record = self._worker + encode(needed)
+            self._store.append(self._received(session), record, RECEIVED_SECONDS, RECEIVED_KEPT)
             self._store.publish(self._name(session.id), self._worker)
         except StoreError as problem:
             raise store_failed(problem) from problem
@@ -187,7 +208,7 @@ class Sessions:
         session = live.session
         if session.saved != saved or session.principal != principal:
             return None
-        live.used_at = now
+        live.used_at, live.is_used = now, True
         return session
 
     def _name(self, session_id: str) -> str:
@@ -233,10 +254,39 @@ class Sessions:
     def _end(self, session_id: str) -> None:
         with self._lock:
             live = self._live.pop(session_id, None)
+            if live is not None:
+                self._by_caller -= Counter((live.session.principal,))
         if live is not None:
             if live.unsubscribe is not None:
                 live.unsubscribe()
             live.session.close()
+
+    def _add(self, session_id: str, live: _Live) -> None:
+        self._live[session_id] = live
+        self._by_caller[live.session.principal] += 1
+
+    def _is_full(self, principal: str | None) -> bool:
+        limit = self._served.limits.sessions
+        return len(self._live) >= limit or self._has_its_part(principal)
+
+    def _has_its_part(self, principal: str | None) -> bool:
+        most = max(1, int(CALLER_PART * self._served.limits.sessions))
+        return principal is not None and self._by_caller[principal] >= most
+
+    def _make_room(self, principal: str | None) -> None:
+        """Close idle sessions if there are too many: those of this caller, if it has too many itself."""
+        with self._lock:
+            if not self._is_full(principal):
+                return
+            is_own = self._has_its_part(principal)
+            live = [each for each in self._live.values() if not is_own or each.session.principal == principal]
+        idle = (each for each in live if each.session.is_idle)
+        for each in nsmallest(_CLOSED_AT_ONCE, idle, key=lambda each: (each.is_used, each.used_at)):
+            if self._store.is_shared:
+                self._end(each.session.id)
+            else:
+                # No other worker can continue it, and it would stay in memory for an hour.
+                self.remove(each.session)
 
     def _sweep(self) -> None:
         """Close sessions that have expired or are idle, and renew those in use."""

@@ -162,12 +162,22 @@ def test_the_server_is_not_ready_while_the_store_does_not_answer(serve: Serve) -
     store = FailingStore()
     server = serve(app_for("demo", store=store, environ={}))
     assert server.ask("GET", "/readyz").reply().status == 200
-    store.failing.add("get")
+    store.failing.add("put")
 
     reply = server.ask("GET", "/readyz").reply()
 
     assert (reply.status, reply.body) == (503, b"the store does not answer\n")
     assert server.ask("GET", "/healthz").reply().status == 200
+
+
+def test_the_server_is_not_ready_while_no_session_could_begin_or_no_call_could_ask(serve: Serve) -> None:
+    """Ours: a full store still answers, and so does a server all of whose places to ask are taken."""
+    full = serve(app_for(Tools(), store=MemoryStore(max_bytes=4096), environ={}))
+    reply = full.ask("GET", "/readyz").reply()
+    assert (reply.status, reply.body) == (503, b"the store is full\n")
+
+    asking = serve(app_for(Tools(), limits=Limits(asking_calls=0), environ={}))
+    assert asking.ask("GET", "/readyz").reply().body == b"busy\n"
 
 
 def test_the_token_is_an_argument_or_in_the_environment(serve: Serve) -> None:

@@ -486,6 +486,7 @@ def test_requests_of_a_session_beyond_the_limits_are_refused(serve: Serve) -> No
     listening = server.ask("GET", accept="*/*", **session)
     listening.raw()
 
+    # No session is idle, which could be closed for another one.
     for refused in (
         server.send(use(2, "gate"), **session),
         server.ask("GET", accept="*/*", **session),
@@ -738,6 +739,27 @@ def test_a_listening_stream_survives_a_failing_store(serve: Serve) -> None:
     assert listening.message()["method"] == "notifications/tools/list_changed"
     listening.leave()
     listening.end()
+
+
+def test_a_batch_is_limited_and_begins_no_session(serve: Serve) -> None:
+    """Ours: 60,000 requests in one body held up all others for half a minute. Spec 2025-03-26: no initialize in it."""
+    server = serve(Tools(), Limits(batch=2))
+    session = server.open_session("2025-03-26")
+    pings = [plain(number, "ping") for number in range(3)]
+
+    replies = [server.send(batch, **session).reply() for batch in (pings, pings[:2], [pings[0], initialize()])]
+
+    assert [reply.status for reply in replies] == [413, 200, 400]
+
+
+def test_the_id_of_a_request_is_limited(serve: Serve) -> None:
+    """Ours: it is stored with the stream of the request."""
+    server = serve(Tools())
+    session = server.open_session()
+
+    assert server.send(plain("x" * 1000, "ping"), **session).reply().status == 200
+    refused = server.send(plain("x" * 1001, "ping"), **session).reply()
+    assert (refused.status, b"xxx" in refused.body) == (400, False)
 
 
 def test_duplicate_ids_in_a_batch_are_refused(serve: Serve) -> None:

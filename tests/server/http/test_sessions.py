@@ -151,7 +151,7 @@ def test_a_session_is_not_found_by_another_endpoint(sessions: Make) -> None:
 
 def test_a_message_of_a_client_reaches_every_worker(sessions: Make) -> None:
     """Ours: the call that waits for it, or is to be cancelled by it, may run in any."""
-    store = MemoryStore()
+    store = FailingStore()
     began, cancelled = threading.Event(), threading.Event()
 
     def wait(running: Any) -> None:
@@ -184,7 +184,7 @@ def test_a_worker_is_answering_while_a_session_has_an_open_request(sessions: Mak
     assert worker.are_answering
 
 
-class Deaf(MemoryStore):
+class Deaf(FailingStore):
     """A store whose messages are lost, until `reconnect`."""
 
     def __init__(self) -> None:
@@ -296,13 +296,84 @@ def test_an_expired_session_is_not_found(sessions: Make) -> None:
     assert len(one) == 0
 
 
-def test_sessions_beyond_the_limit_are_refused(sessions: Make) -> None:
+def open_request(session: Session) -> None:
+    """Let a session have a request that is not answered."""
+
+    async def ask() -> None:
+        session.open(Exchange([1]))
+
+    asyncio.run(ask())
+
+
+def test_sessions_beyond_the_limit_are_refused_while_none_is_idle(sessions: Make) -> None:
     """Ours: 503; also where the store has no more room."""
     one = sessions(limits=Limits(sessions=1))
-    begun(one)
+    open_request(begun(one))
 
     assert status(lambda: one.create(None)) == 503
     assert status(lambda: begun(sessions(MemoryStore(max_bytes=10)))) == 503
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_session_beyond_the_limit_closes_one_that_was_never_used(sessions: Make, is_shared: bool) -> None:
+    """Ours: a client that sends nothing but `initialize` keeps nobody out. In a shared store, its sessions stay."""
+    clock = Clock()
+    one = sessions(FailingStore() if is_shared else None, limits=Limits(sessions=3), clock=clock)
+    busy, used, unused = begun(one), begun(one), begun(one)
+    open_request(busy)
+    for session in (busy, used):
+        one.find(session.id, None)
+    clock.now += 1
+    late = begun(one)
+
+    assert len(one) == 2
+    assert [one.find(session.id, None) for session in (busy, late)] == [busy, late]
+    if is_shared:
+        assert one.find(unused.id, None).id == unused.id
+    else:
+        assert [status(lambda each=each: one.find(each.id, None)) for each in (used, unused)] == [404, 404]
+
+
+def test_a_caller_has_a_part_of_the_sessions(sessions: Make) -> None:
+    """Ours: its own are closed, and those of others stay."""
+    one = sessions(limits=Limits(sessions=4))
+    other, own = begun(one, "bob"), [begun(one, "ada") for _ in range(2)]
+    begun(one, "ada")
+
+    assert one.find(other.id, "bob") is other
+    assert [status(lambda each=each: one.find(each.id, "ada")) for each in own] == [404, 404]
+
+
+def test_what_no_other_worker_can_need_is_not_stored(sessions: Make) -> None:
+    """Ours: the notifications of one session could fill the store for all others."""
+    for store in (MemoryStore(), FailingStore()):
+        one = sessions(store)
+        session = begun(one)
+        before = len(store)
+        for message in (
+            {"jsonrpc": "2.0", "method": "n", "params": {"a": "x" * 1000}},
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x" * 1001}},
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": None}},
+            {"jsonrpc": "2.0", "id": 7, "result": {"a": "x" * 1000}},
+        ):
+            one.deliver(session, message)
+
+        assert len(store) == before
+        assert b"xxx" not in session.dumped()
+
+
+def test_of_a_cancellation_only_the_id_is_stored(sessions: Make) -> None:
+    """Ours: the reason may have any length."""
+    store = FailingStore()
+    one = sessions(store)
+    session = begun(one)
+    message = cancel(1)
+    message["params"]["reason"] = "x" * 10_000
+    before = store.size
+
+    one.deliver(session, message)
+
+    assert store.size < before + 2000
 
 
 def test_an_unsaved_session_can_be_discarded(sessions: Make) -> None:
