@@ -1,6 +1,7 @@
 """Access tokens of an authorization server: signed JWTs whose audience is this server (RFC 9068, RFC 9728).
 
-PyJWT does the cryptography. Keys are fetched in a thread and cached; an unknown key id causes another fetch.
+PyJWT does the cryptography. Keys are cached, and fetched in a thread of their own: when they are old, and when a token
+has an unknown key id, which anybody can make up. Meanwhile tokens with known keys are accepted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,8 +35,12 @@ LEEWAY_SECONDS = 30
 FETCH_SECONDS = 10
 # A revoked key is trusted for no longer than this.
 KEYS_SECONDS = 600.0
+# From this age on they are fetched again, while they are still in use: nobody has to wait for new ones.
+REFRESH_SECONDS = 300.0
 # Tokens with unknown key ids cause no more than one fetch in this time.
 REFETCH_SECONDS = 10.0
+# Requests that wait for a fetch. Each keeps its connection, and most have made-up tokens.
+MAX_WAITING = 100
 
 
 class JwtAuthorizer:
@@ -82,20 +89,21 @@ class JwtAuthorizer:
         if scheme.lower() != "bearer":
             scope = (f'scope="{" ".join(self.scopes)}"',) if self.scopes else ()
             raise unauthorized("a bearer token is required", *scope, *self._where)
-        caller = await asyncio.to_thread(self._caller, token.strip())
+        caller = await self._caller(token.strip())
         try:
             require_scopes(caller.scopes, self.scopes)
         except InsufficientScopeError as lack:
             raise RefusalError(403, str(lack), lack.code, data=lack.data, headers=caller.scope_challenge(())) from lack
         return caller
 
-    def _caller(self, token: str) -> Caller:
+    async def _caller(self, token: str) -> Caller:
         import jwt
 
         try:
-            key = self._keys.find(jwt.get_unverified_header(token).get("kid"))
+            key = await self._keys.find(jwt.get_unverified_header(token).get("kid"))
             if key is None:
                 raise jwt.InvalidKeyError("no such key")
+            # In the event loop: it takes about as long as waking a thread.
             claims = jwt.decode(
                 token,
                 key,
@@ -133,26 +141,34 @@ class _Keys:
     def __init__(self, url: str, clock: Callable[[], float]) -> None:
         self._url = url
         self._clock = clock
-        # Held during a fetch. Looking up a known key does not need it.
+        # Guards the fields below, but is not held during a fetch.
         self._lock = threading.Lock()
         self._by_id: dict[str | None, PyJWK] = {}
         self._fetched_at = float("-inf")
-        # The time of the last fetch, and whether it failed.
+        # The running fetch; the time of the last one, and whether it failed.
+        self._fetching: Future[None] | None = None
         self._asked_at = float("-inf")
         self._has_failed = False
+        self._waiting = 0
 
-    def find(self, key_id: str | None) -> PyJWK | None:
+    async def find(self, key_id: str | None) -> PyJWK | None:
         """The key with this id, or None; without an id, the only key. Raises `_KeysUnavailableError`."""
-        if (known := self._known(key_id)) is not None:
+        age = self._clock() - self._fetched_at
+        fetching = self._fetch() if (known := self._known(key_id)) is None or age > REFRESH_SECONDS else None
+        if known is not None:
             return known
-        with self._lock:
-            # Another thread may have fetched them while this one waited.
-            if self._clock() - self._asked_at > REFETCH_SECONDS:
-                self._fetch()
-            known = self._known(key_id)
-            if known is None and self._has_failed:
+        if fetching is not None:
+            if self._waiting >= MAX_WAITING:
                 raise _KeysUnavailableError
-            return known
+            self._waiting += 1
+            try:
+                await asyncio.wait([asyncio.wrap_future(fetching)], timeout=FETCH_SECONDS)
+            finally:
+                self._waiting -= 1
+        known = self._known(key_id)
+        if known is None and self._has_failed:
+            raise _KeysUnavailableError
+        return known
 
     def _known(self, key_id: str | None) -> PyJWK | None:
         keys = self._by_id
@@ -160,15 +176,28 @@ class _Keys:
             return None
         return next(iter(keys.values())) if key_id is None and len(keys) == 1 else keys.get(key_id)
 
-    def _fetch(self) -> None:
+    def _fetch(self) -> Future[None] | None:
+        """The running fetch, which is begun unless the last one was too recent; None if none is running."""
+        with self._lock:
+            if self._fetching is None and self._clock() - self._asked_at > REFETCH_SECONDS:
+                # Set before the fetch, so that after a failure the next request does not retry at once.
+                self._asked_at, self._has_failed = self._clock(), True
+                self._fetching = Future()
+                threading.Thread(target=self._run, args=(self._fetching,), name="keys", daemon=True).start()
+            return self._fetching
+
+    def _run(self, fetching: Future[None]) -> None:
         import jwt
 
-        # Set before the fetch, so that after a failure the next request does not retry at once.
-        self._asked_at, self._has_failed = self._clock(), True
-        client = jwt.PyJWKClient(self._url, cache_jwk_set=False, timeout=FETCH_SECONDS)
+        keys = []
         try:
-            keys = client.get_signing_keys()
-        except (jwt.PyJWKClientError, jwt.PyJWKSetError, ValueError):
-            return
-        self._by_id = {key.key_id: key for key in keys}
-        self._fetched_at, self._has_failed = self._asked_at, False
+            keys = jwt.PyJWKClient(self._url, cache_jwk_set=False, timeout=FETCH_SECONDS).get_signing_keys()
+        except (jwt.PyJWTError, OSError, HTTPException, ValueError):
+            return  # Requests that need them are refused with 503.
+        finally:
+            with self._lock:
+                if keys:
+                    self._by_id = {key.key_id: key for key in keys}
+                    self._fetched_at, self._has_failed = self._asked_at, False
+                self._fetching = None
+            fetching.set_result(None)

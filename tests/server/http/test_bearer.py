@@ -14,11 +14,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from gaia_mcp.server.http.bearer import KEYS_SECONDS, REFETCH_SECONDS, JwtAuthorizer
+from gaia_mcp.server.http.bearer import KEYS_SECONDS, MAX_WAITING, REFETCH_SECONDS, REFRESH_SECONDS, JwtAuthorizer
 from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 from tests.server.http.asgi import Tools, app_of, text_of
 from tests.server.talk import DISCOVER, call, plain
-from tests.waiting import Clock
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from tests.server.http.asgi import Reply, Server
@@ -35,12 +35,18 @@ class Issuer:
         self.keys = {"one": ec.generate_private_key(ec.SECP256R1())}
         self.fetched = 0
         self.status = 200
+        self.body = ""
+        # Cleared to let a request wait for its response.
+        self.answers = threading.Event()
+        self.answers.set()
         issuer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.fetched += 1
-                body = json.dumps({"keys": [issuer.public(key_id) for key_id in issuer.keys]}).encode()
+                assert issuer.answers.wait(PATIENCE_SECONDS)
+                keys = [issuer.public(key_id) for key_id in issuer.keys]
+                body = (issuer.body or json.dumps({"keys": keys})).encode()
                 self.send_response(issuer.status)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -66,6 +72,7 @@ class Issuer:
         return jwt.encode(held, self.keys[key_id or "one"], "ES256", headers=headers)
 
     def end(self) -> None:
+        self.answers.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -263,6 +270,46 @@ def test_a_cached_key_is_used_while_the_issuer_does_not_answer(server: Server, i
 
     clock.now += KEYS_SECONDS
     assert status(server, issuer.token()) == 503
+
+
+def test_a_known_key_is_used_while_the_keys_are_fetched(server: Server, issuer: Issuer, clock: Clock) -> None:
+    """Ours: anybody can cause a fetch, with an unknown key id, and the issuer may be slow. Few requests wait for it."""
+    assert status(server, issuer.token()) == 200
+    clock.now += REFETCH_SECONDS + 1
+    issuer.keys["two"] = ec.generate_private_key(ec.SECP256R1())
+    issuer.answers.clear()
+    token = f"Bearer {issuer.token('two')}"
+    waiting = [server.stateless(DISCOVER, authorization=token) for _ in range(MAX_WAITING)]
+    wait_until(lambda: issuer.fetched == 2)
+
+    assert status(server, issuer.token()) == 200
+    assert status(server, issuer.token("two")) == 503
+    issuer.answers.set()
+    assert {each.reply().status for each in waiting} == {200}
+    assert issuer.fetched == 2
+
+
+def test_keys_are_fetched_again_before_they_expire(server: Server, issuer: Issuer, clock: Clock) -> None:
+    """Ours: no request waits for it."""
+    assert status(server, issuer.token()) == 200
+    clock.now += REFRESH_SECONDS + 1
+    issuer.answers.clear()
+
+    assert status(server, issuer.token()) == 200
+    wait_until(lambda: issuer.fetched == 2)
+    issuer.answers.set()
+    clock.now += KEYS_SECONDS - REFRESH_SECONDS
+    assert status(server, issuer.token()) == 200
+    assert issuer.fetched == 2
+
+
+@pytest.mark.parametrize("body", ["[]", "{}", "x", '{"keys": [{"kty": "x"}]}', '{"keys": 1}'])
+def test_keys_that_cannot_be_read_are_503(server: Server, issuer: Issuer, body: str) -> None:
+    """Ours: and the next request of this time gets the same, without another fetch."""
+    issuer.body = body
+
+    assert [status(server, issuer.token()) for _ in range(2)] == [503, 503]
+    assert issuer.fetched == 1
 
 
 def test_keys_are_fetched_over_https_only() -> None:
