@@ -7,6 +7,7 @@ slowly a client reads a response: this is uvicorn's HTTP/1.1 protocol with limit
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 HEADER_BYTES = 64 * 1024
 # Buffered data is sent at once when it reaches this size.
 _JOINED_BYTES = 16 * 1024
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# How long after that the first look for a reset is: on most networks it has arrived. Later ones are once a second.
+_RESET_SECONDS = 0.1
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -86,6 +90,8 @@ class LimitedConnection(H11Protocol):
         self._headers_due: float | None = None
         # When the rest of a refused request has to be complete; None if no deadline applies.
         self._rest_due: float | None = None
+        # Whether the client has closed its side of the connection.
+        self._has_ended = False
         # The unsent bytes at the last check, and the time since which they have not decreased.
         self._unsent = 0
         self._unsent_since = 0.0
@@ -111,6 +117,22 @@ class LimitedConnection(H11Protocol):
         elif self._headers_due is None:
             self._headers_due = time.monotonic() + self.limits.header_seconds
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection until the response, if a client closes its side after a complete request.
+
+        A client that has closed both sides sends the same, and resets the connection only when it is sent something. So
+        it is sent an interim response, which every client of HTTP/1.1 ignores (RFC 9110, section 15.2).
+        """
+        cycle = self.cycle
+        if cycle is None or cycle.more_body or cycle.response_started or self.scope["http_version"] != "1.1":
+            # Not by asyncio, which does not know of buffered data: the end of an earlier response.
+            self.transport.close()
+            return True
+        self._has_ended = True
+        self.transport.write(_CONTINUE)
+        self.loop.call_later(_RESET_SECONDS, self._check_reset)
+        return True
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up. A connection that was refused was never set up."""
         if self.flow is not None:
@@ -123,18 +145,29 @@ class LimitedConnection(H11Protocol):
             # Each byte of it would end that timeout.
             self._rest_due = time.monotonic() + self.limits.rest_seconds
         super().on_response_complete()
+        # The next request may have been received already.
+        if self._has_ended and self.cycle.response_complete:
+            self.transport.close()
 
     def check(self, now: float) -> None:
         """Disconnect a client that is too slow."""
         if any(due is not None and now > due for due in (self._headers_due, self._rest_due)):
             self.transport.abort()
             return
+        self._check_reset()
         unsent = self.transport.get_write_buffer_size()
         if self._unsent == 0 or unsent < self._unsent:
             self._unsent_since = now
         elif now > self._unsent_since + self.limits.stalled_seconds:
             self.transport.abort()
         self._unsent = unsent
+
+    def _check_reset(self) -> None:
+        """Disconnect a client that has closed both sides. asyncio reads nothing more after the end of one."""
+        if self._has_ended and not self.transport.is_closing():
+            connection = self.transport.get_extra_info("socket")
+            if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                self.transport.abort()
 
 
 def check_all(connections: Iterable[Any]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from gaia_mcp.server.http.connections import HEADER_BYTES, ConnectionLimits, JoinedWrites
 from gaia_mcp.server.http.security import StaticToken
-from tests.server.http.asgi import Tools, app_of, text_of
+from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.http.sockets import rest, stateless_call, until
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -211,6 +214,51 @@ def test_pipelined_requests_are_answered_in_order(listen: Listen) -> None:
 
     assert answer.count(b"hello") == 2
     assert answer.endswith(b"ok\n")
+
+
+def test_a_client_that_closes_its_side_after_a_request_is_answered(listen: Listen) -> None:
+    """RFC 9112, section 9.6: however long the call takes. The interim response shows that the client still reads."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.shutdown(socket.SHUT_WR)
+    assert until(connection, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    (open_one,) = port.server.connections
+    open_one.check(0.0)
+    gate.open()
+
+    assert b"through" in rest(connection)
+    wait_until(lambda: not port.server.connections)
+
+
+def test_all_requests_before_the_end_of_a_client_are_answered(listen: Listen) -> None:
+    """RFC 9112, section 9.3.2: they may come at once."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    connection.shutdown(socket.SHUT_WR)
+    gate.open()
+
+    received = rest(connection)
+    assert b"through" in received
+    assert received.endswith(b"ok\n")
+    wait_until(lambda: not port.server.connections)
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /healthz HTTP/1.1\r\n", b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"]
+)
+def test_a_client_that_closes_its_side_without_a_complete_request_is_disconnected(listen: Listen, sent: bytes) -> None:
+    """Ours: nothing more can follow."""
+    port = listen(Tools())
+    connection = port.send(sent)
+    connection.shutdown(socket.SHUT_WR)
+
+    rest(connection)
+    wait_until(lambda: not port.server.connections)
 
 
 def test_closing_the_connection_cancels_the_call(listen: Listen) -> None:
