@@ -31,13 +31,15 @@ class TaskStates:
     def get(self, task_id: str) -> TaskState | None:
         """The state of a task; None if there is no such task."""
         kept = self._store.get(_name(task_id))
-        return None if kept is None else TaskState.loaded(kept)
+        return None if kept is None else _loaded(kept)
 
     def change(self, task_id: str, change: Change, by: bytes = BY_TOOL) -> TaskState | None:
         """Change the state of a task. Returns the new state; None if there is no such task."""
         name = _name(task_id)
         while (kept := self._store.get(name)) is not None:
-            state, now = TaskState.loaded(kept), self.clock()
+            if (state := _loaded(kept)) is None:
+                return None
+            now = self.clock()
             changed = change(state, now)
             if changed is state:
                 return state
@@ -66,6 +68,19 @@ class TaskStates:
         Returns a function that removes the listener.
         """
         return self._store.subscribe(_name(task_id), listener)
+
+
+def _loaded(kept: bytes) -> TaskState | None:
+    """The state of a task; None if it is damaged, because something else has written to the store."""
+    try:
+        state = TaskState.loaded(kept)
+        # Of these a result or a delay is computed.
+        is_valid = all(isinstance(each, (int, float)) for each in (state.created, state.updated, state.kept))
+        is_valid &= all(isinstance(each, dict) for each in (state.requests, state.responses, state.outcome))
+        is_valid &= all(isinstance(each, str) for each in (state.status, state.message, state.worker))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return state if is_valid else None
 
 
 def _name(task_id: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.server.task_states import BY_CLIENT, BY_TOOL, TaskStates
 from gaia_mcp.store.memory import MemoryStore
@@ -28,6 +30,19 @@ def test_a_state_is_saved_changed_and_removed() -> None:
     assert changed == begun.reported("half", clock.now) == states.get("t")
     states.remove("t")
     assert states.get("t") is None
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\xff", b"{}", b"[]", b"1", b'["t","",1,1,"long"]', b'["t","",1,1,1,1]'])
+def test_a_damaged_state_is_no_task(damaged: bytes) -> None:
+    """Ours: a client gets the error of an unknown task, and a worker that reads it goes on."""
+    store = MemoryStore()
+    states = TaskStates(store, Clock())
+    states.add(TaskState.begun("t", "", 1000.0))
+    (name,) = store._entries
+
+    store.put(name, damaged, 60)
+
+    assert states.get("t") is states.change("t", TaskState.seen) is None
 
 
 def test_listeners_are_notified_who_changed_a_state() -> None:

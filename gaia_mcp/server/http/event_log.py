@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode, error
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode, error, is_id
 from gaia_mcp.store import Store, StoreError
 
 # How many missed events of a stream can be replayed.
@@ -116,7 +116,11 @@ class EventLog:
         if not records or records[-1].data[:1] == _LAST:
             return
         opened = [data[1:] for _, data in records if data[:1] == _OPENED]
-        if (request_id := json.loads(opened[0]) if opened else None) is None:
+        try:
+            request_id = json.loads(opened[0]) if opened else None
+        except ValueError:  # Something else has written to the store.
+            request_id = None
+        if not is_id(request_id):
             self.end()
         else:
             self.append(encode(error(request_id, INTERNAL_ERROR, problem)).rstrip(b"\n"), is_last=True)

@@ -72,8 +72,12 @@ class FanOut:
                 self.send(Change())
             self._announcer.announce(Change(LISTS, tuple(self._listeners.uris())))
         elif not message.startswith(self._worker):
-            lists, uris, description = json.loads(message[_NAME_BYTES:])
-            self._announcer.announce(Change(tuple(lists), tuple(uris), description))
+            try:
+                lists, uris, description = json.loads(message[_NAME_BYTES:])
+                change = Change(tuple(lists), tuple(uris), description)
+            except (ValueError, TypeError):
+                change = Change()  # Something else has written to the store.
+            self._announcer.announce(change)
 
     def _deliver(self, change: Change) -> None:
         self._arrived(change)

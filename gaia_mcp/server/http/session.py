@@ -47,6 +47,18 @@ MAX_ID_CHARS = 1000
 _NUMBER_BITS, _PLACE_BITS = 20, 32
 
 
+class DamagedError(ValueError):
+    """What the store has as the state of a session is not one: something else has written to the store."""
+
+
+class _State(NamedTuple):
+    """A saved state: its lasting messages by their keys, and how often the session was saved."""
+
+    principal: str | None
+    revision: int
+    messages: dict[str, Any]
+
+
 class _Open(NamedTuple):
     """A POST that is being answered: the exchange for its messages, and their log once the response is a stream."""
 
@@ -89,15 +101,17 @@ class Session:
 
     @classmethod
     def loaded(cls, session_id: str, served: Served, store: Store, saved: bytes) -> Session:
-        """The session from a state that `dumped` has returned."""
-        session = cls(session_id, served, store, json.loads(saved)["principal"])
+        """The session from a state that `dumped` has returned. Raises `DamagedError`."""
+        session = cls(session_id, served, store, _read_state(saved).principal)
         session.catch_up(saved)
         return session
 
     def catch_up(self, saved: bytes) -> None:
-        """Apply a state that another worker has saved. Messages that were received here and are not saved yet stay."""
+        """Apply a state that another worker has saved. Messages that were received here and are not saved yet stay.
+        Raises `DamagedError`.
+        """
         with self._lock:
-            theirs, revision = _by_key(saved), json.loads(saved)["revision"]
+            _, revision, theirs = _read_state(saved)
             if revision <= self._revision:
                 return  # Another thread has already applied this state or a later one.
             for key, message in theirs.items():
@@ -112,7 +126,7 @@ class Session:
     def has_saved(self, state: bytes) -> None:
         """Note that the store has `state`, which `dumped` has returned."""
         with self._lock:
-            self.saved, self._known, self._revision = state, _by_key(state), self._revision + 1
+            self.saved, self._known, self._revision = state, _read_state(state).messages, self._revision + 1
 
     def dumped(self) -> bytes:
         """The state for other workers; `saved` itself if nothing has changed."""
@@ -309,8 +323,23 @@ class Session:
             opened.exchange.release()
 
 
-def _by_key(saved: bytes) -> dict[str, Any]:
-    return {_key_of(message): message for message in json.loads(saved)["messages"]}
+def _read_state(saved: bytes) -> _State:
+    """Raises `DamagedError`."""
+    try:
+        state = json.loads(saved)
+        principal, revision = state["principal"], state["revision"]
+        messages = {_key_of(message): message for message in state["messages"]}
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as cause:
+        raise DamagedError(repr(cause)) from cause
+    is_valid = isinstance(principal, str | None) and isinstance(revision, int)
+    params = [each.get("params", {}) for each in messages.values()]
+    if not is_valid or not all(isinstance(each, dict) for each in params):
+        raise DamagedError("it has a member of the wrong type")
+    # As the connection requires it: a session without it could only answer that it is missing.
+    begun = messages.get(_INITIALIZE, {}).get("params", {})
+    if [type(begun.get(name)) for name in ("protocolVersion", "capabilities", "clientInfo")] != [str, dict, dict]:
+        raise DamagedError("it has no initialize")
+    return _State(principal, revision, messages)
 
 
 def _key_of(message: dict[str, Any]) -> str:

@@ -107,26 +107,44 @@ class Sessions:
         """The session of this caller. Raises `RefusalError` with status 404 if there is none."""
         self._sweep()
         try:
-            saved = self._store.get(self._name(session_id), self._seconds)
+            live = self._loaded(session_id)
         except StoreError as problem:
             raise store_failed(problem) from problem
-        if saved is None:
+        except ValueError as problem:
+            raise self._damaged(session_id, problem) from problem
+        if live is None:
             self._end(session_id)
             raise _unknown()
-        with self._lock:
-            if (live := self._live.get(session_id)) is None:
-                loaded = Session.loaded(session_id, self._served, self._store, saved)
-                live = _Live(loaded, self._clock())
-                self._add(session_id, live)
         session = live.session
-        self._listen(live)
-        if session.saved != saved:
-            session.catch_up(saved)
         # The same error as for an unknown id: it does not reveal that another caller has this session.
         if session.principal != principal:
             raise _unknown()
         live.used_at, live.is_used = self._clock(), True
         return session
+
+    def _loaded(self, session_id: str) -> _Live | None:
+        """A session with the state that the store has; None if it has none. Raises `StoreError`, and `ValueError` for a
+        damaged state.
+        """
+        if (saved := self._store.get(self._name(session_id), self._seconds)) is None:
+            return None
+        with self._lock:
+            if (live := self._live.get(session_id)) is None:
+                loaded = Session.loaded(session_id, self._served, self._store, saved)
+                live = _Live(loaded, self._clock())
+                self._add(session_id, live)
+        self._listen(live)
+        if live.session.saved != saved:
+            live.session.catch_up(saved)
+        return live
+
+    def _damaged(self, session_id: str, problem: ValueError) -> RefusalError:
+        """End a session whose state is damaged. Returns the refusal, with which a client begins another one."""
+        self._served.on_failure(f"the state of a session in the store is damaged: {problem}", problem)
+        self._end(session_id)
+        with suppress(StoreError):
+            self._store.remove(self._name(session_id))
+        return _unknown()
 
     def look_up(self, session_id: str, principal: str | None, found: Callable[[Session | None], object]) -> bool:
         """As `find`, for many requests at once. `found` is called by another thread: with the session if it is live
@@ -151,6 +169,8 @@ class Sessions:
                     raise _unknown()
         except StoreError as problem:
             raise store_failed(problem) from problem
+        except ValueError as problem:
+            raise self._damaged(session.id, problem) from problem
         if (live := self._live.get(session.id)) is not None:
             self._listen(live)
 
@@ -224,7 +244,8 @@ class Sessions:
 
         def arrived(message: bytes | None) -> None:
             if message != self._worker:
-                with suppress(StoreError):  # The next request or message of the channel reads it again.
+                # The next request or message of the channel reads it again, and a request ends a damaged session.
+                with suppress(StoreError, ValueError):
                     self._read(live)
 
         try:
@@ -238,7 +259,9 @@ class Sessions:
             raise store_failed(problem) from problem
 
     def _read(self, live: _Live) -> None:
-        """Apply the state that other workers have saved, and the messages that they received. Raises `StoreError`."""
+        """Apply the state that other workers have saved, and the messages that they received. Raises `StoreError`, and
+        `ValueError` for a damaged state.
+        """
         session = live.session
         with live.reading:
             if (saved := self._store.get(self._name(session.id))) is None:
@@ -248,8 +271,8 @@ class Sessions:
                 session.catch_up(saved)
             for position, record in self._store.read(self._received(session), live.position):
                 live.position = position
-                if not record.startswith(self._worker):
-                    session.receive(parse(record[_NAME_BYTES:]))
+                if not record.startswith(self._worker) and isinstance(read := _parsed(record[_NAME_BYTES:]), dict):
+                    session.receive(read)
 
     def _end(self, session_id: str) -> None:
         with self._lock:
@@ -306,6 +329,14 @@ class Sessions:
                     is_needed = True
             if not is_needed:
                 self._end(each.session.id)
+
+
+def _parsed(record: bytes) -> Any:
+    """The message that another worker has received; None if it is damaged."""
+    try:
+        return parse(record)
+    except ValueError:
+        return None
 
 
 def _unknown() -> RefusalError:

@@ -137,6 +137,18 @@ def test_a_log_without_its_request_is_removed_when_its_worker_has_ended() -> Non
     assert (log.is_open, calls) == (False, ["ended"])
 
 
+@pytest.mark.parametrize("damaged", [b"o", b"o{}", b"o[1", b"x"])
+def test_a_damaged_log_is_removed_when_its_worker_has_ended(damaged: bytes) -> None:
+    """Ours: as one whose request is unknown."""
+    store = MemoryStore()
+    log = EventLog(store, "s", "0" * 32)
+    store.append(log.name, damaged, 60)
+
+    log.fail("it has ended")
+
+    assert not log.is_open
+
+
 def test_an_invalid_event_id_is_recognized() -> None:
     """Ours: clients may send anything."""
     invalid = ("", "x", "a-", "-1", "a--1", "A-1", "a-1-2", "a-9999999999999999", "a-1\n", "ä-1", "a-²")

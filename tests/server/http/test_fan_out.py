@@ -100,3 +100,16 @@ def test_lost_messages_are_announced_as_a_change_of_everything(make: Make) -> No
 
     wait_until(lambda: heard)
     assert heard == [Change(LISTS, ("a:b",))]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"12345678", b"12345678[1, 2, 3]", b"12345678{}"])
+def test_a_damaged_message_is_ignored(make: Make, damaged: bytes) -> None:
+    """Ours: one thread receives the messages of all channels, and must not end."""
+    store = FailingStore()
+    heard: list[Change] = []
+    here, _ = make(store), make(store, heard.append)
+
+    store.publish("http:changes:/mcp", damaged)
+    here.send(Change(("tools",)))
+
+    wait_until(lambda: any("tools" in change.lists for change in heard))

@@ -344,6 +344,56 @@ def test_a_caller_has_a_part_of_the_sessions(sessions: Make) -> None:
     assert [status(lambda each=each: one.find(each.id, "ada")) for each in own] == [404, 404]
 
 
+DAMAGED = [
+    b"", b"\xff", b"[]", b"{}", b"1", b'{"principal": null, "revision": 9, "messages": []}',
+    b'{"principal": null, "revision": 9, "messages": [{"method": "initialize", "params": []}]}',
+    b'{"principal": null, "revision": 9, "messages": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}',
+    b'{"principal": null, "revision": 9, "messages": [1]}', b"[" * 100_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_damaged_session_is_not_found(sessions: Make, damaged: bytes) -> None:
+    """Ours: 404, with which a client begins another one; in the worker where it is live, and in any other."""
+    store = FailingStore()
+    one, two = sessions(store), sessions(store)
+    session = begun(one)
+    name = next(name for name in store._entries if session.id in name)
+    for worker in (two, one):
+        store.put(name, damaged, 60)
+
+        assert status(lambda worker=worker: worker.find(session.id, None)) == 404
+        assert store.get(name) is None
+    assert (len(one), len(two)) == (0, 0)
+
+
+def test_a_session_that_is_damaged_while_it_is_saved_ends(sessions: Make) -> None:
+    """Ours: also where the entry is of another kind."""
+    for spoil in (FailingStore.put, FailingStore.append):
+        store = FailingStore()
+        one = sessions(store)
+        session = begun(one)
+        name = next(name for name in store._entries if session.id in name)
+        store.remove(name)
+        spoil(store, name, b"x", 60)
+        session.receive(plain(1, "logging/setLevel", {"level": "error"}))
+        assert status(lambda session=session, one=one: one.save(session)) == 404
+        assert len(one) == 0
+
+
+def test_a_damaged_message_of_a_client_is_ignored(sessions: Make) -> None:
+    """Ours: those that follow it are received."""
+    store = FailingStore()
+    one = sessions(store)
+    session = begun(one)
+    for record in (b"", b"12345678", b"12345678[]", b"12345678{}"):
+        store.append(f"http:received:/mcp:{session.id}", record, 60)
+
+    store.publish(f"http:session:/mcp:{session.id}", b"another")
+
+    assert one.find(session.id, None) is session
+
+
 def test_what_no_other_worker_can_need_is_not_stored(sessions: Make) -> None:
     """Ours: the notifications of one session could fill the store for all others."""
     for store in (MemoryStore(), FailingStore()):
