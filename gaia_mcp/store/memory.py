@@ -13,6 +13,9 @@ from gaia_mcp.store import MAX_EVENTS, Event, Listener, StoreFullError
 
 # The most memory for all entries, by `_size_of`. A server must stay small compared with the agent that it serves.
 MAX_BYTES = 256 * 2**20
+# The part of it that logs may fill together with all else. Values are small, and without them no session begins and no
+# task ends; an event that is not stored is only missing where a client resumes its stream.
+LOG_PART = 0.75
 # The approximate overhead of an entry or an event on CPython. Counting it also limits their number.
 _OVERHEAD_BYTES = 400
 # A heap with so few superfluous items need not be rebuilt.
@@ -122,7 +125,7 @@ class MemoryStore:
             size = _size_of(data) - sum(map(_size_of, islice(events, excess)))
             if entry is None:
                 size += _size_of(name.encode())
-            self._make_room(size)
+            self._make_room(size, int(LOG_PART * self._max_bytes))
             if entry is None:
                 entry = self._entries[name] = _Entry(events, 0)
             events.append(data)
@@ -197,16 +200,16 @@ class MemoryStore:
     def _keep(self, name: str, value: bytes, seconds: float) -> None:
         size = _size_of(name.encode()) + len(value)
         earlier = self._entries.get(name)
-        self._make_room(size - (earlier.size if earlier else 0))
+        self._make_room(size - (earlier.size if earlier else 0), self._max_bytes)
         if earlier is not None:
             self._drop(name)
         entry = self._entries[name] = _Entry(value, size)
         self._size += size
         self._expire(name, entry, seconds)
 
-    def _make_room(self, size: int) -> None:
-        if self._size + size > self._max_bytes:
-            raise StoreFullError(f"the store has no room for {size} bytes more: it may hold {self._max_bytes}")
+    def _make_room(self, size: int, limit: int) -> None:
+        if self._size + size > limit:
+            raise StoreFullError(f"the store has no room for {size} bytes more: it may hold {limit}")
 
     def _drop(self, name: str) -> None:
         self._size -= self._entries.pop(name).size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -77,18 +78,18 @@ def test_dropped_events_of_a_log_use_no_memory(store: MemoryStore) -> None:
 
 def test_a_full_store_rejects_new_entries_and_preserves_the_old(clock: Clock) -> None:
     """Ours: what was acknowledged is not lost to make room."""
-    store = MemoryStore(max_bytes=3000, clock=clock)
+    store = MemoryStore(max_bytes=4000, clock=clock)
     store.put("a", bytes(1000), 10)
     store.append("log", bytes(100), 20)
 
-    for refused in (
-        lambda: store.put("b", bytes(1000), 10),
-        lambda: store.put("a", bytes(3000), 10),
-        lambda: store.replace("a", bytes(1000), bytes(3000), 10),
-        lambda: store.append("log", bytes(1000), 10),
-        lambda: store.append("other", bytes(300), 10),
+    for refused, limit in (
+        (lambda: store.put("b", bytes(2000), 10), 4000),
+        (lambda: store.put("a", bytes(4000), 10), 4000),
+        (lambda: store.replace("a", bytes(1000), bytes(4000), 10), 4000),
+        (lambda: store.append("log", bytes(1000), 10), 3000),
+        (lambda: store.append("other", bytes(300), 10), 3000),
     ):
-        with pytest.raises(StoreFullError, match="may hold 3000"):
+        with pytest.raises(StoreFullError, match=f"may hold {limit}"):
             refused()
 
     assert issubclass(StoreFullError, StoreError)
@@ -97,7 +98,7 @@ def test_a_full_store_rejects_new_entries_and_preserves_the_old(clock: Clock) ->
     assert len(store) == 2
     store.put("a", bytes(900), 10)
     clock.now += 10
-    store.put("b", bytes(1000), 10)
+    store.put("b", bytes(2000), 10)
 
 
 def test_every_entry_counts_towards_the_limit() -> None:
@@ -143,3 +144,14 @@ def test_a_closed_store_is_empty(store: MemoryStore) -> None:
 
     store.publish("channel", b"1")
     assert (len(store), store.size, heard) == (0, 0, [])
+
+
+def test_logs_leave_room_for_values() -> None:
+    """Ours: however many events are kept, sessions begin and tasks end."""
+    store = MemoryStore(max_bytes=100_000)
+    with suppress(StoreFullError):
+        for number in count(1):
+            store.append(f"log {number}", bytes(1000), 60)
+
+    assert 70_000 < store.size <= 75_000
+    store.put("a", bytes(20_000), 60)
