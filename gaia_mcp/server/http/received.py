@@ -22,8 +22,9 @@ JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
 # The rest of a refused request is not read, so the connection cannot be reused for the next one.
 _CLOSE = ((b"connection", b"close"),)
-# What begins or separates values, and everything before it. The text of strings is skipped.
-_NEXT_VALUE = re.compile(rb'[^"\[{,]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[{,]*+)*+[\[{,]', re.DOTALL)
+# What precedes each value but the first: a comma, or the bracket that begins its list or object. Everything before that
+# is skipped: the text of strings, and empty lists and objects.
+_NEXT_VALUE = re.compile(rb'(?:[^"\[{,]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]\s*+(?=[\]}]))*+[\[{,]', re.DOTALL)
 # The approximate memory of a value: an empty object and its place in a list take 72 bytes, one with a member 190.
 _VALUE_BYTES = 100
 
@@ -133,9 +134,9 @@ class ClientDisconnectedError(Exception):
 
 def _has_more_values(body: bytes, limit: int) -> bool:
     """Whether the JSON in `body` has more than so many values. Decided before it is parsed, which creates them all."""
-    if sum(map(body.count, (b",", b"[", b"{"))) <= limit:
+    if sum(map(body.count, (b",", b"[", b"{"))) < limit:
         return False
-    # Most of these may be part of strings.
+    # Most of these may be part of strings, or begin an empty list or object. The first value has none.
     at = 0
     for _ in range(limit):
         if (found := _NEXT_VALUE.match(body, at)) is None:

@@ -12,6 +12,7 @@ import pytest
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.received import _count_values
 from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Gate, Tools, app_of
 from tests.server.talk import DISCOVER, call, plain
@@ -132,6 +133,19 @@ def test_a_body_with_too_many_values_is_refused_unparsed(serve: Serve, values: s
     assert [(reply.status, reply.json["error"]["message"]) for reply in replies] == [
         (413, "the body has more than 1000 values")
     ] * 2
+
+
+@pytest.mark.parametrize("value", ["{}", "[ ]", "1", '""', '{"a":1}', "[[],{}]", '{"a":{"b":[1,2]},"c":"d"}'])
+def test_the_values_of_a_body_are_counted_exactly(serve: Serve, value: str) -> None:
+    """Ours: before it is parsed, and in the same way after."""
+    values = json.loads(f"[{value}, {value}]")
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "m"}
+    body = {"jsonrpc": "2.0", "method": "m", "params": {"x": values}}
+    count = _count_values(body, Limits())
+
+    for limit, status in ((count - 1, 413), (count, 202)):
+        server = serve(Tools(), Limits(values=limit))
+        assert server.send(body, **headers).reply().status == status
 
 
 @pytest.mark.parametrize("text", ["," * 2000, '\\",' * 2000, "[{" * 2000, "\\\\", '\\\\\\"[,'])
