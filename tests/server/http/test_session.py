@@ -19,7 +19,7 @@ from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import Received
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.http.served import Served
-from gaia_mcp.server.http.session import Session
+from gaia_mcp.server.http.session import DamagedError, Session
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import Change
 from gaia_mcp.server.tasks import Tasks
@@ -216,6 +216,44 @@ def test_of_the_lasting_messages_only_what_is_known_is_saved(worker: Callable[..
         ("notifications/initialized", None),
         ("logging/setLevel", {"level": "error"}),
     ]
+    session.close()
+
+
+def test_only_what_another_worker_may_need_is_for_others(worker: Callable[..., Worker]) -> None:
+    """Ours: responses to its requests, and cancellations of calls that do not run here, without their reasons."""
+    store = MemoryStore()
+    session = worker(store).begun()
+    foreign = {"jsonrpc": "2.0", "id": (session._place + 1 << 20) + 5, "result": {}}
+    messages = (
+        foreign, foreign | {"id": 5}, {"jsonrpc": "2.0", "method": "n"}, cancel("x" * 1001), cancel([1]),  # type: ignore[arg-type]
+        cancel(1) | {"params": {"requestId": 1, "reason": "x"}},
+    )  # fmt: skip
+
+    assert [session.for_others(each) for each in messages] == [foreign, None, None, None, None, cancel(1)]
+
+    async def test() -> None:
+        session.open(Exchange([1]))
+        assert session.for_others(cancel(1)) is None
+
+    run(test)
+    session.close()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"", b'{"principal": 1, "revision": 1, "messages": []}', b'{"principal": null, "revision": 1, "messages": []}',
+        b'{"principal": null, "revision": 1, "messages": [{"method": "initialize", "params": []}]}',
+    ],
+)  # fmt: skip
+def test_a_damaged_state_is_refused(worker: Callable[..., Worker], damaged: bytes) -> None:
+    """Ours: something else has written to the store, and a session with it would be none."""
+    store = MemoryStore()
+    session = worker(store).begun()
+
+    for use in (session.catch_up, lambda saved: Session.loaded("s", worker(store).served, store, saved)):
+        with pytest.raises(DamagedError):
+            use(damaged)
     session.close()
 
 
