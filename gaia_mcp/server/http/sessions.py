@@ -34,8 +34,10 @@ RECEIVED_SECONDS = 600.0
 RECEIVED_KEPT = 64
 # Of the sessions of this worker, how many one caller may have.
 CALLER_PART = 0.5
-# When there are too many, so many are closed at once: finding them takes milliseconds.
-_CLOSED_AT_ONCE = 100
+# When there are too many, this part is closed at once: finding them takes milliseconds.
+_CLOSED_PART = 0.01
+# A request that has just found a session, or created it, may not have begun yet: such a session is not closed.
+_FOUND_SECONDS = 1.0
 _ID_BYTES = 24
 # The length of a worker's name.
 _NAME_BYTES = 8
@@ -128,6 +130,8 @@ class Sessions:
         """
         if (saved := self._store.get(self._name(session_id), self._seconds)) is None:
             return None
+        if session_id not in self._live:
+            self._make_room(None)
         with self._lock:
             if (live := self._live.get(session_id)) is None:
                 loaded = Session.loaded(session_id, self._served, self._store, saved)
@@ -167,12 +171,12 @@ class Sessions:
                     session.catch_up(current)
                 else:
                     raise _unknown()
+            if (live := self._live.get(session.id)) is not None:
+                self._listen(live)
         except StoreError as problem:
             raise store_failed(problem) from problem
         except ValueError as problem:
             raise self._damaged(session.id, problem) from problem
-        if (live := self._live.get(session.id)) is not None:
-            self._listen(live)
 
     def deliver(self, session: Session, message: dict[str, Any]) -> None:
         """Process a response or a notification, in this worker and, if another one may need it, wherever the session is
@@ -278,7 +282,10 @@ class Sessions:
         with self._lock:
             live = self._live.pop(session_id, None)
             if live is not None:
-                self._by_caller -= Counter((live.session.principal,))
+                principal = live.session.principal
+                self._by_caller[principal] -= 1
+                if not self._by_caller[principal]:
+                    del self._by_caller[principal]
         if live is not None:
             if live.unsubscribe is not None:
                 live.unsubscribe()
@@ -303,8 +310,10 @@ class Sessions:
                 return
             is_own = self._has_its_part(principal)
             live = [each for each in self._live.values() if not is_own or each.session.principal == principal]
-        idle = (each for each in live if each.session.is_idle)
-        for each in nsmallest(_CLOSED_AT_ONCE, idle, key=lambda each: (each.is_used, each.used_at)):
+        found_since = self._clock() - _FOUND_SECONDS
+        idle = (each for each in live if each.session.is_idle and each.used_at <= found_since)
+        count = max(1, int(_CLOSED_PART * self._served.limits.sessions))
+        for each in nsmallest(count, idle, key=lambda each: (each.is_used, each.used_at)):
             if self._store.is_shared:
                 self._end(each.session.id)
             else:

@@ -326,22 +326,33 @@ def test_a_session_beyond_the_limit_closes_one_that_was_never_used(sessions: Mak
     clock.now += 1
     late = begun(one)
 
-    assert len(one) == 2
-    assert [one.find(session.id, None) for session in (busy, late)] == [busy, late]
+    assert len(one) == 3
+    assert [one.find(session.id, None) for session in (busy, used, late)] == [busy, used, late]
+    clock.now += 1
     if is_shared:
         assert one.find(unused.id, None).id == unused.id
+        assert len(one) == 3
     else:
-        assert [status(lambda each=each: one.find(each.id, None)) for each in (used, unused)] == [404, 404]
+        assert status(lambda: one.find(unused.id, None)) == 404
 
 
 def test_a_caller_has_a_part_of_the_sessions(sessions: Make) -> None:
-    """Ours: its own are closed, and those of others stay."""
-    one = sessions(limits=Limits(sessions=4))
-    other, own = begun(one, "bob"), [begun(one, "ada") for _ in range(2)]
-    begun(one, "ada")
+    """Ours: its own are closed, and those of others stay. So do those that a request has just found."""
+    clock = Clock()
+    one = sessions(limits=Limits(sessions=4), clock=clock)
+    other, first, second = (begun(one, caller) for caller in ("bob", "ada", "ada"))
+    one.find(second.id, "ada")
+    assert status(lambda: one.create("ada")) == 503
+    clock.now += 1
+    third = begun(one, "ada")
 
+    assert [one.find(each.id, "ada") for each in (second, third)] == [second, third]
     assert one.find(other.id, "bob") is other
-    assert [status(lambda each=each: one.find(each.id, "ada")) for each in own] == [404, 404]
+    assert status(lambda: one.find(first.id, "ada")) == 404
+    for each in (second, third):
+        open_request(each)
+    assert status(lambda: one.create("ada")) == 503
+    assert one.create("bob")
 
 
 DAMAGED = [
