@@ -282,8 +282,11 @@ def _read_remote(name: str, config: dict[str, Any]) -> Target:
     url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")
     if not isinstance(url, str) or not url.startswith((*URL_SCHEMES, "${")):
         raise EntryError(name, "'url' must begin with http:// or https://")
-    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+    if not isinstance(headers, dict):
         raise EntryError(name, "'headers' must be an object of strings")
+    for header, value in headers.items():
+        if not isinstance(value, str) and not _is_in_keyring(value):
+            raise EntryError(name, f"'headers' must be an object of strings, and {header!r} is not a string")
     if not isinstance(kind, str) or kind not in _URL_TYPES:
         raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
     if config.get("ssl_verify") is False:
@@ -305,9 +308,14 @@ def _read_env(name: str, env: Any) -> dict[str, Any]:
     for key, value in env.items():
         if not _is_system_text(key) or not key or "=" in key:
             raise EntryError(name, f"'env' holds a variable that cannot be named {key!r}")
-        if not _is_system_text(value) and not (isinstance(value, dict) and isinstance(value.get("$keyring"), str)):
+        if not _is_system_text(value) and not _is_in_keyring(value):
             raise EntryError(name, f"'env' must be an object of strings, and {key!r} is not a string")
     return env
+
+
+def _is_in_keyring(value: Any) -> bool:
+    """Whether it refers to a secret in the system's keyring."""
+    return isinstance(value, dict) and isinstance(value.get("$keyring"), str)
 
 
 def _is_system_text(value: Any) -> TypeGuard[str]:

@@ -43,3 +43,8 @@ def expanded(
         return guarded(environ[name])
 
     return re.sub(_REFERENCE, value, text) if "${" in text else text
+
+
+def references_in(text: str) -> list[str]:
+    """The names of the variables to which `text` refers, in order."""
+    return [match["name"] for match in re.finditer(_REFERENCE, text)] if "${" in text else []

@@ -162,9 +162,9 @@ class _Writing:
         beside = {"scopes": new.pop("scopes")} if oauth.beside and "scopes" in new else {}
         return {**({oauth.member: new} if new else {}), **beside}
 
-    def _by_name(self, new: dict[str, Any], header: str, held: str) -> bool:
+    def _by_name(self, new: dict[str, Any], header: str, held: Any) -> bool:
         """Codex: a header whose value is a variable is given by the variable's name."""
-        if self.dialect.headers != "http_headers":
+        if self.dialect.headers != "http_headers" or not isinstance(held, str):
             return False
         scheme, space, rest = held.partition(" ")
         bearer = header.lower() == "authorization" and scheme.lower() == "bearer" and bool(space)

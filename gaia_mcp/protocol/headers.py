@@ -41,6 +41,9 @@ _NAMED_BY = {
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 # Text that an HTTP header can carry unencoded: visible characters, with blanks between them.
 _PLAIN = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+_BROKEN = re.compile("[\\r\\n]")
+# Control characters, and lone surrogates, which UTF-8 cannot encode.
+_IMPOSSIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 # A field name of HTTP (RFC 9110, section 5.1).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _INTEGER = re.compile(r"(-?[0-9]{1,32})(?:\.0{1,32})?")
@@ -86,6 +89,20 @@ def decoded(value: str) -> str:
         return b64decode(match[1], validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as cause:
         raise ValueError("is not Base64 of UTF-8") from cause
+
+
+def header_fault(value: str) -> str | None:
+    """What HTTP does not allow in the header value `value`, as the end of a sentence; None if it is valid."""
+    if _BROKEN.search(value):
+        return "contains a line break"
+    if _IMPOSSIBLE.search(value):
+        return "contains characters that HTTP does not allow"
+    blanks = {" ": "a space", "\t": "a tab"}
+    if value[:1] in blanks:
+        return f"begins with {blanks[value[0]]}"
+    if value[-1:] in blanks:
+        return f"ends with {blanks[value[-1]]}"
+    return None
 
 
 # For a client.

@@ -42,6 +42,38 @@ def test_an_unset_variable_is_named_with_its_place(target: Target, field: str) -
     assert f"{field} refers" in caught.value.message
 
 
+def test_an_invalid_header_value_is_named_with_its_variables_and_its_fault() -> None:
+    """RFC 9110, section 5.5; ours: a token that was read from a file often ends with a line break or a space."""
+    environ = {"SPACE": "hunter22 ", "BROKEN": "hunter22\n", "FINE": "hunter22"}
+    faults = {
+        "Bearer ${SPACE}": "the header 'Authorization' ends with a space (from SPACE)",
+        "Bearer ${FINE}${BROKEN}": "the header 'Authorization' contains a line break (from FINE, BROKEN)",
+        "Bearer hunter22\0": "the header 'Authorization' contains characters that HTTP does not allow",
+        "\tBearer hunter22": "the header 'Authorization' begins with a tab",
+    }
+
+    for value, fault in faults.items():
+        with pytest.raises(EntryError) as caught:
+            Remote("https://host", {"Authorization": value}).resolved("x", environ)
+        assert caught.value.message.endswith(fault)
+        assert "hunter22" not in str(caught.value)
+
+
+def test_a_header_with_an_empty_token_is_left_out() -> None:
+    """Ours: an optional token, `${TOKEN:-}`, must not stand in the way of a login; other headers may be empty."""
+    headers = {
+        "authorization": "Bearer ${NONE:-}",
+        "Authorization": "${EMPTY} ",
+        "X-Api-Key": "${EMPTY}",
+        "X-Flag": "",
+        "X-Scheme": "Bearer",
+    }
+
+    found = Remote("https://host", headers).resolved("x", {"EMPTY": ""})
+
+    assert found.headers == {"X-Flag": "", "X-Scheme": "Bearer"}
+
+
 def test_a_url_that_expands_to_a_file_url_is_refused() -> None:
     """Ours: what is not a URL in an entry is not one after its variables are expanded."""
     with pytest.raises(EntryError, match="must begin with http"):

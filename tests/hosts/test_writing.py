@@ -240,10 +240,10 @@ def test_values_replace_references_only_where_a_host_has_none() -> None:
 
 def test_a_header_that_codex_cannot_name_is_left_out() -> None:
     """Ours: its own members take a whole variable, and no default."""
-    headers = {"Authorization": "Bearer ${T:-d}", "C": "a ${D}"}
+    headers = {"Authorization": "Bearer ${T:-d}", "C": "a ${D}", "K": {"$keyring": "a"}}
     theirs, told = entry_for("n", {"url": "https://h", "headers": headers}, HOSTS["codex"].dialect)
     assert theirs == {"url": "https://h"}
-    assert len(told) == 2
+    assert len(told) == 3
 
 
 def test_members_of_the_host_survive_a_replacement() -> None:

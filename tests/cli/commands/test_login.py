@@ -87,6 +87,16 @@ def test_a_login_is_saved_shown_and_ended(browser: Gaia, world: World) -> None:
     assert len(world.asked("/revoke")) == 2
 
 
+def test_an_empty_token_of_the_entry_does_not_prevent_a_login(browser: Gaia, world: World) -> None:
+    """Ours: an entry that many share, `Bearer ${TOKEN:-}`, serves those who have a token and those who log in."""
+    use(browser, world, headers={"Authorization": "Bearer ${WEB_TOKEN:-}"})
+    before = browser("tools", "web")
+    ran = browser("login", "web")
+
+    assert (before.code, ran.code) == (4, 0), ran.stderr
+    assert before.errors[1].endswith("gaia mcp login web")
+
+
 def test_a_token_that_the_server_sends_back_is_masked(browser: Gaia, world: World) -> None:
     """Spec: AC-11, even if the server violates it."""
     use(browser, world)

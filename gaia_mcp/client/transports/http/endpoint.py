@@ -15,14 +15,13 @@ import httpx2
 
 from gaia_mcp.client.transports.http.proxies import proxy_of
 from gaia_mcp.errors import EntryError
+from gaia_mcp.protocol.headers import header_fault
 from gaia_mcp.safetext import one_line
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 # If an entry set one of these, a body would have two lengths: the rest of it could be read as another request.
 _OF_BODIES = ("content-length", "transfer-encoding")
-# Control characters, and lone surrogates, which UTF-8 cannot encode.
-_IMPOSSIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -45,8 +44,8 @@ class Endpoint(NamedTuple):
                 raise EntryError(self.server, f"'headers' holds a header that cannot be named {name!r}")
             if name.lower() in _OF_BODIES:
                 raise EntryError(self.server, f"'headers' holds {name!r}, which each request has of its own")
-            if _IMPOSSIBLE.search(value):
-                raise EntryError(self.server, f"the header {name!r} holds characters that HTTP does not allow")
+            if (fault := header_fault(value)) is not None:
+                raise EntryError(self.server, f"the header {name!r} {fault}")
         try:
             # Hosts are looked up in this form, which allows no empty or very long label. UnicodeError is a ValueError.
             is_complete = (

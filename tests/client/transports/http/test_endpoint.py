@@ -75,10 +75,19 @@ def test_content_length_and_transfer_encoding_cannot_be_configured(name: str) ->
 
 def test_a_header_value_with_control_characters_is_an_error() -> None:
     """Ours: it may come from a variable; and it is not shown."""
-    for value in ["hunter22\r\nX-Evil: 1", "hunter22\n", "hunter22\0", "hunter22\x7f", "hunter22\ud800"]:
+    faults = {
+        "hunter22\r\nX-Evil: 1": "contains a line break",
+        "hunter22\n": "contains a line break",
+        "hunter22\0": "contains characters that HTTP does not allow",
+        "hunter22\x7f": "contains characters that HTTP does not allow",
+        "hunter22\ud800": "contains characters that HTTP does not allow",
+        "hunter22 ": "ends with a space",
+        "\thunter22": "begins with a tab",
+    }
+    for value, fault in faults.items():
         error = refusal_of("http://host", {"Authorization": value})
 
-        assert refuses(error, "the header 'Authorization' holds characters"), (value, error)
+        assert refuses(error, f"the header 'Authorization' {fault}"), (value, error)
         assert "hunter22" not in str(error), value
 
 
