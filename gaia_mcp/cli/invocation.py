@@ -45,6 +45,9 @@ class Invocation(NamedTuple):
     decline: bool = False
     root: Sequence[str] | None = None
     sample: str | None = None
+    header: Sequence[str] | None = None
+    token_env: str | None = None
+    env: Sequence[str] | None = None
     after: Sequence[str] = ()
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
@@ -126,9 +129,19 @@ class Invocation(NamedTuple):
         return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
 
     def using(self, entry: ServerEntry) -> ServerEntry:
-        """Check and record that the command uses this entry. Raises `ScopeError` for an entry that is not available to
-        it.
+        """Check and record that the command uses this entry, and return it with the headers and variables of the
+        command line. Raises `ScopeError` for an entry that is not available to the command, and `UsageError` for such
+        options if the entry is saved, or is not the only one.
         """
+        if self._entry_options:
+            from gaia_mcp.cli.entries.targets import with_options
+
+            if entry.source is not None:
+                self.check_saved(entry)
+            if any(other.name != entry.name for other in Typed.used):
+                hint = "use one server at a time, or save them first"
+                raise UsageError(f"{self._entry_options[0]} is for one server", hint=hint)
+            entry = with_options(entry, self.env or (), self.header or (), self.token_env)
         if not entry.is_available(self.stage, self.agent):
             from gaia_mcp.errors import ScopeError
 
@@ -141,6 +154,28 @@ class Invocation(NamedTuple):
         if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
             remark(f"{entry.name!r} is the name of a saved server, which is used; for the file, type ./{entry.name}")
         return entry
+
+    @property
+    def _entry_options(self) -> list[str]:
+        """The given options for the entry of a typed server."""
+        given = {"--header": self.header, "--token-env": self.token_env, "--env": self.env}
+        return [option for option, value in given.items() if value]
+
+    def check_saved(self, entry: ServerEntry | None = None) -> None:
+        """Raises `UsageError` for options for the entry of a typed server, since the command uses saved ones: `entry`,
+        or several.
+        """
+        for option in self._entry_options[:1]:
+            if entry is None:
+                hint = f"name a URL or a command, or leave {option} out"
+                raise UsageError(f"{option} is for a server that is typed, and none is given", hint=hint)
+            hint = f"leave {option} out"
+            if entry.is_remote is (option != "--env"):
+                value = {"--header": "'Name: value'", "--token-env": "NAME"}.get(option, "NAME=VALUE")
+                hint = f"save it in the entry: {to_type('edit', entry.name, more=f'{option} {value}')}"
+            elif Typed.command in ("call", "prompt", "read"):
+                hint = f"for an argument, write {option[2:]}=VALUE"
+            raise UsageError(f"{option} is for a server that is typed, and {entry.name!r} is saved", hint=hint)
 
     def check(self) -> None:
         """Raises `UsageError` for options that exclude each other."""

@@ -56,8 +56,9 @@ class Typed:
     def uses(cls, entry: ServerEntry) -> None:
         """Record that the command uses this server."""
         cls.used.append(entry)
-        if entry.source is None and entry not in cls.unsaved:
-            cls.unsaved.append(entry)
+        if entry.source is None:
+            # It may have been recorded before its headers and variables were read.
+            cls.unsaved = [*(each for each in cls.unsaved if each.name != entry.name), entry]
 
     @classmethod
     def is_saved(cls, server: str) -> bool:
@@ -96,7 +97,33 @@ def to_type(command: str, *names: str, more: str = "") -> str:
     config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
     programs = [f"-- {name}" for name in names if _is_program(name)]
     words = [typeable(name) for name in names if not _is_program(name)]
-    return " ".join([Typed.program, command, *config, *words, *([more] if more else []), *programs])
+    passed = [option for entry in Typed.unsaved if entry.name in names for option in entry_options(entry, command)]
+    return " ".join([Typed.program, command, *config, *passed, *words, *([more] if more else []), *programs])
+
+
+def entry_options(entry: ServerEntry, command: str) -> list[str]:
+    """The options of `command` for the headers and variables of a typed server, quoted for a shell, with secrets
+    masked.
+    """
+    headers, env = getattr(entry.target, "headers", {}), getattr(entry.target, "env", {})
+    if not headers and not env:
+        return []
+    from gaia_mcp.cli.grammar.table import PROGRAM
+    from gaia_mcp.redaction import masked_value
+
+    if not any("--header" in option.names for option in PROGRAM.commands["mcp"].commands[command].options):
+        return []
+    found = []
+    for name, value in headers.items():
+        scheme, _, reference = value.partition("${")
+        if (name, scheme) == ("Authorization", "Bearer ") and reference.removesuffix("}").isidentifier():
+            found.append(f"--token-env {reference.removesuffix('}')}")
+        else:
+            found.append(f"--header {shlex.quote(f'{name}: {masked_value(name, value)}')}")
+    for name, value in env.items():
+        is_own = value == f"${{{name}}}"
+        found.append(f"--env {name if is_own else shlex.quote(f'{name}={masked_value(name, value)}')}")
+    return found
 
 
 def _is_program(name: str) -> bool:

@@ -1,8 +1,8 @@
 """The options that commands share, declared once.
 
 A command's module lists its common options in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
-`--max-chars` and `--raw` with `-o`, the other options for answering a server with `--answer`, and `--debug` with every
-command. A command with the parameter `invocation` receives their values.
+`--max-chars` and `--raw` with `-o`, the other options for answering a server with `--answer`, `--token-env` and `--env`
+with `--header`, and `--debug` with every command. A command with the parameter `invocation` receives their values.
 """
 
 from __future__ import annotations
@@ -82,6 +82,19 @@ SAMPLE = _option(
     "sample", str | None, None, "--sample",
     metavar="COMMAND", help="Answer sampling requests with this program.", show_default=False,
 )  # fmt: skip
+# What `add` saves in an entry, for a server that has none.
+HEADER = _option(
+    "header", list[str] | None, None, "--header", "-H",
+    metavar="K:V", help="Send this header to a URL given in place of a name.", show_default=False,
+)  # fmt: skip
+TOKEN_ENV = _option(
+    "token_env", str | None, None, "--token-env",
+    metavar="VAR", help="Send such a URL the bearer token in this variable.", show_default=False,
+)  # fmt: skip
+ENV = _option(
+    "env", list[str] | None, None, "--env", "-e",
+    metavar="K[=V]", help="Set this variable for a command given in place of a name.", show_default=False,
+)  # fmt: skip
 _SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
 # For a command that takes nothing else; several words are a command after two dashes.
@@ -111,6 +124,7 @@ _WITH = {
     "as_json": (QUIET,),
     "output": (OUTPUT_DIR, MAX_CHARS, RAW),
     "answer": (ANSWERS, DECLINE, ROOT, SAMPLE),
+    "header": (TOKEN_ENV, ENV),
 }
 
 

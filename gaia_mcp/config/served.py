@@ -70,7 +70,10 @@ class Served(NamedTuple):
         program, *words = own_program()
         words += ["serve", *self.options]
         if self.is_typed:
-            return Command(program, [*words, self.anchored()], self.order_variable(server), self.cwd, self.inherit)
+            # Only these: what is typed was expanded by the shell.
+            own = Command("", [], self.env).resolved(server, environ)
+            env = {**own.env, **self.order_variable(server)}
+            return Command(program, [*words, self.anchored()], env, self.cwd, self.inherit)
         target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
         _check_file(server, self.transport, target)
         # Only these: the path of a folder may contain text that looks like a reference.

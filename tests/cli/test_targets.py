@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import BIN, SERVERS, entry_of, run_on_terminal
+from tests.client.transports.http.web import Answer, Asked, serving
 from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
@@ -126,6 +127,84 @@ def test_a_tool_is_named_before_the_dashes_that_begin_a_command(gaia: Gaia) -> N
 
     assert ran.json["content"] == [{"type": "text", "text": '{"text": "hi"}'}]
     assert (forgotten.code, forgotten.errors[0]) == (2, f"error: no tool of {HANDSHAKE!r} given")
+
+
+def test_every_command_sends_the_headers_of_the_line_to_a_url(gaia: Gaia) -> None:
+    """Ours: a server that wants a token is tried before it is saved, and no output contains the token."""
+    seen: list[tuple[str, str]] = []
+
+    def answer(asked: Asked) -> Answer:
+        seen.append((asked.headers.get("authorization", ""), asked.headers.get("x-team", "")))
+        tools = [{"name": "find", "inputSchema": {"type": "object"}}]
+        response = {
+            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+            "tools/list": {"tools": tools},
+            "tools/call": {"content": [{"type": "text", "text": "found"}]},
+        }.get(asked.message["method"], {})
+        fields = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        body = {"jsonrpc": "2.0", "id": asked.message["id"], "result": {**fields, **response}}
+        return Answer(headers={"Content-Type": "application/json"}, body=json.dumps(body).encode())
+
+    options = ["--token-env", "WEB_TOKEN", "-H", "X-Team: blue"]
+    with serving(answer) as web:
+        url = web.url
+        for words in (
+            ["call", url, "find"],
+            ["tools", url],
+            ["test-client", url, "--call", "find"],
+            ["show", "--check", url],
+            ["guide", url],
+            ["search", "find", "--server", url],
+            ["lock", url],
+        ):
+            begun = len(seen)
+            ran = gaia(*words, *options, WEB_TOKEN=TOKEN)
+
+            assert ran.code == 0, (words, ran)
+            assert set(seen[begun:]) == {(f"Bearer {TOKEN}", "blue")}, words
+            assert TOKEN not in ran.stdout + ran.stderr
+        unset = gaia("call", url, "find", *options)
+        found = gaia("call", url, "nope", *options, WEB_TOKEN=TOKEN)
+
+    assert (unset.code, "WEB_TOKEN" in unset.errors[0]) == (3, True)
+    assert found.errors[1].endswith(f"gaia mcp tools --header 'X-Team: blue' --token-env WEB_TOKEN {url}")
+    assert nothing_is_saved(gaia)
+
+
+def test_a_command_or_an_agent_gets_the_variables_of_the_line(notes: Gaia) -> None:
+    """Ours: as `add` would save them; a name alone passes the variable on."""
+    source = AGENT.format(name="Notes").replace("f\"added {arguments['text']}\"", "f\"{environ['A']} {environ['B']}\"")
+    (notes.cwd / "notes.py").write_text(f"from os import environ\n{source}")
+
+    ran = notes("call", "notes:Notes", "add", "text=x", "-e", "A=one", "--env", "B", B="two")
+
+    assert (ran.stdout.strip(), ran.code) == ("one two", 0), ran
+
+
+def test_the_headers_and_variables_of_the_line_are_for_one_server_that_is_typed(demo: Gaia) -> None:
+    """Ours: a token is never sent to two servers, nor left out without a word."""
+    refused = {
+        "call demo greet --header A:b": "--header is for a server that is typed, and 'demo' is saved",
+        "call demo greet --env A=b": "--env is for a server that is typed, and 'demo' is saved",
+        "tools --token-env A": "--token-env is for a server that is typed, and none is given",
+        "lock --all --env A=b": "--env is for a server that is typed, and none is given",
+        "search x -H A:b": "--header is for a server that is typed, and none is given",
+        "test-client --all -e A=b": "--env is for a server that is typed, and 'demo' is saved",
+        "tools https://a.invalid https://b.invalid -H A:b": "--header is for one server",
+        "tools https://a.invalid -e A=b": "--env is for a command, and this server is reached by a URL",
+        "tools demo:Agent -H A:b": "--header is for a URL, and this server has none",
+        "call https://a.invalid find --header A": "--header 'A' has no colon after a name",
+        "call https://a.invalid find --token-env sk-1": "--token-env takes the name of a variable",
+        "tools https://a.invalid --token-env A -H authorization:b": (
+            "--token-env and a header Authorization cannot be used together"
+        ),
+    }
+
+    found = {line: demo(*line.split()) for line in refused}
+
+    assert {line: (ran.code, ran.errors[0]) for line, ran in found.items()} == {
+        line: (2, f"error: {problem}") for line, problem in refused.items()
+    }
 
 
 @pytest.mark.parametrize("command", ["prompt", "read"])

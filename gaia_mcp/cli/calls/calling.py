@@ -42,7 +42,8 @@ def make_call(
     answering = Answering.of(invocation)
     typed = invocation.typed(words)
     plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
-    server, tool_name = invocation.using(plan.entry).name, plan.tool
+    plan = plan._replace(entry=invocation.using(plan.entry))
+    server, tool_name = plan.entry.name, plan.tool
     locked_tools = None
     if locked or lock_file is not None:
         from gaia_mcp.cli.checks.locked import LockedTools

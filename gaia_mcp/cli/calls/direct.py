@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # `--lock-file`, because a server whose tools are not approved must not be started.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
-    "timeout", "quiet", "answer", "answers", "decline", "root", "sample",
+    "timeout", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
 ))  # fmt: skip
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The options that answer the server's requests.
 _ANSWERING = frozenset(("answer", "answers", "root", "sample"))
+# Those for the entry of a server that is not saved.
+_OF_ENTRY = ("env", "header", "token_env")
 
 
 @contextmanager
@@ -54,6 +56,12 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
         entry = planned(store, typed, args).entry
+        if any(name in call for name in _OF_ENTRY):
+            from gaia_mcp.cli.entries.targets import with_options
+
+            if entry.source is not None:
+                return None
+            entry = with_options(entry, call.get("env", ()), call.get("header", ()), call.get("token_env"))
         return entry if entry.is_available(call.get("stage"), call.get("agent")) else None
     except (MCPError, OSError, ValueError, RuntimeError):
         return None

@@ -26,6 +26,7 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     SettingOption,
     StageOption,
+    TokenEnvOption,
     TrustHintsOption,
     UrlOption,
 )
@@ -136,6 +137,7 @@ def add(
     env: EnvOption = None,
     inherit_env: InheritOption = None,
     header: HeaderOption = None,
+    token_env: TokenEnvOption = None,
     transport: TransportOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
@@ -204,6 +206,7 @@ def add(
         servers,
         env=env,
         header=header,
+        **{"token-env": token_env},
         transport=transport,
         cwd=cwd,
         only=only,
@@ -217,8 +220,8 @@ def add(
         },
     )
     for server in servers:
-        fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
-        authorize(server.entry, client_id, client_secret, callback_port, bearer_token)
+        fill_in(server.entry, env or [], header or [], token_env or bearer_token, cwd, request_timeout, inherit_env)
+        authorize(server.entry, client_id, client_secret, callback_port)
         set_transport(server.entry, transport)
         fix_revision(server.entry, protocol)
         trust_hints_of(server.entry, trust_hints)

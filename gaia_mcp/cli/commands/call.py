@@ -10,7 +10,7 @@ from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
 from gaia_mcp.errors import MCPError
 
@@ -72,7 +72,7 @@ class CallCommand(ArgumentsCommand):
 
 SETTINGS = {"cls": CallCommand}
 
-COMMON = (OUTPUT, ANSWER, STAGE, AGENT, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def call(

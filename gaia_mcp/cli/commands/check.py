@@ -15,7 +15,7 @@ from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
-from gaia_mcp.cli.options import ANSWER, CONFIG, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
 
@@ -52,7 +52,7 @@ JUnitOption = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (ANSWER, CONFIG, JSON, TIMEOUT)
+COMMON = (ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def check(
@@ -106,8 +106,7 @@ def check(
     )
     wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
-    for entry in entries:
-        invocation.using(entry)
+    entries = [invocation.using(entry) for entry in entries]
     remark_on_retries(entries)
     remark_on_oauth(entries)
     if not entries and not unusable:

@@ -22,6 +22,7 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     SettingOption,
     StageOption,
+    TokenEnvOption,
     TrustHintsOption,
     UrlOption,
 )
@@ -70,6 +71,7 @@ def edit(
     env: EnvOption = None,
     inherit_env: InheritOption = None,
     header: HeaderOption = None,
+    token_env: TokenEnvOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
     only: OnlyOption = None,
@@ -113,10 +115,10 @@ def edit(
         save(Change(name, name, before, parse_object(data, path)))
 
     restrictions = (only, excluded, protocol, stage, agent)
-    given = (words, url, env, header, cwd, request_timeout, *restrictions, setting, unset, rename)
+    given = (words, url, env, header, token_env, cwd, request_timeout, *restrictions, setting, unset, rename)
     if any(given) or inherit_env is not None or trust_hints is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
-        fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
+        fill_in(after, env or [], header or [], token_env, cwd, request_timeout, inherit_env)
         fix_revision(after, protocol)
         trust_hints_of(after, trust_hints)
         choose_tools(after, only or [], excluded or [])

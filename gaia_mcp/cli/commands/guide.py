@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.completion.completers import only_server
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line
 
 Name = Annotated[
@@ -20,7 +20,7 @@ Name = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def guide(invocation: Invocation, words: Name = None) -> None:

@@ -10,7 +10,7 @@ from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 
 Names = Annotated[
@@ -27,7 +27,7 @@ UpdateOption = Annotated[bool, typer.Option("--update", help="Approve the change
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def lock(
@@ -57,6 +57,8 @@ def lock(
         raise UsageError("no server given", hint=f"name one, or {again('lock all of them', '--all')}")
     typed, path = invocation.typed(names or []), lock_path(lock_file)
     store = invocation.open_store_for(typed)
+    if every:
+        invocation.check_saved()
     entries = [store.entry(name) for name in enabled_names(store)] if every else invocation.servers(store, typed)
     if not entries:
         raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())

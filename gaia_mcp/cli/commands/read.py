@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import ANSWER, CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
 
 Uri = Annotated[
     str,
@@ -29,7 +29,7 @@ Words = Annotated[
 
 SETTINGS = {"cls": ArgumentsCommand}
 
-COMMON = (OUTPUT, ANSWER, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, OnlyServerArgument
+from gaia_mcp.cli.options import CONFIG, HEADER, OnlyServerArgument
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
@@ -21,7 +21,7 @@ ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Append the
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG,)
+COMMON = (HEADER, CONFIG)
 
 
 def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> None:

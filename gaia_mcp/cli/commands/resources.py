@@ -6,11 +6,11 @@ from typing import Any
 
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, ServersArgument
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, ServersArgument
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def resources(invocation: Invocation, names: ServersArgument = None) -> None:

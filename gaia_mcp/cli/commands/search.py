@@ -12,7 +12,7 @@ from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import AGENT, CONFIG, JSON, STAGE, TIMEOUT
+from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ ASKING_SECONDS = 10.0
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
+COMMON = (STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def search(invocation: Invocation, words: Words, only: ServerOption = None, registry: RegistryOption = False) -> None:
@@ -72,6 +72,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     if only or command:
         entries = invocation.servers(store, ServerWords(only or [], command))
     else:
+        invocation.check_saved()
         enabled = [store.entry(name) for name in enabled_names(store)]
         entries = [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)

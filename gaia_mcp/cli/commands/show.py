@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, OnlyServerArgument
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, print_json, print_line
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ CheckOption = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption = False) -> None:

@@ -11,7 +11,7 @@ from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import AGENT, CONFIG, JSON, STAGE, TIMEOUT
+from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import print_line
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SETTINGS = {"cls": ServerCommand}
 # Longer than any name that a person would type.
 NAME_CHARS = 1000
 
-COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
+COMMON = (STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
 
 
 def tools(

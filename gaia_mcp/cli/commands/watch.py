@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, ServerArgument, timeout_option
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, ServerArgument, timeout_option
 from gaia_mcp.cli.screen.output import remark
 
 Uris = Annotated[
@@ -30,7 +30,7 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Restart the serv
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, timeout_option("Stop after this time, with exit code 0. Default: never."))
+COMMON = (HEADER, CONFIG, JSON, timeout_option("Stop after this time, with exit code 0. Default: never."))
 
 
 def watch(

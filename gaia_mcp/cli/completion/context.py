@@ -58,9 +58,11 @@ class CompletionContext:
         try:
             if server in self.servers:
                 return self.store.read(server, self.servers[server], self.store.source_of(server))
-            from gaia_mcp.cli.entries.targets import typed_entry
+            from gaia_mcp.cli.entries.targets import typed_entry, with_options
 
-            return typed_entry(server)
+            entry, given = typed_entry(server), [self.params.get(name) for name in ("env", "header", "token_env")]
+            # Servers are distinguished by the names of their headers and variables too.
+            return with_options(entry, given[0] or (), given[1] or (), given[2]) if entry and any(given) else entry
         except (MCPError, OSError, ValueError):
             return None
 

@@ -32,29 +32,61 @@ def command_of(name: str, words: list[str]) -> dict[str, Any]:
     return {"command": command, "args": arguments}
 
 
+def variables_of(env: Sequence[str]) -> dict[str, str]:
+    """The variables of `--env`; a name alone becomes a reference. Raises `UsageError`."""
+    found = {}
+    for item in env:
+        key, equals, value = item.partition("=")
+        if not key or not (equals or _VARIABLE.fullmatch(key)):
+            raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME=VALUE, or --env NAME")
+        found[key] = value if equals else f"${{{key}}}"
+    return found
+
+
+def headers_of(headers: Sequence[str], token_env: str | None) -> dict[str, str]:
+    """The headers of `--header`, and the one for the token in the variable of `--token-env`. Raises `UsageError`."""
+    found = {}
+    for item in headers:
+        key, colon, value = item.partition(":")
+        if not colon or not key.strip():
+            raise UsageError(f"--header {key!r} has no colon after a name", hint="write --header 'Name: value'")
+        found[key.strip()] = value.strip()
+    if token_env is None:
+        return found
+    if not _VARIABLE.fullmatch(token_env):
+        # It may be the token itself, so it is not repeated.
+        raise UsageError("--token-env takes the name of a variable", hint="write --token-env NAME, and export NAME=TOKEN")
+    if any(name.lower() == "authorization" for name in found):
+        raise UsageError("--token-env and a header Authorization cannot be used together", hint="leave one of them out")
+    return {**found, "Authorization": f"Bearer ${{{token_env}}}"}
+
+
 def fill_in(
     entry: dict[str, Any],
     env: list[str],
     headers: list[str],
-    cwd: Path | None,
-    request_timeout: float | None,
-    inherits_all: bool | None,
+    token_env: str | None,
+    cwd: Path | None = None,
+    request_timeout: float | None = None,
+    inherits_all: bool | None = None,
 ) -> None:
     """Put the values of the options into `entry`. Raises `UsageError` for an option that does not apply to it."""
     if "url" in entry and (env or inherits_all or cwd is not None):
         option = "--env" if env else "--inherit-env" if inherits_all else "--cwd"
         hint = f"leave {option} out; a URL is sent values with --header 'Name: value'"
         raise UsageError(f"{option} is for a command, and this server is reached by a URL", hint=hint)
-    for item in env:
-        key, equals, value = item.partition("=")
-        if not key or not (equals or _VARIABLE.fullmatch(key)):
-            raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME=VALUE, or --env NAME")
-        entry["env"] = {**_object(entry.get("env")), key: value if equals else f"${{{key}}}"}
-    for item in headers:
-        key, colon, value = item.partition(":")
-        if not colon or not key.strip() or "url" not in entry:
-            raise UsageError(f"--header {key!r} needs a URL, and a colon", hint="write --header 'Name: value'")
-        entry["headers"] = {**_object(entry.get("headers")), key.strip(): value.strip()}
+    if "url" not in entry and (headers or token_env is not None):
+        option = "--header" if headers else "--token-env"
+        raise UsageError(f"{option} is for a URL, and this server has none", hint=f"leave {option} out, or use --env")
+    if env:
+        entry["env"] = {**_object(entry.get("env")), **variables_of(env)}
+    if headers or token_env is not None:
+        new = headers_of(headers, token_env)
+        # The names of headers have no case.
+        replaced = {name.lower() for name in new}
+        held = _object(entry.get("headers"))
+        kept = {key: value for key, value in held.items() if key in new or key.lower() not in replaced}
+        entry["headers"] = {**kept, **new}
     if inherits_all:
         entry["inherit"] = True
     elif inherits_all is not None:
@@ -65,34 +97,18 @@ def fill_in(
         entry["timeout"] = int(request_timeout) if request_timeout == int(request_timeout) else request_timeout
 
 
-def authorize(
-    entry: dict[str, Any],
-    client_id: str | None,
-    has_secret: bool,
-    callback_port: int | None,
-    token_variable: str | None,
-) -> None:
-    """Set the authorization of `--client-id`, `--client-secret`, `--callback-port` and `--bearer-token-env-var` in
-    `entry`. Raises `UsageError` for a server that is not reached by a URL, and for a token that is not a variable.
+def authorize(entry: dict[str, Any], client_id: str | None, has_secret: bool, callback_port: int | None) -> None:
+    """Set the authorization of `--client-id`, `--client-secret` and `--callback-port` in `entry`. Raises `UsageError`
+    for a server that is not reached by a URL.
     """
     secret = f"${{{SECRET_VARIABLE}}}" if has_secret else None
     settings = {"clientId": client_id, "clientSecret": secret, "callbackPort": callback_port}
     given = {key: value for key, value in settings.items() if value is not None}
-    if not given and token_variable is None:
-        return
-    if "url" not in entry:
-        option = "--bearer-token-env-var" if not given else "--client-id" if client_id else "--client-secret"
-        option = "--callback-port" if given.keys() == {"callbackPort"} else option
+    if given and "url" not in entry:
+        option = "--client-id" if client_id else "--client-secret" if has_secret else "--callback-port"
         raise UsageError(f"{option} is for a URL, and this server is a command", hint=f"leave {option} out")
     if given:
         entry["oauth"] = {**_object(entry.get("oauth")), **given}
-    if token_variable is not None:
-        if not _VARIABLE.fullmatch(token_variable):
-            # It may be the token itself.
-            problem = "--bearer-token-env-var takes the name of a variable, and this is not one"
-            raise UsageError(problem, hint="write --bearer-token-env-var NAME, and export NAME=TOKEN")
-        headers = _object(entry.get("headers"))
-        entry["headers"] = {**headers, "Authorization": f"Bearer ${{{token_variable}}}"}
 
 
 def set_transport(entry: dict[str, Any], transport: str | None) -> None:

@@ -35,6 +35,10 @@ InheritOption = Annotated[
     _option("--inherit-env/--no-inherit-env", about="Pass on all variables, or only those that every server gets."),
 ]
 HeaderOption = Annotated[list[str] | None, _option("--header", "-H", metavar="K:V", about="Send this header to a URL.")]
+TokenEnvOption = Annotated[
+    str | None,
+    _option("--token-env", metavar="VAR", about="Send a URL the bearer token in this variable."),
+]
 # The options with which other programs set the authorization of a URL, for lines that are pasted.
 ClientIdOption = Annotated[str | None, typer.Option("--client-id", hidden=True)]
 ClientSecretOption = Annotated[bool, typer.Option("--client-secret", hidden=True)]

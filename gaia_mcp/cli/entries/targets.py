@@ -72,6 +72,21 @@ def typed_entry(word: str, *, debug: bool = False) -> TypedEntry | None:
     return _command_line(word) if word.split() not in ([], [word]) else None
 
 
+def with_options(entry: ServerEntry, env: Sequence[str], headers: Sequence[str], token_env: str | None) -> ServerEntry:
+    """A typed server with the variables of `--env` and the headers of `--header` and `--token-env`.
+
+    Raises `UsageError` for an option that is invalid, or does not apply to such a server.
+    """
+    from gaia_mcp.cli.entries.building import fill_in
+
+    target = entry.target
+    filled: dict[str, dict[str, str]] = {"url": {}} if isinstance(target, Remote) else {}
+    fill_in(filled, list(env), list(headers), token_env)
+    if isinstance(target, Remote):
+        return entry._replace(target=target._replace(headers=filled.get("headers", {})))
+    return entry._replace(target=target._replace(env=filled.get("env", {})))
+
+
 def is_target(word: str) -> bool:
     """Whether `word` can only be a target, possibly an invalid one. A built-in agent's name can be something else."""
     from gaia_mcp.agents.loader import BUILT_IN

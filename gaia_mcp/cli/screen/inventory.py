@@ -58,6 +58,8 @@ def show_inventory(
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.session.parallel import ask_all
 
+    if not entries:
+        invocation.check_saved()
     enabled = [] if entries else [store.entry(name) for name in enabled_names(store)]
     chosen = entries or [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
     Typed.used.extend(enabled)

@@ -137,6 +137,18 @@ def test_a_url_that_does_not_respond_is_saved_only_without_a_check(gaia: Gaia) -
     assert saved(gaia)["web"] == {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}
 
 
+def test_the_variable_of_a_token_is_saved_in_place_of_its_value(gaia: Gaia) -> None:
+    """Ours: the entry refers to it; a header of the same name is replaced, whatever its capitals."""
+    ran = gaia("add", "web", "https://example.com/mcp", "--token-env", "T", "--no-check", T="sk-1234567890")
+    first = saved(gaia)["web"]["headers"]
+    gaia.write({"web": {"url": "https://example.com/mcp", "headers": {"authorization": "a", "B": "b"}}})
+    edited = gaia("edit", "web", "--token-env", "T", "--no-check")
+
+    assert (ran.code, ran.errors, edited.code) == (0, [], 0)
+    assert first == {"Authorization": "Bearer ${T}"}
+    assert saved(gaia)["web"]["headers"] == {"B": "b", "Authorization": "Bearer ${T}"}
+
+
 def test_a_literal_secret_is_warned_about(gaia: Gaia) -> None:
     """Ours: it works, and the better way is named; the secret itself is not printed."""
     ran = gaia("add", "x", "--no-check", "--env", "API_KEY=abc123def", "--", "prog")

@@ -369,7 +369,7 @@ def test_the_authorization_in_the_line_of_another_client_is_saved(gaia: Gaia) ->
         (["--client-id", "c"], "--client-id is for a URL, and this server is a command"),
         (["--client-secret"], "--client-secret is for a URL, and this server is a command"),
         (["--callback-port", "80"], "--callback-port is for a URL, and this server is a command"),
-        (["--bearer-token-env-var", "T"], "--bearer-token-env-var is for a URL, and this server is a command"),
+        (["--bearer-token-env-var", "T"], "--token-env is for a URL, and this server has none"),
     ],
 )
 def test_an_authorization_is_for_a_url(gaia: Gaia, options: list[str], problem: str) -> None:
@@ -383,7 +383,7 @@ def test_a_token_in_place_of_its_variable_is_refused(gaia: Gaia) -> None:
     """Ours: it would be saved, so it is not printed either."""
     ran = gaia("add", "x", "https://x.example", "--bearer-token-env-var", "ghp-s3cret", "--no-check")
 
-    assert (ran.code, ran.errors[1]) == (2, "hint: write --bearer-token-env-var NAME, and export NAME=TOKEN")
+    assert (ran.code, ran.errors[1]) == (2, "hint: write --token-env NAME, and export NAME=TOKEN")
     assert "s3cret" not in ran.stdout + ran.stderr
 
 
