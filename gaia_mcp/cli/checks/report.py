@@ -18,6 +18,8 @@ from gaia_mcp.toolspec.contract import as_lines
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
 OK, WARN, FAIL = "ok", "warn", "FAIL"
+# The name of the check that calls a tool.
+CALL = "call"
 _COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
 
 
@@ -30,6 +32,11 @@ class Check:
     seconds: float
     detail: str
     error: MCPError | None = None
+
+    @property
+    def is_call(self) -> bool:
+        """Whether a tool was called; with several calls, each check is named `call TOOL`."""
+        return self.name.partition(" ")[0] == CALL
 
 
 @dataclass
@@ -62,7 +69,7 @@ class Report:
         if not self.failures:
             return ExitStatus.DONE
         first = self.failures[0]
-        if first.name == "call" and first.error is None:
+        if first.is_call and first.error is None:
             return ExitStatus.TOOL_FAILED
         return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
 
@@ -77,7 +84,7 @@ class Report:
         more = f" (and {count - 1} more)" if count > 1 else ""
         # A failure reported by a tool may be caused by the arguments.
         by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
-        hint = by_hand if first.name == "call" else "report it to its author"
+        hint = by_hand if first.is_call else "report it to its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
     def add(self, check: Check) -> None:

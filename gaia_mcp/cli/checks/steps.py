@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import check_schema, validation_errors
@@ -12,7 +13,7 @@ from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.tool_call import called
 from gaia_mcp.cli.calls.validation import checked_arguments
 from gaia_mcp.cli.checks.poisoning import Known, names_checked, texts_checked
-from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
+from gaia_mcp.cli.checks.report import CALL, FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
@@ -62,16 +63,27 @@ class CallWanted(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The requested checks: a call, the locked tools. `known` holds the tools of all servers, by name."""
+    """The requested checks: calls, the locked tools. `known` holds the tools of all servers, by name."""
 
-    call: CallWanted | None
+    calls: Sequence[CallWanted]
     locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
 
     def checks(self) -> list[str]:
         """The names of the checks for every server, whatever it declares."""
-        on_request = [("contract", self.locked_tools), ("call", self.call)]
-        return [*ALWAYS_CHECKED, *(name for name, asked in on_request if asked is not None)]
+        return [*ALWAYS_CHECKED, *(["contract"] if self.locked_tools is not None else []), *self.named_calls()]
+
+    def named_calls(self) -> dict[str, CallWanted]:
+        """The calls by the names of their checks: `call`, or of several `call TOOL`, numbered from the second one."""
+        if len(self.calls) == 1:
+            return {CALL: self.calls[0]}
+        tools = [call.tool for call in self.calls]
+        counts = [tools[: place + 1].count(tool) for place, tool in enumerate(tools)]
+        names = [
+            f"{CALL} {tool}" if count == 1 else f"{CALL} {tool} ({count})"
+            for tool, count in zip(tools, counts, strict=True)
+        ]
+        return dict(zip(names, self.calls, strict=True))
 
 
 class _Checker:
@@ -110,8 +122,10 @@ class _Checker:
             self._try("resources", lambda: self._declared("resources", "uri"))
             self._try("templates", self._templates)
         # A tool that does not match its approved definition is not called.
-        if (call := wanted.call) is not None and is_as_locked:
-            self._try("call", lambda: self._call(call, tools))
+        for name, call in wanted.named_calls().items() if is_as_locked else ():
+            # One that has ended the server is the last.
+            if not self._try(name, partial(self._call, call, tools)) and self._is_in_trouble():
+                break
 
     def end(self) -> None:
         """Stop the server; check how it exited, and whether it wrote or sent anything but MCP."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.report import Report
+    from gaia_mcp.cli.checks.steps import CallWanted
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
@@ -33,9 +34,12 @@ Words = Annotated[
 ]  # fmt: skip
 AllOption = Annotated[bool, typer.Option("--all", help="Test every enabled server, all at once.")]
 CallToolOption = Annotated[
-    str | None,
-    typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False, autocompletion=check_tools),
-]
+    list[str] | None,
+    typer.Option(
+        "--call", metavar="TOOL", help="Call this tool too; of several, each takes the arguments behind it.",
+        show_default=False, autocompletion=check_tools,
+    ),
+]  # fmt: skip
 ArgsOption = Annotated[
     str | None,
     typer.Option(
@@ -50,7 +54,27 @@ JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
 
-SETTINGS = {"cls": ServerCommand}
+# The key in the context for the number of `--call` before each of the words.
+_CALLS_BEFORE = "gaia_mcp.calls_before"
+
+
+class CheckCommand(ServerCommand):
+    """A command whose option `--call` takes the arguments that follow it. Typer keeps no order of options and words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        from gaia_mcp.cli.grammar.parsing import parse_line
+
+        line = parse_line(["mcp", self.name or ""])
+        calls_before: list[int] = []
+        for word in args:
+            line.take(word)
+            if len(line.values.get("words", ())) > len(calls_before):
+                calls_before.append(len(line.values.get("call_tool", ())))
+        ctx.meta[_CALLS_BEFORE] = calls_before
+        return super().parse_args(ctx, args)
+
+
+SETTINGS = {"cls": CheckCommand}
 
 COMMON = (ANSWER, HEADER, CONFIG, JSON, TIMEOUT)
 
@@ -64,6 +88,8 @@ def check(
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     junit: JUnitOption = None,
+    *,
+    context: typer.Context,
 ) -> None:
     """Test servers, step by step.
 
@@ -77,13 +103,11 @@ def check(
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
     from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.calls.plan import base_arguments
-    from gaia_mcp.cli.calls.words import check_utf8, read_given
     from gaia_mcp.cli.checks.junit import write_junit
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped
-    from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
+    from gaia_mcp.cli.checks.steps import Wanted, check_all
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
     from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.errors import ConfigError
@@ -92,19 +116,10 @@ def check(
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
-    arguments = [word for word in typed.before if _is_argument(word)]
-    check_utf8((call_tool or "", *arguments))
-    given = read_given(arguments)
-    if (given.assignments or given.base is not None or args is not None) and call_tool is None:
-        raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL")
+    calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args)
     if not names and not typed.after and not every:
         raise UsageError("no server given", hint=f"name one, or {again('test all of them', '--all')}")
-    call = (
-        CallWanted(call_tool, given.assignments, {**base_arguments(args), **(given.base or {})})
-        if call_tool is not None
-        else None
-    )
-    wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
+    wanted = Wanted(calls, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
     entries = [invocation.using(entry) for entry in entries]
     remark_on_retries(entries)
@@ -139,6 +154,31 @@ def check(
             report(failure)
     if status:
         raise typer.Exit(status)
+
+
+def _calls(tools: Sequence[str], placed: Sequence[tuple[str, int]], args: str | None) -> list[CallWanted]:
+    """The calls of these `tools`. A single one has all the arguments; otherwise each has those behind it. `placed` has
+    each word with the number of `--call` before it. Raises `UsageError`.
+    """
+    from gaia_mcp.cli.calls.plan import base_arguments
+    from gaia_mcp.cli.calls.words import check_utf8, read_given
+    from gaia_mcp.cli.checks.steps import CallWanted
+
+    arguments = [(word, calls) for word, calls in placed if _is_argument(word)]
+    check_utf8((*tools, *(word for word, _ in arguments)))
+    if not tools and (arguments or args is not None):
+        raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL")
+    if len(tools) > 1 and args is not None:
+        raise UsageError("--args is for a single --call", hint="write the arguments of each tool behind its --call")
+    wanted = []
+    for number, tool in enumerate(tools, 1):
+        given = read_given([word for word, calls in arguments if calls == number or len(tools) == 1])
+        wanted.append(CallWanted(tool, given.assignments, {**base_arguments(args), **(given.base or {})}))
+    if len(tools) > 1 and (early := next((word for word, calls in arguments if not calls), None)) is not None:
+        raise UsageError(
+            f"{early!r} is before the first --call", hint="write the arguments of each tool behind its --call"
+        )
+    return wanted
 
 
 def _typed(invocation: Invocation, words: list[str], store: ConfigStore) -> ServerWords:

@@ -19,10 +19,10 @@ Names = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Export every server that is enabled.")]
 ToOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--to", metavar="{HOST | FILE}", help="Write into this host's file.", autocompletion=host_names,
-        show_default=False,
+        "--to", metavar="{HOST | FILE}", help="Write into this host's file; may be repeated.",
+        autocompletion=host_names, show_default=False,
     ),
 ]  # fmt: skip
 AsOption = Annotated[
@@ -66,24 +66,24 @@ def export(
     """
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.export_plan import export_entries
-    from gaia_mcp.cli.transfer.export_report import print_export
+    from gaia_mcp.cli.transfer.export_report import Export, print_exports
     from gaia_mcp.cli.transfer.host_entry import home_alone, whatever_is_set
     from gaia_mcp.cli.transfer.host_files import host_or_file, known_host
     from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.served_entry import entry_to_export
     from gaia_mcp.cli.transfer.snippets import print_entries, print_handlers
-    from gaia_mcp.errors import ConfigError
+    from gaia_mcp.errors import ConfigError, MCPError
     from gaia_mcp.hosts.places import chosen_place
 
     if names and everything:
         raise UsageError("--all and the name of a server cannot be used together", hint="give one of the two")
     if not names and not everything:
         raise UsageError("no server given", hint=f"name one, or {again('export all of them', '--all')}")
-    if (to is None) is (as_host is None):
+    if bool(to) is (as_host is not None):
         raise UsageError("give one of --to and --as", hint="--to HOST writes its file, --as HOST prints the entry")
     if as_host is not None and (dry_run or force):
         raise UsageError("--as writes nothing", hint="leave --dry-run and --force out, or use --to")
-    if to is not None and show_secrets:
+    if to and show_secrets:
         raise UsageError("--show-secrets is for --as", hint="leave it out: a file is always written with its secrets")
     store = invocation.open_store()
     chosen = enabled_names(store) if everything else names or []
@@ -98,11 +98,21 @@ def export(
         commands = {name: entry_to_export(entry) for name, entry in entries.items()}
         print_entries(known_host(as_host), commands, variables, show_secrets=show_secrets)
         return
-    place = chosen_place(host_or_file(to or "", project=project))
-    if place.host.key == PROTOTYPE:
-        steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
-    else:
-        commands = {name: entry_to_export(entry) for name, entry in entries.items()}
-        steps = export_entries(place, commands, variables, dry_run=dry_run, force=force)
-    print_export(place, steps, dry_run=dry_run)
-    fail_with(step.error for step in steps if step.error is not None)
+    # All are looked up before the first is written.
+    places = [chosen_place(host_or_file(host, project=project)) for host in dict.fromkeys(to or ())]
+    exports = []
+    for place in places:
+        try:
+            if place.host.key == PROTOTYPE:
+                steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
+            else:
+                commands = {name: entry_to_export(entry) for name, entry in entries.items()}
+                steps = export_entries(place, commands, variables, dry_run=dry_run, force=force)
+        except MCPError as error:
+            if len(places) == 1:
+                raise
+            exports.append(Export(place, [], error))
+        else:
+            exports.append(Export(place, steps))
+    print_exports(exports, dry_run=dry_run)
+    fail_with(error for each in exports for error in each.errors)

@@ -110,7 +110,7 @@ def check_words(ctx: CompletionContext) -> list[Candidate]:
     """The servers that are not yet on the line, and the arguments of the tool to be called."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
-    words, tool = ctx.params.get("words") or [], ctx.params.get("call_tool")
+    words, tool = ctx.params.get("words") or [], next(reversed(ctx.params.get("call_tool") or []), None)
     found = []
     for name in words if tool else ():
         schema = next((known.get("inputSchema") for known in ctx.known(name, "tools") if known["name"] == tool), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import Form, error_object, print_json, print_line, remark
 from gaia_mcp.cli.screen.table import columns
@@ -15,17 +15,41 @@ from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.transfer.export_plan import ExportStep
+    from gaia_mcp.errors import MCPError
     from gaia_mcp.hosts.places import Place
 
 
-def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) -> None:
-    """Print the outcome for each server; for a `dry_run` the planned outcome, and the changes as a diff."""
-    written = [step for step in steps if step.is_written]
+class Export(NamedTuple):
+    """The outcome of an export to `place`: for each server, or the `error` that prevented all of it."""
+
+    place: Place
+    steps: Sequence[ExportStep]
+    error: MCPError | None = None
+
+    @property
+    def errors(self) -> list[MCPError]:
+        """The errors, in order."""
+        found = [self.error, *(step.error for step in self.steps)]
+        return [error for error in found if error is not None]
+
+
+def print_exports(exports: Sequence[Export], *, dry_run: bool) -> None:
+    """Print the outcome of each export; for a `dry_run` the planned outcome, and the changes as a diff. The JSON of
+    several is a list of what it is for one.
+    """
     if Form.as_json:
-        facts = {"host": place.host.key, "path": str(place.path), "dry_run": dry_run}
-        errors = [error_object(step.error) for step in steps if step.error is not None]
-        print_json({**facts, "servers": [_as_object(step, place) for step in steps], "errors": errors})
+        objects = [_as_object(each, dry_run=dry_run) for each in exports]
+        print_json(objects[0] if len(objects) == 1 else {"exports": objects})
         return
+    for each in exports:
+        if dry_run and len(exports) > 1:
+            print_line(f"{each.place.host.title}: {shown(each.place.path)}")
+        _print(each, dry_run=dry_run)
+
+
+def _print(export: Export, *, dry_run: bool) -> None:
+    place, steps = export.place, export.steps
+    written = [step for step in steps if step.is_written]
     for step in written:
         for text in step.remarks:
             remark(f"{step.name}: {text}")
@@ -41,7 +65,17 @@ def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) ->
         print_line(f"exported {listed} to {shown(place.path)}")
 
 
-def _as_object(step: ExportStep, place: Place) -> dict[str, Any]:
+def _as_object(export: Export, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "host": export.place.host.key,
+        "path": str(export.place.path),
+        "dry_run": dry_run,
+        "servers": [_server_as_object(step, export.place) for step in export.steps],
+        "errors": [error_object(error) for error in export.errors],
+    }
+
+
+def _server_as_object(step: ExportStep, place: Place) -> dict[str, Any]:
     return {
         "name": step.name,
         "outcome": step.outcome,

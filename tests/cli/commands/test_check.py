@@ -158,6 +158,40 @@ def test_a_failing_call_exits_with_9_or_7(demo: Gaia) -> None:
     assert demo("test-client", "demo", "--call", "gret").code == 7
 
 
+def test_each_of_several_calls_takes_the_arguments_behind_it(demo: Gaia) -> None:
+    """Ours: all are tested, in order; one that fails does not prevent the next one."""
+    line = ["--call", "greet", "name=Ada", "--call=fail", "--call", "greet", '{"name": "Bob"}', "--timeout", "60"]
+
+    ran = demo("test-client", "demo", *line, "--json")
+
+    (server,) = ran.json["servers"]
+    found = {check["name"]: check["detail"] for check in server["checks"] if check["name"].startswith("call")}
+    assert list(found) == ["call greet", "call fail", "call greet (2)"]
+    assert ("Ada" in found["call greet"], "Bob" in found["call greet (2)"]) == (True, True)
+    assert (ran.code, outcomes(ran)["call fail"], outcomes(ran)["call greet (2)"]) == (9, "fail", "ok")
+
+
+def test_the_arguments_of_several_calls_must_follow_their_calls(demo: Gaia) -> None:
+    """Ours: an argument that belongs to none of them must not be left out without a word."""
+    early = demo("test-client", "demo", "name=Ada", "--call", "greet", "--call", "fail")
+    args = demo("test-client", "demo", "--call", "greet", "--args", '{"name": "Ada"}', "--call", "fail")
+    behind = demo("test-client", "demo", "--call", "fail", "--call", "greet", "--", "name=Ada")
+
+    assert (early.code, early.errors[0]) == (2, "error: 'name=Ada' is before the first --call")
+    assert (args.code, args.errors[0]) == (2, "error: --args is for a single --call")
+    assert (behind.code, "Ada" in behind.stdout) == (9, True)
+
+
+def test_a_call_that_ends_the_server_is_the_last(gaia: Gaia) -> None:
+    """Ours: the calls behind it are reported as skipped, not as failed."""
+    gaia.use("dies-in-call")
+
+    ran = gaia("test-client", "dies-in-call", "--call", "echo", "--call", "echo", "--json")
+
+    assert (ran.code, outcomes(ran)["call echo"]) == (4, "fail")
+    assert ran.json["servers"][0]["skipped"] == ["call echo (2)"]
+
+
 def test_an_output_schema_need_not_be_of_an_object(gaia: Gaia) -> None:
     """Spec, server/tools: only an input schema has to be. Ours: lists that fail have checks of their own."""
     gaia.use("no-output-type")

@@ -423,6 +423,25 @@ class TestExport:
         gaia.write({})
         assert gaia("export", "--all", "--to", "cursor").code == 3
 
+    def test_a_server_is_exported_to_several_hosts_at_once(self, gaia: Gaia) -> None:
+        """Ours: an unknown host is found before any file is written; an unreadable file does not stop the others."""
+        gaia.write({"a": A})
+        unknown = gaia("export", "a", "--to", "cursor", "--to", "curser")
+        nothing = not (gaia.home / ".cursor" / "mcp.json").exists()
+        put(gaia, ".gemini/settings.json", "{bad")
+        hosts = ["--to", "gemini", "--to", "cursor", "--to", "./team.json"]
+        ran = gaia("export", "a", *hosts)
+        again = gaia("export", "a", *hosts, "--json")
+
+        assert (unknown.code, nothing) == (3, True)
+        assert (ran.code, len(ran.errors), ran.stdout.count("exported 'a' to ")) == (3, 2, 2)
+        written = [gaia.home / ".cursor" / "mcp.json", gaia.cwd / "team.json"]
+        assert [json.loads(path.read_text())["mcpServers"]["a"]["command"] for path in written] == ["uvx", "uvx"]
+        exports = again.json["exports"]
+        assert [each["host"] for each in exports][:2] == ["gemini", "cursor"]
+        assert [len(each["errors"]) for each in exports] == [1, 0, 0]
+        assert [each["servers"][0]["outcome"] for each in exports[1:]] == ["same", "same"]
+
     def test_a_command_is_exported_with_its_path_to_desktop_hosts(self, gaia: Gaia) -> None:
         """Ours: a desktop program does not have the shell's PATH; a host that has it gets the name."""
         gaia.write({"a": {"command": "gaia mcp serve demo"}, "b": {"command": "surely-not-installed", "args": []}})
