@@ -30,15 +30,12 @@ Note = Callable[[str], None]
 def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire:
     """The server info of an agent of this class, with `name` and `version`, else as in `tool_definition`.
 
-    They default to those of the class. The default of GAIA's `get_mcp_server_info` ("GAIA" and the class, 2.0.0) is
-    kept only for GAIA's own agents.
+    What the agent states is never replaced. Without a statement it is that of the class, or as in GAIA's documents for
+    GAIA's own agents.
     """
-    gaia = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
     default = {"name": kind.__name__, "version": _version_of(kind)}
     if any(base.__module__.partition(".")[0] == "gaia" for base in kind.__mro__):
-        default = gaia
-    elif gaia.items() <= info.items():
-        info = {**info, **default}
+        default = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
     given = {key: value for key, value in info.items() if value}
     described = {**default, **given, **{key: str(given[key]) for key in default if key in given}}
     return well_typed(f"server {described['name']!r}", described, note)
