@@ -25,7 +25,8 @@ class StdioTransport(ChannelTransport):
 
     Without `args`, `command` is a command line, split into words, in which `~`, `$NAME` and `${NAME}` are expanded.
     With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
-    module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`. `child` is the
+    module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`; in the order of
+    GAIA's documents it and `debug` follow the command. `child` is the
     first process, if it is already being started. Without `busy_polls` a caller that waits for a response sleeps at
     once; otherwise it polls for up to 0.3 ms before, which is faster and takes more processor time. A line of more than
     `max_record_bytes` ends the connection.
@@ -34,8 +35,8 @@ class StdioTransport(ChannelTransport):
     def __init__(
         self,
         command: str,
-        args: Sequence[str] | None = None,
-        env: Mapping[str, str] | None = None,
+        args: Sequence[str] | float | None = None,
+        env: Mapping[str, str] | bool | None = None,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         debug: bool = False,
         *,
@@ -47,6 +48,10 @@ class StdioTransport(ChannelTransport):
         busy_polls: bool = True,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
+        if isinstance(args, (int, float)):
+            timeout, args = args, None
+        if isinstance(env, bool):
+            debug, env = env, None
         super().__init__(self._new_stdio_channel, name=name, timeout=timeout, debug=debug)
         self.command = command
         self.args = list(args) if args is not None else None

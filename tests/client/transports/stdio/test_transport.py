@@ -44,6 +44,16 @@ def called(started: Started, server: str, *arguments: str, **options: Any) -> An
     return client.call("echo", {"a": 1})["content"][0]["text"]
 
 
+def test_the_timeout_may_be_the_second_argument() -> None:
+    """GAIA's documents: (command, timeout, debug); AMD's GAIA 0.16: (command, args, env, timeout, debug)."""
+    documented = StdioTransport("x a", 60, True)
+    of_amd = StdioTransport("x", ["a"], {"K": "v"}, 60, True)
+
+    for found, expected in ((documented, (None, None)), (of_amd, (["a"], {"K": "v"}))):
+        assert (found.args, found.env) == expected
+        assert (found.timeout, found.debug) == (60, True)
+
+
 @pytest.mark.parametrize(
     "server",
     [
