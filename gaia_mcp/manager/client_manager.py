@@ -110,7 +110,7 @@ class MCPClientManager:
         return self._connections.get(name)
 
     def list_servers(self) -> list[str]:
-        """The names of the connected servers, in the order in which they were connected."""
+        """The names of the connected servers, in the order of the configuration."""
         return self._connections.names()
 
     def load_from_config(self) -> None:
@@ -125,6 +125,7 @@ class MCPClientManager:
         except ConfigFileError as error:
             logger.error("%s", str(error))
             return
+        self._connections.arrange(entries)
         connected = self.list_servers()
         begun: list[ServerHandler] = []
         is_over = threading.Event()
@@ -246,6 +247,7 @@ class MCPClientManager:
                     self._handlers.put(self._handler(name, entry))
                 except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
                     self._connections.fail(name, error)
+            self._connections.arrange(entries)
             return self._handlers.state()
 
     def _handler(self, name: str, entry: Any) -> ServerHandler:

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConnectError, MCPError, ServerExistsError
+from gaia_mcp.manager.server_handlers import place_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
@@ -60,6 +61,8 @@ class ServerConnections:
         self._connecting: dict[str, MCPClient] = {}
         # Held for moments. Reentrant: a signal handler may need it in the same thread.
         self._lock = threading.RLock()
+        # The names in the order of the configuration, as far as it was read.
+        self._order: Sequence[str] = ()
         self._process = os.getpid()
         weakref.finalize(self, _let_go, weakref.ref(self), self._process, self.clients, self._connecting)
 
@@ -69,9 +72,15 @@ class ServerConnections:
             return self.clients.get(name)
 
     def names(self) -> list[str]:
-        """The names of the connected servers, in the order in which they were connected."""
+        """The names of the connected servers, in the order of `arrange`, and those that it did not name behind."""
         with self._lock:
             return list(self.clients)
+
+    def arrange(self, names: Iterable[str]) -> None:
+        """List the servers, and their tools, in the order of `names`, whichever was connected first."""
+        with self._lock:
+            self._order = list(names)
+            self._arrange()
 
     @contextmanager
     def attempt(self, handler: ServerHandler) -> Iterator[None]:
@@ -102,6 +111,13 @@ class ServerConnections:
             self.clients[name] = self._connecting.pop(name)
             self.failures.pop(name, None)
             self._handlers.put(handler)
+            self._arrange()
+
+    def _arrange(self) -> None:
+        in_order = sorted(self.clients, key=place_in(self._order))
+        for name in in_order if in_order != list(self.clients) else ():
+            self.clients[name] = self.clients.pop(name)
+        self._handlers.arrange(self._order)
 
     def fail(self, name: str, error: Exception) -> str:
         """Store why a server failed: only the text, since the exception would keep the frames of all callers alive."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
@@ -45,7 +45,7 @@ class ServerHandlers:
         return self._handlers.get(name)
 
     def list_all(self) -> list[MCPHandler]:
-        """All handlers, in the order in which the servers became known."""
+        """All handlers, in the order of `arrange`, and those that it did not name behind."""
         return list(self._handlers.values())
 
     def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
@@ -56,6 +56,13 @@ class ServerHandlers:
         """Add a handler, or replace the one of the same server."""
         with self._lock:
             self._handlers = {**self._handlers, handler.name: handler}
+
+    def arrange(self, names: Sequence[str]) -> None:
+        """Put the handlers in the order of `names`."""
+        with self._lock:
+            in_order = sorted(self._handlers, key=place_in(names))
+            if in_order != list(self._handlers):
+                self._handlers = {name: self._handlers[name] for name in in_order}
 
     def state(self) -> object:
         """An object that is replaced by each change."""
@@ -75,6 +82,12 @@ class ServerHandlers:
         """Remove all handlers."""
         with self._lock:
             self._handlers = {}
+
+
+def place_in(names: Sequence[str]) -> Callable[[str], int]:
+    """The key that sorts names in the order of `names`, with others behind in their own order."""
+    places = {name: place for place, name in enumerate(names)}
+    return lambda name: places.get(name, len(places))
 
 
 def config_of(read: ServerEntry) -> MCPHandlerConfig:

@@ -187,6 +187,21 @@ def test_all_configured_servers_are_loaded_at_once_and_a_failed_one_delays_no_ot
         assert "nothing listens there" in report["far"]["error"]
 
 
+def test_servers_and_tools_are_in_the_order_of_the_configuration(config: MCPConfig, mark: str) -> None:
+    """GAIA's documents; ours: whichever server starts first, so that a prompt is the same each time."""
+    for name, server in {"slow": "slow_start", "two": "good_stateless", "late": "good_stateless"}.items():
+        config.add_server(name, entry(mark, server, disabled=name == "late"))
+
+    with MCPClientManager(config) as manager:
+        manager.load_from_config()
+        manager.add_server("added", entry(mark))
+        names = manager.list_servers()
+        tools = [tool.name.partition(".")[0] for tool in manager.get_tools_for_scope()]
+
+    assert names == ["slow", "two", "added"]
+    assert list(dict.fromkeys(tools)) == ["slow", "two", "added"]
+
+
 def test_an_invalid_entry_does_not_affect_the_others(tmp_path: Path, mark: str) -> None:
     """Ours: the file was edited by hand."""
     path = tmp_path / "servers.json"
