@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.features import FeaturesClient
-from gaia_mcp.client.tool import MCPTool, mcp_tool_requires_confirmation
+from gaia_mcp.client.tool import MCPTool, failure_of, mcp_tool_requires_confirmation
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
@@ -33,6 +33,8 @@ logger = logging.getLogger("gaia_mcp")
 # The names for which a warning was logged: one each is enough.
 _logged_sanitisations: set[str] = set()
 
+# For listing the tools for the schema in an error: a caller that has waited for the refusal should not wait long again.
+LIST_SECONDS = 5.0
 # Errors that are returned instead of raised. Anything else is a bug in a program, which its author should see.
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
@@ -187,23 +189,26 @@ class MCPClient(FeaturesClient):
         deadline: Deadline | None = None,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """The tool's result as the server sent it, or `{"error": "…"}` on failure.
+        """The tool's result as the server sent it, or `{"error": "…"}` on failure. A result that reports a failure
+        (`isError`) has the text of its content as `error` too: the documents' programs look for that member alone.
 
         `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each progress notification;
         `deadline.cancel()`, in another thread, cancels the call. Raises `NotConnectedError` (a `RuntimeError`) without
         a connection.
         """
+        deadline = deadline or self.deadline()
         try:
-            return self.call(tool_name, arguments, deadline, on_progress=on_progress)
+            result = self.call(tool_name, arguments, deadline, on_progress=on_progress)
         except NotConnectedError:
             raise
         except PeerError as error:
             text = error.text
             if error.code == INVALID_PARAMS:
-                text = self._format_validation_error(tool_name, text, arguments)
+                text = self._format_validation_error(tool_name, text, arguments, deadline)
             return {"error": text}
         except _TOLD as error:
             return {"error": str(error)}
+        return {"error": failure_of(result), **result} if result.get("isError") is True else result
 
     def create_tool_wrapper(self, tool: MCPTool) -> Callable[..., dict[str, Any]]:
         """A function that takes the tool's arguments by keyword and returns what `call_tool` returns."""
@@ -213,9 +218,12 @@ class MCPClient(FeaturesClient):
 
         return wrapper
 
-    def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
-        # The tools are not listed for this: the call has used its time.
-        tool = next((tool for tool in self.known_tools() if tool.name == tool_name), None)
+    def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any], deadline: Deadline) -> str:
+        try:
+            # Listed now if they were not before, in what is left of the time of the call.
+            tool = self.find_tool(tool_name, deadline.sooner(LIST_SECONDS))
+        except _TOLD:
+            tool = None  # The error of the call is reported, and not that of the list.
         if tool is None:
             return text
         from gaia_mcp.toolspec.invalid_arguments import report

@@ -131,6 +131,14 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
     return merged
 
 
+def failure_of(result: dict[str, Any]) -> str:
+    """The text of a result that reports a failure (`isError`)."""
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    return "\n".join(texts) or "the tool reported an error without a text"
+
+
 def read_tools(
     definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True, *, trusts_hints: bool = True
 ) -> tuple[list[MCPTool], list[str]]:

@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
+from gaia_mcp.client.tool import failure_of
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def unregister(registry: Registry, client: MCPClient) -> int:
         for name, entry in list(registry.items()):
             if not isinstance(entry, dict):
                 continue
-            if entry.get("_mcp_server") == client.name and getattr(entry.get("function"), "client", client) is client:
+            if _is_of(entry, client):
                 registry.pop(name, None)
                 taken += 1
                 if (covered := _living(entry)) is not None:
@@ -119,6 +120,16 @@ def unregister(registry: Registry, client: MCPClient) -> int:
             else:
                 _let_go_below(entry, client)
         return taken
+
+
+def has_tools(registry: Registry, client: MCPClient) -> bool:
+    """Whether any entry is one of `client`."""
+    with _changing:
+        return any(isinstance(entry, dict) and _is_of(entry, client) for entry in registry.values())
+
+
+def _is_of(entry: dict[str, Any], client: MCPClient) -> bool:
+    return entry.get("_mcp_server") == client.name and getattr(entry.get("function"), "client", client) is client
 
 
 def prefix_of(client: MCPClient) -> str:
@@ -194,7 +205,4 @@ def _problem(result: dict[str, Any]) -> str:
     error = result.get("error")
     if error is not None and result.get("isError") is not True:
         return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-    content = result.get("content")
-    blocks = content if isinstance(content, list) else []
-    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    return "\n".join(texts) or "the tool reported an error without a text"
+    return failure_of(result)

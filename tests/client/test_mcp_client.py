@@ -17,7 +17,7 @@ from gaia_mcp.errors import (
 )
 from tests.client.conftest import SERVERS, Started, error_of, text_of
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import error
+from tests.client.transports.talk import error, result
 from tests.processes import living_with
 
 if TYPE_CHECKING:
@@ -155,13 +155,14 @@ def test_invalid_parameters_are_explained_with_the_schema(start_server: Started)
     assert '"encoding": "utf-8"' in error
 
 
-def test_an_unlisted_tool_is_refused_without_a_schema(start_server: Started) -> None:
-    """Ours: listing the tools for the schema could exceed the deadline of the call."""
+def test_invalid_parameters_of_an_unlisted_tool_are_explained_too(start_server: Started) -> None:
+    """GAIA's documents, Error Handling. Ours: the tools are listed for it, in what is left of the time of the call."""
     client = start_server("good_handshake")
 
-    assert client.call_tool("refuse", {}) == {"error": "no such luck"}
-    assert start_server.notes("good_handshake").count("tools/list") == 0
-    assert client.last_error is None
+    error = client.call_tool("refuse", {})["error"]
+
+    assert "Expected tool schema:" in error
+    assert start_server.notes("good_handshake").count("tools/list") == 1
 
 
 def deep() -> Any:
@@ -218,6 +219,26 @@ def test_an_error_response_is_an_error_key(start_talk: StartTalk) -> None:
     client, _ = start_talk(lambda message: [error(message, -32603, "not today")])
 
     assert client.call_tool("t", {}) == {"error": "not today"}
+
+
+def test_a_result_that_reports_a_failure_has_an_error_key(start_talk: StartTalk) -> None:
+    """GAIA's documents: their example looks for "error" alone, and would print "Success" otherwise."""
+    blocks = [{"type": "text", "text": "no such file"}, {"type": "image"}, {"type": "text", "text": "a.txt"}]
+    results = [
+        {"content": blocks, "isError": True},
+        {"content": [], "isError": True},
+        {"content": [], "isError": True, "error": 7},
+        {"content": blocks, "isError": False},
+    ]
+    left = iter(results)
+    client, _ = start_talk(lambda message: [result(message, {"resultType": "complete", **next(left)})])
+
+    found = [client.call_tool("read", {}) for _ in results]
+
+    assert [each.get("error") for each in found] == [
+        "no such file\na.txt", "the tool reported an error without a text", 7, None,
+    ]  # fmt: skip
+    assert found[0]["content"] == blocks
 
 
 def test_a_failed_call_is_an_error_key(start_server: Started) -> None:
