@@ -45,6 +45,8 @@ class FeaturesClient(ToolsClient):
     """A client for prompts, resources and completions. Every method raises as `open` does, `PeerError` for an error
     response, and `NotSupportedError` if the server does not declare the capability.
 
+    `on_connection` is called with "opened", also when a lost connection was replaced, and with "disconnected".
+
     Four attributes are called for the server's notifications, at once and on the thread that reads, so they must not
     send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the URI of a
     subscribed resource; `on_subscription_ended` with the URI of a resource whose subscription has ended;
@@ -55,6 +57,7 @@ class FeaturesClient(ToolsClient):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.on_connection: OnHeard | None = None
         self.on_list_changed: OnHeard | None = None
         self.on_resource_updated: OnHeard | None = None
         self.on_subscription_ended: OnHeard | None = None
@@ -252,6 +255,8 @@ class FeaturesClient(ToolsClient):
         self._subscribed.clear()
         self._log_level = None
         super().disconnect()
+        # Last: pending requests have ended, so nothing that the listener waits for takes long.
+        self._tell(self.on_connection, "disconnected")
 
     def _opened(self, deadline: Deadline) -> None:
         super()._opened(deadline)
@@ -264,6 +269,7 @@ class FeaturesClient(ToolsClient):
         # They were granted on the previous connection.
         for uri in list(self._subscribed):
             self._subscribe_again(uri, deadline)
+        self._tell(self.on_connection, "opened")
 
     def _list(self, kind: str, method: str, key: str, deadline: Deadline | None) -> list[dict[str, Any]]:
         deadline = deadline or self.deadline()

@@ -32,7 +32,7 @@ from gaia_mcp.config.store import check_server_name
 from gaia_mcp.errors import MCPError
 from gaia_mcp.manager.client_manager import MCPClientManager
 from gaia_mcp.mixin.followers import follower_of, follows
-from gaia_mcp.mixin.tool_registry import register, registries_of, unregister
+from gaia_mcp.mixin.tool_registry import has_tools, register, registries_of, unregister
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,6 +198,12 @@ class MCPClientMixin:
         if not self._is_connected_by(client):
             self._unregister_mcp_tools(client)  # It was disconnected before there was anything to unregister.
         self._rebuild_prompt()
+
+    def _leave(self, client: MCPClient) -> None:
+        """Unregister the tools of a server that was disconnected, if there are any."""
+        if any(has_tools(registry, client) for registry in registries_of(self)):
+            self._unregister_mcp_tools(client)
+            self._rebuild_prompt()
 
     def _is_connected_by(self, client: MCPClient) -> bool:
         return self._servers().get_client(client.name) is client

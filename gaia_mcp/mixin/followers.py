@@ -1,4 +1,6 @@
-"""Keeps an agent's tools up to date: when a server announces changed tools, they are registered again."""
+"""Keeps an agent's tools up to date: when a server announces changed tools, they are registered again; after its client
+was disconnected, they are not registered until it is connected again.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,8 @@ class Follower:
         self._lock = threading.Lock()
         self._is_due = False
         self._is_looking = False
+        # Whether the client was disconnected, and not connected again.
+        self._is_over = False
 
     def add(self, agent: Any) -> None:
         """Also refresh `agent`, a mixin, as long as it exists."""
@@ -59,6 +63,17 @@ class Follower:
             self._is_looking = True
         threading.Thread(target=self._look, name="MCP tools changed", daemon=True).start()
 
+    def connection_changed(self, how: str) -> None:
+        """Unregister the tools of a client that was disconnected; register them again once it is connected."""
+        if how == "disconnected":
+            # Without waiting for an agent that is registering tools: it unregisters them afterwards.
+            self._is_over = True
+            for refresh in self.agents():
+                refresh.__self__._leave(self._client)
+        elif self._is_over:
+            self._is_over = False
+            self("tools")
+
     def _look(self) -> None:
         while True:
             with self._lock:
@@ -71,6 +86,8 @@ class Follower:
                 for refresh in self.agents():
                     with self.changing:
                         refresh(self._client)
+                        if self._is_over:
+                            refresh.__self__._leave(self._client)
             except MCPError as error:
                 logger.warning("the tools of MCP server %r were not updated: %s", self._client.name, str(error))
             except Exception:  # the agent's own code, which may be overridden
@@ -87,6 +104,7 @@ def follower_of(client: MCPClient) -> Follower:
     with _following:
         if not isinstance(client.on_list_changed, Follower):
             client.on_list_changed = Follower(client)
+            client.on_connection = client.on_list_changed.connection_changed
         return client.on_list_changed
 
 

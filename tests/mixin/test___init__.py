@@ -17,6 +17,7 @@ import pytest
 from gaia_mcp import MCPClientManager, MCPClientMixin
 from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent, MCPAgent, SilentConsole
 from gaia_mcp.client import MCPClient, MCPConfig, MCPTool
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.errors import EntryError
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -607,6 +608,24 @@ def test_tools_that_change_during_a_disconnect_are_not_registered(home: Path) ->
     assert mcp_tools() == set()
 
 
+def test_a_disconnected_client_has_no_tools_until_it_is_connected_again(home: Path) -> None:
+    """Ours: a model must not be offered tools that cannot be called."""
+    agent = Slow()
+    agent.connect_mcp_server("s", entry(home))
+    client = agent.get_mcp_client("s")
+    assert client is not None
+    registered = mcp_tools()
+
+    client.disconnect()
+    left = mcp_tools()
+    assert client.connect()
+    wait_until(lambda: mcp_tools() == registered)
+    assert agent._mcp_manager is not None
+    agent._mcp_manager.disconnect_all()
+
+    assert (bool(registered), left, mcp_tools()) == (True, set(), set())
+
+
 def test_many_notifications_cause_two_registrations_in_one_thread(home: Path) -> None:
     """Ours: however often a server announces something."""
     agent = Slow()
@@ -664,7 +683,10 @@ def test_tools_that_cannot_be_listed_again_stay_registered(home: Path, caplog: p
     client = agent.get_mcp_client("s")
     assert client is not None
     assert client.on_list_changed is not None
-    client.disconnect()
+    assert isinstance(client.transport, StdioTransport)
+    client.transport.command = "/nowhere"
+    client.transport.disconnect()
+    assert client.list_tools(refresh=True) == []
 
     client.on_list_changed("tools")
 
