@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gaia_mcp.protocol import jsonrpc
-from gaia_mcp.protocol.connection import Connection, Outgoing
+from gaia_mcp.protocol.connection import Connection, Outgoing, excerpt_of
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
     Cancelled,
     ErrorResponse,
+    Garbled,
     ListChanged,
     NotGranted,
     Opened,
@@ -31,6 +33,8 @@ from gaia_mcp.protocol.versions import BATCH_VERSION
 # A subscription that the server ends is renewed. This stops a loop with a server that ends each one at once, and lasts
 # a day with one that ends each after a quarter of an hour.
 MAX_WATCHES = 100
+# The beginning of a JSON object that is not empty. What Python prints of a dict begins otherwise.
+_OBJECT = re.compile(rb'\{\s*"')
 
 
 class ClientConnection(Connection):
@@ -355,8 +359,10 @@ class ClientConnection(Connection):
         start = record.lstrip()[:64]
         if start.startswith((b"{", b"[")) and b'"jsonrpc"' in record[:256]:
             self._fail_pending(None, "answered with a line that is not valid JSON")
-        else:
-            super()._receive_invalid_json(record)
+            return
+        super()._receive_invalid_json(record)
+        if _OBJECT.match(start) and (request_id := self._only_pending()) is not None:
+            self._events.append(Garbled(request_id, excerpt_of(record)))
 
     def _receive_stray_response(self, problem: str) -> None:
         # Some servers respond with an id of their own; the request would otherwise wait until its deadline.

@@ -273,8 +273,12 @@ class Connection:
         )
 
     def _discard(self, problem: str, record: bytes) -> None:
-        excerpt = record[: EXCERPT_CHARS * 4 + 1].decode("utf-8", "replace")[: EXCERPT_CHARS + 1]
-        self._events.append(Discarded(problem, excerpt))
+        self._events.append(Discarded(problem, excerpt_of(record)))
+
+
+def excerpt_of(record: bytes) -> str:
+    """The beginning of a record, for a message."""
+    return record[: EXCERPT_CHARS * 4 + 1].decode("utf-8", "replace")[: EXCERPT_CHARS + 1]
 
 
 def _excerpt(value: Any) -> bytes:

@@ -127,6 +127,15 @@ class Discarded(NamedTuple):
     excerpt: str
 
 
+class Garbled(NamedTuple):
+    """A line was ignored that begins a JSON object and is invalid. It may have been the response to `id`, the only
+    pending request. `excerpt` is its beginning.
+    """
+
+    id: RequestId
+    excerpt: str
+
+
 # The changes that a peer announces.
 Change: TypeAlias = ListChanged | NotGranted | ResourceUpdated | SubscriptionEnded
 Event: TypeAlias = (
@@ -141,4 +150,5 @@ Event: TypeAlias = (
     | Logged
     | Change
     | Discarded
+    | Garbled
 )

@@ -13,6 +13,7 @@ from gaia_mcp.protocol.events import (
     Cancelled,
     Discarded,
     ErrorResponse,
+    Garbled,
     InvalidResponse,
     ListChanged,
     NegotiationFailed,
@@ -724,6 +725,24 @@ def test_neither_noise_nor_an_invalid_server_request_ends_the_handshake() -> Non
         assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
 
     check_each(check, cases)
+
+
+def test_an_invalid_line_that_begins_an_object_may_have_been_the_only_response() -> None:
+    """Ours: a server's own output is often a JSON object, or what Python prints of a dict, which is none."""
+    client = open_client(OLD)
+    lines = [b'{"content": [', b' { "level": info }', b"{'a': 1}", b"{", b"{not json}"]
+    alone = [type(event) for line in lines for event in give(client, line)]
+
+    request_id = client.request("tools/list")
+    found = [[type(event) for event in give(client, line)] for line in lines]
+    garbled = give(client, lines[0])[1]
+    client.request("prompts/list")
+    of_two = give(client, lines[0])
+
+    assert alone == [Discarded] * 5
+    assert found == [[Discarded, Garbled]] * 2 + [[Discarded]] * 3
+    assert garbled == Garbled(request_id, '{"content": [')
+    assert [type(event) for event in of_two] == [Discarded]
 
 
 def test_an_error_without_an_id_fails_a_request_only_with_the_code_of_an_unreadable_one() -> None:

@@ -25,6 +25,7 @@ from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
     ErrorResponse,
     Event,
+    Garbled,
     InvalidResponse,
     NegotiationFailed,
     Opened,
@@ -44,6 +45,9 @@ Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
 CLIENT_INFO = {"name": "gaia-mcp", "title": "GAIA MCP", "version": __version__}
 # The specification's SDKs wait this long for a response to the probe. Shorter would race slow imports.
 PROBE_SECONDS = 10.0
+# After a line that may have been the response: enough for a server that logs such lines and responds at once, and soon
+# enough for a person who waits for one that does not.
+GARBLED_SECONDS = 2.0
 
 
 @final
@@ -279,15 +283,22 @@ class Conversation:
             return None
         is_out = False
         reported: Progressed | None = None
+        garbled: Garbled | None = None
+        limit = deadline
         deadline.on_cancel(waiter.wake)
         try:
             dispatcher.send(outgoing, deadline, stage, tool, awaited=request_id)
             is_out = True
             while True:
-                outcome = self._channel.wait(waiter.outcomes, request_id, deadline)
+                outcome = self._channel.wait(waiter.outcomes, request_id, limit)
                 if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
                     return outcome
+                if isinstance(outcome, Garbled):
+                    if garbled is None:
+                        garbled, limit = outcome, deadline.sooner(GARBLED_SECONDS)
+                    continue
                 if isinstance(outcome, Progressed):
+                    garbled, limit = None, deadline  # The response is still to come.
                     newest = waiter.newest_progress() or outcome
                     if newest is reported:
                         continue  # It was already reported, in place of an older one.
@@ -299,6 +310,10 @@ class Conversation:
                         continue
                     # A server that reports progress without a pause must not keep us from checking the deadline.
                     outcome = None
+                if outcome is None and garbled is not None and not deadline.expired:
+                    shown = self._channel.masker().excerpt(garbled.excerpt)
+                    problem = f"answered {stage} with a line that is not valid JSON: {shown!r}"
+                    raise outcome_unknown(RemoteProtocolError(self._name, problem), tool)
                 if outcome is None:
                     raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
                 if isinstance(outcome, RequestFailed):

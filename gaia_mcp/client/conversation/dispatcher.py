@@ -18,6 +18,7 @@ from gaia_mcp.protocol.events import (
     Discarded,
     ErrorResponse,
     Event,
+    Garbled,
     InvalidResponse,
     ListChanged,
     Logged,
@@ -207,7 +208,7 @@ class Dispatcher:
             except MCPError as error:
                 opening.outcomes.put(error)
         for event in events:
-            if isinstance(event, (Result, ErrorResponse, InvalidResponse)):
+            if isinstance(event, (Result, ErrorResponse, InvalidResponse, Garbled)):
                 if (waiter := self.waiters.get(event.id)) is not None:
                     waiter.outcomes.put(event)
             elif isinstance(event, Progressed):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.conversation import PROBE_SECONDS, Conversation
+from gaia_mcp.client.conversation.conversation import GARBLED_SECONDS, PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.custom import CustomChannel
 from gaia_mcp.client.transports.memory import MemoryChannel
@@ -334,6 +334,48 @@ def test_a_timeout_cancels_the_request() -> None:
     assert (caught.value.stage, caught.value.seconds) == ("tools/call 'slow'", ENOUGH_SECONDS)
     assert talk.methods() == ["tools/call", "notifications/cancelled"]
     assert talk.sent[1]["params"]["requestId"] == talk.sent[0]["id"]
+
+
+def test_a_call_ends_soon_after_a_line_that_may_have_been_its_response() -> None:
+    """GAIA's documents: an invalid response is an error. Ours: a server that logs such a line has time to respond."""
+    line = b'{"content": [{"text": "for hunter22"'
+    deadline = Impatient(10)
+    talk = opened()
+
+    def respond(_: Message) -> list[Message]:
+        talk.arrives(line)
+        return []
+
+    talk.script = respond
+
+    with pytest.raises(RemoteProtocolError) as caught:
+        talk.request("tools/call", {"name": "t"}, deadline)
+
+    assert isinstance(caught.value, OutcomeUnknownError)
+    assert """tools/call 't' with a line that is not valid JSON: '{"content": [{"text": "for ****""" in str(
+        caught.value
+    )
+    assert deadline.steps == [GARBLED_SECONDS]
+    assert talk.methods()[-1] == "notifications/cancelled"
+
+
+def test_a_response_behind_an_invalid_line_is_returned() -> None:
+    """Ours: the line was printed by the server's own code, as were others that cannot be a response."""
+    lines = [b'{"level": info}', b"{'a': 1}", b"{", b"Hello"]
+    talk = opened()
+
+    def respond(asked: Message) -> list[Message]:
+        for line in lines:
+            talk.arrives(line)
+        return [result(asked, {"content": []})]
+
+    talk.script = respond
+    first, second = Impatient(10), Impatient(10)
+
+    assert talk.request("tools/call", {"name": "t"}, first)["content"] == []
+    del lines[0]
+    assert talk.request("tools/call", {"name": "t"}, second)["content"] == []
+    assert (first.steps, second.steps) == ([GARBLED_SECONDS], [])
 
 
 def test_a_timeout_error_includes_the_time_added_by_progress() -> None:
