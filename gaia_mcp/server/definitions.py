@@ -31,11 +31,14 @@ def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire
     """The server info of an agent of this class, with `name` and `version`, else as in `tool_definition`.
 
     What the agent states is never replaced. Without a statement it is that of the class, or as in GAIA's documents for
-    GAIA's own agents.
+    GAIA's own agents. A version of the class takes the place of the default one in the documents.
     """
+    gaia = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
     default = {"name": kind.__name__, "version": _version_of(kind)}
     if any(base.__module__.partition(".")[0] == "gaia" for base in kind.__mro__):
-        default = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
+        default = gaia
+    elif default["version"] and gaia.items() <= info.items():
+        info = {**info, "version": default["version"]}
     given = {key: value for key, value in info.items() if value}
     described = {**default, **given, **{key: str(given[key]) for key in default if key in given}}
     return well_typed(f"server {described['name']!r}", described, note)

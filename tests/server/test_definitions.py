@@ -292,6 +292,7 @@ def test_an_agent_is_named_after_its_class() -> None:
         (Bare, {}, {"name": "Bare", "version": ""}),
         (Versioned, {}, {"name": "Versioned", "version": "1.2"}),
         (Bare, {"name": "GAIA Bare", "version": "2.0.0"}, {"name": "GAIA Bare", "version": "2.0.0"}),
+        (Versioned, {"name": "GAIA Versioned", "version": "2.0.0"}, {"name": "GAIA Versioned", "version": "1.2"}),
         (Bare, {"name": "GAIA Bare", "version": "3"}, {"name": "GAIA Bare", "version": "3"}),
         (Versioned, {"name": "n", "version": 4}, {"name": "n", "version": "4"}),
         (Versioned, {"name": "", "version": None}, {"name": "Versioned", "version": "1.2"}),

@@ -36,7 +36,7 @@ def test_the_written_agent_passes_its_check(gaia: Gaia) -> None:
     checked = gaia("serve", "my_notes.py", "--check", "--json")
 
     (tool,) = checked.json["tools"]
-    assert (checked.code, checked.json["problems"], checked.json["server"]["name"]) == (0, [], "MyNotes")
+    assert (checked.code, checked.json["problems"], checked.json["server"]["name"]) == (0, [], "GAIA MyNotes")
     assert (tool["name"], tool["description"], tool["annotations"]) == (
         "greet", "Greet a person.", {"readOnlyHint": True}
     )  # fmt: skip
