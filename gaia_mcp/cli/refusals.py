@@ -182,9 +182,11 @@ def after_error(error: PeerError) -> str:
     return "the error comes from the server; report it to its author"
 
 
-def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False) -> str:
+def after_failure(
+    server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False, place: str = ""
+) -> str:
     """The hint after a tool with the input `schema` failed with the text `said`. `is_agent`: the tool's code runs in a
-    child process of ours, which prints tracebacks with `--debug`.
+    child process of ours, which prints tracebacks with `--debug`; `place` is the line that raised, if it is known.
     """
     parameters = properties_of(schema)
     if hint := about_variables(said, server, spared={name.upper() for name in parameters}):
@@ -195,8 +197,11 @@ def after_failure(server: str, tool: str, said: str, schema: dict[str, Any], *, 
         return _how_to_sample()
     if is_unreached(said):
         return how_to_reach(server)
-    if is_agent and re.match(_RAISED, said) is not None and "--debug" not in Typed.words:
-        return again("show the traceback", "--debug")
+    raised = f"it was raised at {place}" if place else ""
+    if is_agent and "--debug" not in Typed.words and (raised or re.match(_RAISED, said) is not None):
+        return again(f"{raised}; show the traceback" if raised else "show the traceback", "--debug")
+    if raised:
+        return raised
     return f"show its {'parameters' if parameters else 'description'}: {to_type('call', server, tool, more='--help')}"
 
 

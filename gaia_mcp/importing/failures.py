@@ -23,7 +23,7 @@ def failure_in_words(error: BaseException) -> str:
         message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     # The text of a syntax error contains its position.
-    place = "" if isinstance(error, SyntaxError) else _place_of(error)
+    place = "" if isinstance(error, SyntaxError) else place_of(error)
     return f"{text}, at {place}" if place else text
 
 
@@ -35,7 +35,7 @@ def missing_package(error: BaseException) -> str:
     return f"install the package of {error.name!r} for {shown(Path(sys.executable))}"
 
 
-def _place_of(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """`FILE:LINE` of the user's code that raised the error, directly or indirectly; empty for an error elsewhere."""
     import traceback
 

@@ -15,9 +15,17 @@ OnFailure: TypeAlias = Callable[[str, BaseException], None]
 LINE_CHARS = 2000
 
 
-def note_failure(what: str, _: BaseException) -> None:
+def note_failure(what: str, error: BaseException) -> None:
     """Write one line to stderr."""
-    print(f"error: {one_line(what, LINE_CHARS)}", file=sys.stderr)  # noqa: T201
+    print(f"error: {placed(what, error)}", file=sys.stderr)  # noqa: T201
+
+
+def placed(what: str, error: BaseException) -> str:
+    """`what` on one line, with the file and the line of the user's code that raised the exception, if any did."""
+    from gaia_mcp.importing.failures import place_of
+
+    text, place = one_line(what, LINE_CHARS), place_of(error)
+    return f"{text}, at {place}" if place else text
 
 
 def raised(error: BaseException) -> str:

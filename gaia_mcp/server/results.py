@@ -184,9 +184,10 @@ def prompt_result(value: Any, description: str) -> Wire:
 
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
-    """The result of `resources/read` for a string, bytes, a JSON value, or a complete result.
+    """The result of `resources/read` for a string, bytes, a complete result, or any other value, which becomes JSON as
+    that of a tool does.
 
-    Raises `ResultError`, and `TypeError` or `ValueError` for a value that is not JSON-serializable.
+    Raises `ResultError`, and `NotJSONError` (a `TypeError`) or `ValueError` for a value that JSON cannot express.
     """
     described: Wire = {"uri": uri}
     if mime_type:
@@ -203,7 +204,10 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
     elif isinstance(value, str):
         described["text"] = value
     else:
-        described["text"] = _dump(value)
+        try:
+            described["text"] = _dump(value)
+        except TypeError:
+            described["text"] = _dump(as_json_value(value))
         described.setdefault("mimeType", "application/json")
     return {"contents": [described]}
 

@@ -224,8 +224,12 @@ def test_the_hint_for_an_exception_of_an_agent_shows_the_traceback() -> None:
     assert {hint("KeyError: 'inner'"), hint("ValueError")} == {traced}
     looked_up = "show its description: gaia mcp call ./notes.py add --help"
     assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
+    place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
+    assert place == f"it was raised at ~/notes.py:7; {traced}"
     Typed.words = [*line, "--debug"]
     assert hint("KeyError: 'inner'") == looked_up
+    place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
+    assert place == "it was raised at ~/notes.py:7"
 
 
 def test_the_hint_for_missing_scopes_replaces_the_token() -> None:

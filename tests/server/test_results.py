@@ -521,6 +521,8 @@ def test_a_resource_may_be_bytes() -> None:
 
 def test_a_resource_may_be_any_json_value() -> None:
     """Ours: as text, with the type of JSON unless another was announced."""
+    (of_dataclass,) = resource_result([Point(1)], "x://a", None)["contents"]
+    assert json.loads(of_dataclass["text"]) == [{"x": 1, "error": ""}]
     (contents,) = resource_result({"a": 1}, "x://a", None)["contents"]
     assert contents["mimeType"] == "application/json"
     assert contents["text"] == '{\n  "a": 1\n}'

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.session.prestart import Prestarted
+    from gaia_mcp.session.session import Session
+
+
+# The line is written before the result, so that it only has to be read; a tool may also fail without one.
+PLACE_SECONDS = 0.2
 
 
 def make_call(
@@ -88,8 +93,24 @@ def make_call(
             from gaia_mcp.cli.refusals import about_tasks, after_failure
 
             is_agent = plan.entry.target.transport == "agent"
-            schema, tasks = tool.input_schema, about_tasks(tool.definition, said)
-            return tasks or after_failure(server, tool_name, said, schema, is_agent=is_agent)
+            if tasks := about_tasks(tool.definition, said):
+                return tasks
+            place = _raised_at(session, tool_name) if is_agent else ""
+            return after_failure(server, tool_name, said, tool.input_schema, is_agent=is_agent, place=place)
 
         show_result(server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE
+
+
+def _raised_at(session: Session, tool: str) -> str:
+    """The file and the line that raised the exception of a local agent's tool, from its stderr; empty if unknown."""
+    import re
+
+    from gaia_mcp.deadline import Deadline
+
+    deadline = Deadline(PLACE_SECONDS)
+    while True:
+        places = re.findall(rf"(?m)^error: tool {re.escape(repr(tool))} raised .*, at (.+:\d+)$", session.stderr_tail())
+        if places or deadline.expired:
+            return str(places[-1]) if places else ""
+        deadline.sleep(PLACE_SECONDS / 20)

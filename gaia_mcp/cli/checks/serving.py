@@ -12,8 +12,9 @@ from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
 from gaia_mcp.errors import AgentError, HandlerError
+from gaia_mcp.jsonvalues import NotJSONError
 from gaia_mcp.safetext import one_line
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.toolcall import Call
 from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.validation import SchemaError
@@ -56,8 +57,9 @@ def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
         served = gate.of_one(target, provider)
         info = served.describe().info
         lists = {one.name: _items(served, one) for one in _LISTS}
+        unreadable = _resource_problems(target, provider, lists["resources"]) if lists["resources"] else []
         served.close()
-    problems = [*provider.problems, *_schema_problems(lists["tools"])]
+    problems = [*provider.problems, *_schema_problems(lists["tools"]), *unreadable]
     if Form.as_json:
         print_json({"server": info, **lists, "problems": problems})
     else:
@@ -104,6 +106,30 @@ def _schema_problems(tools: list[dict[str, Any]]) -> list[str]:
                     check_schema(tool[member])
             except SchemaError as unusable:
                 problems.append(f"the {member} of {tool['name']!r} cannot be used: {unusable}")
+    return problems
+
+
+def _resource_problems(
+    target: str, provider: AgentProvider | HandlersProvider, resources: list[dict[str, Any]]
+) -> list[str]:
+    """The resources that cannot be read. The agent is opened for that, as it is when it is served."""
+    from gaia_mcp.cli.serving.agents import open_agent
+    from gaia_mcp.server.agent import AgentProvider as Agent
+    from gaia_mcp.server.failures import placed, raised
+
+    if isinstance(provider, Agent):
+        open_agent(target, provider)
+    problems = []
+    for resource in resources:
+        try:
+            provider.answer("resources/read", {"uri": resource["uri"]}, Call())
+        except RequestError as problem:
+            problems.append(f"resource {resource['uri']!r} cannot be read: {problem}")
+        except (ResultError, NotJSONError) as problem:
+            what = "a value that is not JSON: " if isinstance(problem, NotJSONError) else ""
+            problems.append(f"resource {resource['uri']!r} cannot be read: it returned {what}{problem}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (the agent's own code)
+            problems.append(placed(f"resource {resource['uri']!r} cannot be read: {raised(error)}", error))
     return problems
 
 

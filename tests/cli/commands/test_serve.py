@@ -347,7 +347,7 @@ def test_check_lists_the_features_of_an_agent_and_exits(gaia: Gaia) -> None:
 
     assert (ran.code, ran.stderr) == (0, "printed at import\n")
     assert ran.stdout.splitlines() == [
-        "Notes 1.2: 2 tools, 1 prompt",
+        "GAIA Notes 1.2: 2 tools, 1 prompt",
         "  add(text: string, [due: date | null])",
         "      Add a note.",
         "  get(number: integer)",
@@ -366,8 +366,81 @@ def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
 
     ran = gaia("serve", "books.py", "--check")
 
-    assert ran.stdout.startswith("Books: 1001 resources, 1 resource template\n")
+    assert ran.stdout.startswith("GAIA Books 2.0.0: 1001 resources, 1 resource template\n")
     assert ran.stdout.splitlines()[-1] == "  resource template shelves://{name}"
+
+
+UNREADABLE = """
+from dataclasses import dataclass
+
+from gaia_mcp import MCPAgent, resource, tool
+
+
+@dataclass
+class Book:
+    title: str
+
+
+class Books(MCPAgent):
+    def begin_mcp(self):
+        self.shelf = "open"
+
+    @resource("books://first")
+    def first(self) -> Book:
+        return Book(self.shelf)
+
+    @resource("books://lost")
+    def lost(self) -> str:
+        return {}["lost"]
+
+    @resource("books://odd")
+    def odd(self) -> object:
+        return object()
+
+    @tool
+    def lend(self) -> str:
+        raise ValueError("it is lent")
+"""
+
+
+def test_check_reads_every_resource(gaia: Gaia) -> None:
+    """Ours: one that cannot be read would fail in use only, and is named with the line of its code."""
+    (gaia.cwd / "books.py").write_text(UNREADABLE)
+
+    ran = gaia("serve", "books.py", "--check", "--json")
+    read = gaia("read", "./books.py", "books://first")
+
+    line = UNREADABLE.splitlines().index('        return {}["lost"]') + 1
+    assert (ran.code, ran.json["problems"]) == (
+        3,
+        [
+            f"resource 'books://lost' cannot be read: KeyError: 'lost', at {gaia.cwd / 'books.py'}:{line}",
+            "resource 'books://odd' cannot be read: it returned a value that is not JSON: it is of type object",
+        ],
+    )
+    assert (read.code, json.loads(read.stdout)) == (0, {"title": "open"})
+
+
+def test_a_call_of_a_local_agent_names_the_line_that_raised(gaia: Gaia) -> None:
+    """Ours: its author needs the line, and the traceback with --debug; the result does not contain it."""
+    (gaia.cwd / "books.py").write_text(UNREADABLE)
+    line = UNREADABLE.splitlines().index('        raise ValueError("it is lent")') + 1
+    place = f"{gaia.cwd / 'books.py'}:{line}"
+
+    ran = gaia("call", "./books.py", "lend")
+    traced = gaia("call", "./books.py", "lend", "--debug", "--json")
+    logged = gaia("logs", "./books.py")
+
+    assert (ran.code, ran.errors) == (
+        9,
+        [
+            "error: tool 'lend' of './books.py' failed: it is lent",
+            f"hint: it was raised at {place}; show the traceback with: gaia mcp call ./books.py lend --debug",
+        ],
+    )
+    assert place not in traced.stdout
+    assert "Traceback (most recent call last)" in traced.stderr
+    assert f"error: tool 'lend' raised ValueError: it is lent, at {place}" in logged.stdout
 
 
 def test_check_names_every_problem_and_exits_with_3(gaia: Gaia) -> None:
