@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.host import Host
-    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache
+    from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 # What programs for GAIA import from here.
 __all__ = ["MCPClient", "MCPTool", "mcp_tool_requires_confirmation", "sanitise_server_name"]
@@ -61,6 +62,32 @@ class MCPClient(FeaturesClient):
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
     rest raise what is in `gaia_mcp.errors`.
     """
+
+    # Spelled out for `help()` and editors.
+    def __init__(
+        self,
+        name: str,
+        transport: MCPTransport,
+        debug: bool = False,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        host: Host | None = None,
+        era_cache: ServerCache | None = None,
+        tool_filter: ToolFilter | None = None,
+        revision: str | None = None,
+        trusts_hints: bool = False,
+    ) -> None:
+        super().__init__(
+            name,
+            transport,
+            debug,
+            timeout=timeout,
+            host=host,
+            era_cache=era_cache,
+            tool_filter=tool_filter,
+            revision=revision,
+            trusts_hints=trusts_hints,
+        )
 
     @property
     def prefix(self) -> str:

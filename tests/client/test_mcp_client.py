@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import math
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def test_a_client_connects_lists_calls_and_disconnects(start_server: Started, se
         client.call_tool("echo", {})
     assert client.list_tools() == []
     assert "Not connected" in str(client.last_error)
+
+
+def test_the_arguments_of_a_client_are_spelled_out() -> None:
+    """Ours: `help(MCPClient)` and editors show them."""
+    assert list(inspect.signature(MCPClient).parameters)[:4] == ["name", "transport", "debug", "timeout"]
 
 
 def test_a_failed_connect_returns_false_and_sets_last_error(start_server: Started) -> None:
