@@ -35,11 +35,14 @@ def make_call(
 
     Raises any error of the call.
     """
+    from contextlib import suppress
+
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import planned
     from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.errors import PeerError
     from gaia_mcp.session.session import connected
     from gaia_mcp.toolspec.validation import load_validator
 
@@ -82,7 +85,8 @@ def make_call(
             plan = ask_arguments(plan, tool, view)
         arguments = typed_arguments(session, tool, plan, deadline)
         if invocation.debug:
-            session.set_log_level("debug")
+            with suppress(PeerError):  # The call does not depend on it.
+                session.set_log_level("debug")
         view.rename(f"calling {server} {tool_name}")
         result = called(session, tool, arguments, view.progressed)
         view.hide()

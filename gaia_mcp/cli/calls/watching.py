@@ -50,7 +50,10 @@ class Watcher:
         if not (kinds or uris or "logging" in capabilities):
             raise NotSupportedError(session.entry.name, "notifications")
         session.watch(self._notifications.changed)
-        session.set_log_level(level)
+        try:
+            session.set_log_level(level)
+        except PeerError as error:
+            remark(f"{error.message}; its log messages may be of other levels")
         self._lists = {kind: self._listed(kind) for kind in kinds}
         for uri in uris:
             session.subscribe(uri)

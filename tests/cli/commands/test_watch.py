@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,6 +73,41 @@ class Watched:
 def era(request: pytest.FixtureRequest) -> str:
     revision: str = request.param
     return revision
+
+
+# Declares log messages, and does not have the method for their level.
+REFUSES_LEVELS = """
+import json, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    results = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"logging": {}, "tools": {}},
+            "serverInfo": {"name": "x", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "done"}]},
+    }
+    found = results.get(asked["method"])
+    answer = {"error": {"code": -32601, "message": "no such method"}} if found is None else {"result": found}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def test_a_server_that_refuses_a_log_level_is_watched_and_called(gaia: Gaia) -> None:
+    """Ours: it may send log messages of its own choice, and a call does not depend on them."""
+    (gaia.cwd / "server.py").write_text(REFUSES_LEVELS)
+    watched = Watched(gaia, "", server={"command": sys.executable, "args": [str(gaia.cwd / "server.py")]})
+    called = gaia("call", "x", "t", "--debug")
+
+    assert watched.began.startswith("note: server 'x' ")
+    assert watched.began.endswith("; its log messages may be of other levels")
+    code, err = watched.end()
+    assert (code, "watching log messages of 'x'" in err) == (130, True)
+    assert (called.code, called.stdout) == (0, "done\n")
 
 
 def test_changed_lists_are_printed_with_added_and_removed_names(gaia: Gaia, era: str) -> None:
