@@ -65,7 +65,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     Raises `UsageError` for inconsistent options, `ConnectError` for an address that cannot be listened on or a store
     that does not respond, `MCPError` if an extra is not installed, and any error that loading a mount raises.
     """
-    _need_extra(has_metrics=options.metrics)
+    _need_extras(options)
     from gaia_mcp.gateway.execution import EXECUTE_TOOL
     from gaia_mcp.server.http.a2a_card import A2A_PATH
     from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
@@ -158,8 +158,6 @@ def _authorizer(options: HttpOptions) -> Authorizer | None:
             f"--jwks, --issuer and --audience need each other{', and --scope to them' if scopes else ''}",
             hint="add what is missing: --jwks URL --issuer URL --audience URL",
         )
-    if find_spec("jwt") is None:
-        raise MCPError("--jwks needs PyJWT, not installed here", hint="install the extra: pip install 'gaia-mcp[jwt]'")
     from gaia_mcp.server.http.bearer import JwtAuthorizer
     from gaia_mcp.server.provider import check_scope
 
@@ -180,9 +178,6 @@ def _store(url: str | None) -> Store:
         from gaia_mcp.store.memory import MemoryStore
 
         return MemoryStore()
-    if find_spec("redis") is None:
-        hint = "install the extra: pip install 'gaia-mcp[redis]'"
-        raise MCPError("--store needs redis-py, not installed here", hint=hint)
     from gaia_mcp.store.redis import RedisStore
 
     try:
@@ -195,12 +190,13 @@ def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a
     """Print the URLs. After that, output of the agents' code goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
+    bound, address = address, address.reachable()
     urls = {mount.name: address.url(mount.path) for mount in mounts}
     if Form.as_json:
         where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
         if a2a is not None:
             where["a2a"] = address.url(a2a)
-        print_event({**where, "host": address.host, "port": address.port, "pid": os.getpid()})
+        print_event({**where, "host": bound.host, "port": bound.port, "pid": os.getpid()})
     for mount in mounts:
         remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
     if a2a is not None:
@@ -209,7 +205,7 @@ def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():
             remark(f"its clients add it with: {to_type('add', name, more=url + header)}")
-    if not is_loopback(address.host):
+    if not is_loopback(bound.host):
         remark("the connection is not encrypted: put a TLS proxy in front of it")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Printed text goes to a log: flushed after each line, it is not lost, and stays in order.
@@ -229,15 +225,32 @@ def _checked_keys(keys: list[str]) -> list[str]:
     return keys
 
 
-def _need_extra(*, has_metrics: bool) -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+def _need_extras(options: HttpOptions) -> None:
+    """Raises `MCPError` that names all packages which the options need and which are not installed."""
+    needed = [_Extra("http", "serving over HTTP", {"starlette": "starlette", "uvicorn": "uvicorn"})]
+    if options.metrics:
+        needed.append(_Extra("metrics", "--metrics", {"prometheus_client": "prometheus-client"}))
+    if options.tokens.jwks:
+        needed.append(_Extra("jwt", "--jwks", {"jwt": "PyJWT"}))
+    if options.store is not None:
+        needed.append(_Extra("redis", "--store", {"redis": "redis-py"}))
+    missing = [(each, packages) for each in needed if (packages := each.missing())]
     if missing:
+        problems = [f"{each.wanted_by} needs {' and '.join(packages)}" for each, packages in missing]
+        extras = ",".join(each.name for each, _ in missing)
         raise MCPError(
-            f"serving over HTTP needs {' and '.join(missing)}, not installed here",
-            hint="install the extra: pip install 'gaia-mcp[http]'",
+            f"{', '.join(problems)}, not installed here",
+            hint=f"install the extra{'s' if len(missing) > 1 else ''}: pip install 'gaia-mcp[{extras}]'",
         )
-    if has_metrics and find_spec("prometheus_client") is None:
-        raise MCPError(
-            "--metrics needs prometheus-client, not installed here",
-            hint="install the extra: pip install 'gaia-mcp[metrics]'",
-        )
+
+
+class _Extra(NamedTuple):
+    """An extra of this package: its name, what needs it, and its packages by the modules that they contain."""
+
+    name: str
+    wanted_by: str
+    packages: dict[str, str]
+
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [package for module, package in self.packages.items() if find_spec(module) is None]

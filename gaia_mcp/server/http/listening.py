@@ -23,6 +23,12 @@ BACKLOG = 2048
 # Of the allowed open files, these are reserved for the agent.
 _RESERVED_FILES = 256
 _TICKS_PER_SECOND = 10
+# The addresses that stand for every address of the machine: the family, an address of the documentation's networks
+# (RFC 5737, RFC 3849), which only a default route leads to, and the loopback address.
+_UNSPECIFIED = {
+    "0.0.0.0": (socket.AF_INET, "192.0.2.1", "127.0.0.1"),  # noqa: S104 (compared, not bound)
+    "::": (socket.AF_INET6, "2001:db8::1", "::1"),
+}
 
 
 class Address(NamedTuple):
@@ -35,6 +41,20 @@ class Address(NamedTuple):
         """The URL of a path."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{path}"
+
+    def reachable(self) -> Address:
+        """This address, or where it is every address of this machine, the one that others reach it by. Nothing is
+        sent to find that out; without a network it is the loopback address.
+        """
+        if self.host not in _UNSPECIFIED:
+            return self
+        family, elsewhere, loopback = _UNSPECIFIED[self.host]
+        with socket.socket(family, socket.SOCK_DGRAM) as route:
+            try:
+                route.connect((elsewhere, 9))
+                return self._replace(host=str(route.getsockname()[0]))
+            except OSError:
+                return self._replace(host=loopback)
 
 
 def parsed_address(text: str) -> Address:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shlex
 import signal
 import socket
@@ -146,7 +147,10 @@ def test_serving_to_other_machines_needs_a_token(gaia: Gaia) -> None:
 
     for more in (["--without-token"], ["--token", "t"]):
         process = gaia.popen("serve", "demo", "--http", "0.0.0.0:0", "--json", *more)
-        url = url_of(process).replace("0.0.0.0", "127.0.0.1")
+        shown = url_of(process)
+        # A client cannot connect to the address that stands for all of them.
+        assert "//0.0.0.0" not in shown
+        url = re.sub("//[^/:]+", "//127.0.0.1", shown)
         assert ask(url, "greet", authorization="Bearer t")[0] == 200
         # A name can be redirected to any machine, and is no proof where there is no token.
         assert ask(url, "greet", authorization="Bearer t", host="any.example")[0] == (403 if len(more) == 1 else 200)
@@ -261,6 +265,12 @@ def test_an_agent_is_reloaded_over_http(gaia: Gaia) -> None:
     [
         ("starlette uvicorn", None, "serving over HTTP needs starlette and uvicorn", "http"),
         ("prometheus_client", "--metrics", "--metrics needs prometheus-client", "metrics"),
+        (
+            "uvicorn prometheus_client redis",
+            "--metrics --store redis://127.0.0.1",
+            "serving over HTTP needs uvicorn, --metrics needs prometheus-client, --store needs redis-py",
+            "http,metrics,redis",
+        ),
     ],
 )
 def test_a_missing_extra_is_reported_with_its_install_command(
@@ -274,12 +284,12 @@ def test_a_missing_extra_is_reported_with_its_install_command(
         "find = u.find_spec\n"
         f"u.find_spec = lambda name, package=None: None if name in {hidden.split()} else find(name, package)\n"
     )
-    ran = gaia("serve", "demo", "--http", ":0", *([option] if option else []), PYTHONPATH=str(hide))
+    ran = gaia("serve", "demo", "--http", ":0", *(option or "").split(), PYTHONPATH=str(hide))
 
     assert ran.code == 1
     assert ran.errors == [
         f"error: {error}, not installed here",
-        f"hint: install the extra: pip install 'gaia-mcp[{extra}]'",
+        f"hint: install the extra{'s' if ',' in extra else ''}: pip install 'gaia-mcp[{extra}]'",
     ]
 
 
@@ -383,7 +393,7 @@ def test_a_handler_is_served_over_http(gaia: Gaia) -> None:
 def test_access_tokens_are_required(gaia: Gaia) -> None:
     """RFC 9728: the metadata names the resource; other machines may then connect."""
     process = gaia.popen("serve", "demo", "--http", "0.0.0.0:0", "--json", *ACCESS)
-    url = url_of(process).replace("0.0.0.0", "127.0.0.1")
+    url = re.sub("//[^/:]+", "//127.0.0.1", url_of(process))
 
     assert ask(url, "greet")[0] == 401
     parts = urlsplit(url)

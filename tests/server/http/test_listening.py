@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,15 @@ def test_an_address_has_a_url() -> None:
     """RFC 3986, section 3.2.2."""
     assert Address("127.0.0.1", 80).url("/mcp") == "http://127.0.0.1:80/mcp"
     assert Address("::1", 80).url("/mcp") == "http://[::1]:80/mcp"
+
+
+def test_an_address_that_stands_for_all_is_shown_as_one_that_can_be_reached() -> None:
+    """Ours: clients get it in the line that adds the server."""
+    assert Address("127.0.0.1", 80).reachable() == Address("127.0.0.1", 80)
+    for every, version in (("0.0.0.0", 4), ("::", 6)):
+        found = Address(every, 80).reachable()
+        assert not ip_address(found.host).is_unspecified
+        assert (ip_address(found.host).version, found.port) == (version, 80)
 
 
 def test_listening_works_with_ipv4_and_ipv6() -> None:
