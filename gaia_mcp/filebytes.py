@@ -36,14 +36,14 @@ def read_file(path: Path | str, most: int) -> bytes:
         return read_rest(file, most)
 
 
-def read_typed(path: Path | str, most: int) -> bytes:
+def read_typed(path: Path | str, most: int, remaining: Callable[[], float] | None = None) -> bytes:
     """As `read_file`, for a file that the user named for this one use: it may also be a device, or a pipe, such as
-    `<(command)` or /dev/stdin, whose data is waited for.
+    `<(command)` or /dev/stdin, whose data is waited for as in `read_rest`.
     """
     with _opened(path, _READ) as file:
         if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
             raise irregular(stat.S_IFDIR, path)
-        return read_rest(file, most)
+        return read_rest(file, most, remaining)
 
 
 def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
@@ -59,9 +59,12 @@ def open_file(path: Path | str, folder: int | None = None) -> BinaryIO:
     return file
 
 
-def read_rest(file: BinaryIO, most: int) -> bytes:
+def read_rest(file: BinaryIO, most: int, remaining: Callable[[], float] | None = None) -> bytes:
     """The rest of an open file or pipe, unbuffered or not. Raises `OSError` for more than `most` bytes: a file that is
     too large is not read at all, and one that grows meanwhile only up to the limit.
+
+    Raises `TimeoutError` once the seconds `remaining()` are over. Where pipes cannot be polled, as on Windows, the time
+    is checked only when data has arrived.
     """
     # `read` of a buffered file continues until the end, which a user would have to type twice on a terminal.
     read: Callable[[int], bytes] = getattr(file, "read1", file.read)
@@ -71,6 +74,8 @@ def read_rest(file: BinaryIO, most: int) -> bytes:
     held = 0
     while size <= most:
         # One byte more than expected and allowed, so that the end, or an excess, is detected.
+        if remaining is not None:
+            _wait_for_data(file, remaining)
         piece = read(min(max(size - held, _PIECE_BYTES), most - held) + 1)
         if not piece:
             return b"".join(pieces)
@@ -79,6 +84,18 @@ def read_rest(file: BinaryIO, most: int) -> bytes:
         if held > most:
             break
     raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MB", file.name)
+
+
+def _wait_for_data(file: BinaryIO, remaining: Callable[[], float]) -> None:
+    import select
+
+    seconds = remaining()
+    if seconds > 0 and hasattr(select, "poll"):
+        waiting = select.poll()
+        waiting.register(file, select.POLLIN)
+        seconds = 1 if waiting.poll(1000 * seconds) else 0
+    if seconds <= 0:
+        raise TimeoutError(errno.ETIMEDOUT, "it did not end in time", file.name)
 
 
 def irregular(mode: int, path: Path | str) -> OSError:

@@ -32,6 +32,7 @@ from gaia_mcp.errors import (
     EntryError,
     FeatureUnknownError,
     HandlerError,
+    InputLateError,
     LocalProtocolError,
     MCPError,
     NotConnectedError,
@@ -94,6 +95,7 @@ EVERY: list[MCPError] = [
     NotConnectedError("fs"),
     NotSupportedError("fs", "prompts"),
     DeadlineError("fs", "tools/list", 5.0),
+    InputLateError("standard input", 5),
     ProtocolError("something happened"),
     LocalProtocolError("something happened"),
     RemoteProtocolError("fs", "sent a result twice"),
@@ -170,6 +172,7 @@ def test_each_error_has_a_kind_of_its_own() -> None:
         CallCutError: "connection-lost",
         CallLateError: "timeout",
         CallCancelledError: "cancelled",
+        InputLateError: "timeout",
         CallGarbledError: "protocol-remote",
         ResourceUnknownError: "feature-unknown",
     }

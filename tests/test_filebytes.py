@@ -173,3 +173,20 @@ def test_end_of_file_is_read_once_from_a_terminal() -> None:
     with os.fdopen(ours, "wb", buffering=0) as keyboard, os.fdopen(theirs, "rb") as terminal:
         keyboard.write(b"one\ntwo\n\x04three\n")
         assert read_rest(terminal, MB) == b"one\ntwo\n"
+
+
+def test_the_end_of_a_pipe_is_waited_for_as_long_as_there_is_time(tmp_path: Path) -> None:
+    """Ours: its writer may hang. A file is read at once, and a pipe that ends in time whole."""
+    ours, theirs = os.pipe()
+    with os.fdopen(theirs, "wb", buffering=0) as writer, os.fdopen(ours, "rb") as pipe:
+        writer.write(b"begun")
+        left = iter([5.0, 0.01])
+        with pytest.raises(TimeoutError):
+            read_rest(pipe, MB, lambda: next(left))
+        writer.write(b"and ended")
+        writer.close()
+        assert read_rest(pipe, MB, lambda: 5.0) == b"and ended"
+    (tmp_path / "file").write_bytes(b"a")
+    assert read_typed(tmp_path / "file", MB, lambda: 5.0) == b"a"
+    with pytest.raises(TimeoutError):
+        read_typed(tmp_path / "file", MB, lambda: 0.0)

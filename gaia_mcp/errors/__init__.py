@@ -21,6 +21,7 @@
     │   ├── SessionExpiredError     the server no longer knows the session
     │   └── NotConnectedError       used before connect() or after disconnect()
     ├── DeadlineError               time ran out                                  (TimeoutError)
+    │   └── InputLateError          what a command was to read did not end in time
     ├── CancelledError              the request was cancelled
     ├── OutcomeUnknownError         a tool was called, no result arrived, and it may have run
     │   ├── CallLostError           the server ended meanwhile                    (ServerExitedError)
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
         ConnectError,
         ConnectionLostError,
         DeadlineError,
+        InputLateError,
         NotConnectedError,
         RegistryError,
         ServerExitedError,
@@ -137,6 +139,7 @@ __all__ = [
     "EntryError",
     "FeatureUnknownError",
     "HandlerError",
+    "InputLateError",
     "LocalProtocolError",
     "MCPError",
     "NotConnectedError",
@@ -188,6 +191,7 @@ __getattr__ = lazily(
             "ConnectError",
             "ConnectionLostError",
             "DeadlineError",
+            "InputLateError",
             "NotConnectedError",
             "RegistryError",
             "ServerExitedError",

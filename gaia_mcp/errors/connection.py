@@ -117,6 +117,15 @@ class DeadlineError(MCPError, TimeoutError, kind="timeout"):
         self.seconds = seconds
 
 
+class InputLateError(DeadlineError):
+    """What a command was to read, such as `standard input`, did not end in time."""
+
+    def __init__(self, source: str, seconds: float) -> None:
+        MCPError.__init__(self, f"{source} did not end within {seconds:g} s")
+        self.stage = source
+        self.seconds = seconds
+
+
 class CancelledError(MCPError, kind="cancelled"):
     """Another thread called `cancel()` on the deadline of a request. The server was told; what it did stays done."""
 

@@ -49,7 +49,9 @@ def make_call(
     deadline, destination = invocation.deadline(), invocation.destination()
     answering = Answering.of(invocation)
     typed = invocation.typed(words)
-    plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
+    plan = planned(
+        invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug, deadline=deadline
+    )
     plan = plan._replace(entry=invocation.using(plan.entry))
     server, tool_name = plan.entry.name, plan.tool
     locked_tools = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.server_words import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.deadline import Deadline
 
 HOW_TO_GIVE = "--args takes a JSON object, @FILE with one, or - for stdin"
 
@@ -40,7 +42,9 @@ class Plan(NamedTuple):
     is_base_read: bool = False
 
 
-def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: bool = False) -> Plan:
+def planned(
+    store: ConfigStore, typed: ServerWords, args: str | None, *, debug: bool = False, deadline: Deadline | None = None
+) -> Plan:
     """The call that `NAME TOOL [ARG...]` and `--args` describe; also `NAME.TOOL [ARG...]`, and `TOOL [ARG...] --
     COMMAND [ARG...]`.
 
@@ -52,15 +56,17 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object cannot be used together", hint="leave --args out")
-    return Plan(entry, tool, given, base_arguments(args), args is not None and args.startswith(("@", "-")))
+    return Plan(entry, tool, given, base_arguments(args, deadline), args is not None and args.startswith(("@", "-")))
 
 
-def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
+def typed(
+    assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None, deadline: Deadline | None = None
+) -> dict[str, Any]:
     """The arguments, converted to the types of a tool's schema, over `base`; files are read. Raises `UsageError`."""
     from gaia_mcp.toolspec.arguments import typed_arguments
 
     try:
-        return typed_arguments(assignments, schema, read_file, base)
+        return typed_arguments(assignments, schema, partial(read_file, deadline=deadline), base)
     except ArgumentSyntaxError as problem:
         raise syntax_error(problem) from None
 
@@ -102,30 +108,36 @@ def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[Serv
     return entry, rest[0], rest[1:]
 
 
-def base_arguments(args: str | None) -> dict[str, Any]:
-    """The object that `--args` gives. Raises `UsageError`."""
+def base_arguments(args: str | None, deadline: Deadline | None = None) -> dict[str, Any]:
+    """The object that `--args` gives. Raises `UsageError`, and `InputLateError` at the `deadline`."""
     if args is None:
         return {}
     try:
         if args == "-":
-            return read_object(read_file("-"), "standard input")
+            return read_object(read_file("-", deadline=deadline), "standard input")
         if args.startswith("@"):
-            return read_object(read_file(args[1:], HOW_TO_GIVE), args[1:])
+            return read_object(read_file(args[1:], HOW_TO_GIVE, deadline), args[1:])
         return read_object(args, "--args")
     except ArgumentSyntaxError as problem:
         raise UsageError(str(problem), hint=HOW_TO_GIVE) from None
 
 
-def read_file(name: str, hint: str = "") -> str:
+def read_file(name: str, hint: str = "", deadline: Deadline | None = None) -> str:
     """The text of the file or pipe that an argument names; `-` means standard input.
 
-    Raises `UsageError` with this `hint` if it cannot be read, and `ConfigFileError` for the home folder of an unknown
-    user.
+    Raises `UsageError` with this `hint` if it cannot be read, `InputLateError` if it has not ended by the `deadline`,
+    and `ConfigFileError` for the home folder of an unknown user.
     """
+    remaining = deadline.remaining if deadline is not None else None
     try:
         if name == "-":
-            return read_rest(sys.stdin.buffer, MAX_RECORD_BYTES).decode()
-        return read_typed(home_expanded(Path(name)), MAX_RECORD_BYTES).decode()
+            return read_rest(sys.stdin.buffer, MAX_RECORD_BYTES, remaining).decode()
+        return read_typed(home_expanded(Path(name)), MAX_RECORD_BYTES, remaining).decode()
+    except TimeoutError:
+        assert deadline is not None  # noqa: S101 (nothing else limits the time)
+        from gaia_mcp.errors import InputLateError
+
+        raise InputLateError("standard input" if name == "-" else name, deadline.allowed) from None
     except OSError as problem:
         text = json.dumps(f"@{name}", ensure_ascii=False)
         literal = f"key=@FILE takes the value from a file; for the text itself: key:={shlex.quote(text)}"

@@ -67,7 +67,7 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
     schema, server = tool.input_schema, session.entry.name
     try:
         given = read_words(server, tool.name, plan.words, schema)
-        arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
+        arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})}, deadline)
         arguments = checked_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
     except SchemaError as problem:
         which = f"the input schema of {tool.name!r} of server {server!r}"

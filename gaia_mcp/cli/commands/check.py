@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.checks.steps import CallWanted
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.deadline import Deadline
 
 Words = Annotated[
     list[str] | None,
@@ -112,11 +113,11 @@ def check(
     from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.errors import ConfigError
 
-    answering = Answering.of(invocation)
+    answering, deadline = Answering.of(invocation), invocation.deadline()
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
-    calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args)
+    calls = _calls(call_tool or [], list(zip(typed.before, context.meta[_CALLS_BEFORE], strict=False)), args, deadline)
     if not names and not typed.after and not every:
         raise UsageError("no server given", hint=f"name one, or {again('test all of them', '--all')}")
     wanted = Wanted(calls, LockedTools.wanted(locked, lock_file), known_tools(store))
@@ -133,7 +134,7 @@ def check(
         print_line(entries[0].name)
     with answering:
         on_check = print_check if is_watched else None
-        results = [*unusable, *check_all(entries, wanted, answering, invocation.deadline(), on_check)]
+        results = [*unusable, *check_all(entries, wanted, answering, deadline, on_check)]
     seconds = time.monotonic() - began
     append_step_summary(results, seconds)
     problem = write_junit(junit, results) if junit is not None else None
@@ -156,7 +157,9 @@ def check(
         raise typer.Exit(status)
 
 
-def _calls(tools: Sequence[str], placed: Sequence[tuple[str, int]], args: str | None) -> list[CallWanted]:
+def _calls(
+    tools: Sequence[str], placed: Sequence[tuple[str, int]], args: str | None, deadline: Deadline | None
+) -> list[CallWanted]:
     """The calls of these `tools`. A single one has all the arguments; otherwise each has those behind it. `placed` has
     each word with the number of `--call` before it. Raises `UsageError`.
     """
@@ -173,7 +176,7 @@ def _calls(tools: Sequence[str], placed: Sequence[tuple[str, int]], args: str | 
     wanted = []
     for number, tool in enumerate(tools, 1):
         given = read_given([word for word, calls in arguments if calls == number or len(tools) == 1])
-        wanted.append(CallWanted(tool, given.assignments, {**base_arguments(args), **(given.base or {})}))
+        wanted.append(CallWanted(tool, given.assignments, {**base_arguments(args, deadline), **(given.base or {})}))
     if len(tools) > 1 and (early := next((word for word, calls in arguments if not calls), None)) is not None:
         raise UsageError(
             f"{early!r} is before the first --call", hint="write the arguments of each tool behind its --call"

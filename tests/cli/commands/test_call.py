@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
+def test_the_timeout_limits_the_wait_for_arguments_from_a_pipe(demo: Gaia) -> None:
+    """Ours: a script whose producer hangs must not hang too, and no server has been started for it."""
+    for words in (["--args", "-"], ["name=@-"]):
+        process = demo.popen("call", "demo", "greet", *words, "--timeout", "2")
+        assert process.stdin is not None
+        process.stdin.write(b'{"name": ')
+        process.stdin.flush()
+        code = process.wait(20)
+        _, err = process.communicate()
+        assert (code, err.splitlines()[0]) == (5, b"error: standard input did not end within 2 s"), words
+
+
 def test_text_ends_with_a_newline(demo: Gaia) -> None:
     """Ours: as with every other program, so that three calls print three lines; `--raw` leaves the text unchanged."""
     ran = demo("call", "demo", "greet", "name=Ada")
