@@ -336,7 +336,7 @@ def test_structured_content_that_violates_the_output_schema_is_reported(
         ({"structuredContent": {"n": "one"}}, "does not match its output schema"),
         ({}, "sent no structured content"),
         ({"structuredContent": {"n": 1}}, ""),
-        ({"isError": True}, ""),
+        ({"isError": True, "error": "it failed"}, ""),
     ]
 
     # Another test may have asked for more.

@@ -314,7 +314,8 @@ def test_an_exception_of_a_tool_is_a_result_and_a_line_on_stderr(
 
     assert result["isError"] is True
     assert "broken" in result["content"][0]["text"]
-    assert capsys.readouterr().err == f"error: tool 'a' raised {type(error).__name__}: broken\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: tool 'a' raised {type(error).__name__}: broken, at ")
 
 
 def test_an_exception_of_a_tool_is_given_to_on_failure() -> None:

@@ -308,7 +308,8 @@ def test_an_exception_of_the_provider_is_an_internal_error(
     error = Client(Functions(work=work)).run(call(1, "work"))["error"]
 
     assert error == {"code": -32603, "message": f"tools/call raised {type(problem).__name__}: no luck"}
-    assert capsys.readouterr().err == f"error: {error['message']}\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {error['message']}, at ")
 
 
 def test_every_internal_error_is_given_to_on_failure() -> None:

@@ -110,13 +110,11 @@ def make_call(
 
 def _raised_at(session: Session, tool: str) -> str:
     """The file and the line that raised the exception of a local agent's tool, from its stderr; empty if unknown."""
-    import re
-
     from gaia_mcp.deadline import Deadline
 
-    deadline = Deadline(PLACE_SECONDS)
+    deadline, begun = Deadline(PLACE_SECONDS), f"error: tool {tool!r} raised "
     while True:
-        places = re.findall(rf"(?m)^error: tool {re.escape(repr(tool))} raised .*, at (.+:\d+)$", session.stderr_tail())
-        if places or deadline.expired:
-            return str(places[-1]) if places else ""
+        lines = [line for line in session.stderr_tail().splitlines() if line.startswith(begun) and ", at " in line]
+        if lines or deadline.expired:
+            return lines[-1].rpartition(", at ")[2] if lines else ""
         deadline.sleep(PLACE_SECONDS / 20)
