@@ -207,7 +207,7 @@ def test_an_agent_may_announce_a_change_while_it_holds_a_lock() -> None:
         agent.resources_changed()
         assert described == []
 
-    wait_until(lambda: described == ["Locking"])
+    wait_until(lambda: described == ["GAIA Locking"])
     provider.close()
 
 
