@@ -92,12 +92,18 @@ class Connection:
         `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
         """
         try:
-            value = jsonrpc.parse_text(record.decode())
+            value = self._parse(record)
+        except jsonrpc.RepeatedMemberError as problem:
+            self._about = about
+            self._receive_malformed(jsonrpc.malformed(jsonrpc.parse(record), str(problem)), record)
         except ValueError:
             self._about = about
             self._receive_invalid_json(record)
         else:
             self.receive_message(value, about, record)
+
+    def _parse(self, record: bytes) -> Any:
+        return jsonrpc.parse(record)
 
     def receive_message(self, value: Any, about: RequestId | None = None, record: bytes = b"") -> None:
         """As `receive`, for a JSON value that has been parsed; `record` is its text, for excerpts."""

@@ -32,7 +32,24 @@ URL_REQUIRED = -32042
 # Shorter texts take little memory, even when copied several times.
 _LONG_CHARS = 1 << 20
 
+
+class RepeatedMemberError(ValueError):
+    """An object has the member `name` twice: what checks a request and what carries it out may read different ones."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the member {name[:100]!r} is given twice")
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) < len(members):
+        names = [name for name, _ in members]
+        raise RepeatedMemberError(next(name for name in names if names.count(name) > 1))
+    return value
+
+
 _decoder = json.JSONDecoder()
+_strict_decoder = json.JSONDecoder(object_pairs_hook=_unique)
 _write = compact_writer()
 
 
@@ -141,15 +158,20 @@ def parse(record: bytes) -> Any:
     return parse_text(record.decode())
 
 
-def parse_text(text: str) -> Any:
+def parse_strictly(record: bytes) -> Any:
+    """As `parse`, for the messages of a client. Raises `RepeatedMemberError` as well."""
+    return parse_text(record.decode(), _strict_decoder)
+
+
+def parse_text(text: str, decoder: json.JSONDecoder = _decoder) -> Any:
     """The JSON value of a record that has been decoded, so that a caller need not keep both. Raises as `parse` does."""
     try:
         if text[:1] == "{":
-            value, end = _decoder.raw_decode(text)
+            value, end = decoder.raw_decode(text)
             if end == len(text):
                 return value
         # White space around it, or a byte order mark, which some shells write; or it is not JSON.
-        return _decoder.decode(text.removeprefix("\ufeff"))
+        return decoder.decode(text.removeprefix("\ufeff"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
 
@@ -200,6 +222,14 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
         return Error(known_id, code, as_text(error.get("message", "")), error.get("data"))
     return Malformed("neither a request nor a response", known_id, _kind_of(value))
+
+
+def malformed(value: Any, problem: str) -> Malformed:
+    """The message in a JSON value, with this problem."""
+    if not isinstance(value, dict):
+        return Malformed(problem, None)
+    message_id = value.get("id")
+    return Malformed(problem, message_id if is_id(message_id) else None, _kind_of(value))
 
 
 def _kind_of(value: dict[str, Any]) -> str:

@@ -378,6 +378,9 @@ class ServerConnection(Connection):
             self._outgoing.append(Outgoing(responses, request_id))
         return True
 
+    def _parse(self, record: bytes) -> Any:
+        return jsonrpc.parse_strictly(record)
+
     def _receive_invalid_json(self, record: bytes) -> None:
         # Other lines are ignored, as in every SDK; a line that looks like a message gets an error.
         if record.lstrip().startswith((b"{", b"[")):

@@ -899,6 +899,29 @@ def test_a_malformed_request_is_refused() -> None:
     check_rows(check, cases)
 
 
+def test_a_request_with_a_repeated_member_is_refused() -> None:
+    """Ours, as RFC 8259 warns: what checks a request, and what carries it out, may read different ones."""
+    params = b'{"name":"read","name":"delete","arguments":{}}'
+    cases = [
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + params + b"}", 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}', 7),
+        (b'[{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}]', None),
+    ]
+
+    def check(line: bytes, request_id: object) -> None:
+        for server in (new_server(), open_server(OLD)):
+            assert give(server, line) == []
+            (sent,) = sent_by(server)
+            assert (sent["id"] if request_id else sent.get("id"), sent["error"]["code"]) == (request_id, -32600)
+            assert "is given twice" in sent["error"]["message"]
+
+    check_rows(check, cases)
+    notification = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}'
+    server = open_server(OLD)
+    assert [type(event) for event in give(server, notification)] == [Discarded]
+    assert sent_by(server) == []
+
+
 def test_neither_notifications_nor_responses_are_answered() -> None:
     """Spec, B-3: an error under an answer's id would be taken for the answer to the client's own request."""
     cases = [

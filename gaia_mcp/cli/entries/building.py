@@ -55,7 +55,8 @@ def headers_of(headers: Sequence[str], token_env: str | None) -> dict[str, str]:
         return found
     if not _VARIABLE.fullmatch(token_env):
         # It may be the token itself, so it is not repeated.
-        raise UsageError("--token-env takes the name of a variable", hint="write --token-env NAME, and export NAME=TOKEN")
+        hint = "write --token-env NAME, and export NAME=TOKEN"
+        raise UsageError("--token-env takes the name of a variable", hint=hint)
     if any(name.lower() == "authorization" for name in found):
         raise UsageError("--token-env and a header Authorization cannot be used together", hint="leave one of them out")
     return {**found, "Authorization": f"Bearer ${{{token_env}}}"}

@@ -179,6 +179,15 @@ def test_a_body_that_is_nested_too_deeply_is_a_parse_error(serve: Serve, nested:
     assert serve(Tools(), Limits(depth=302)).send(body, **headers).reply().status == 202
 
 
+def test_a_body_with_a_repeated_member_is_refused(serve: Serve) -> None:
+    """Ours: what checks a request, and what carries it out, may read different ones."""
+    body = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","name":"b"}}'
+
+    refused = serve(Tools()).send(body).reply()
+    assert (refused.status, refused.json["id"], refused.error) == (400, 3, -32600)
+    assert refused.json["error"]["message"] == "Invalid request: the member 'name' is given twice"
+
+
 def test_a_body_with_a_key_that_is_too_long_is_refused(serve: Serve) -> None:
     """Ours: keys are repeated in error messages, and compared with those of schemas."""
     server = serve(Tools())
