@@ -42,7 +42,7 @@ CONFIG = _option(
 )  # fmt: skip
 JSON = _option("as_json", bool, False, "--json", help="Print the result as JSON.")
 QUIET = _option("quiet", bool, False, "--quiet", help="Print only the result and errors.")
-DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and the stderr of servers.")
+DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks, all messages, and the stderr of servers.")
 TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
 STAGE = _option(
     "stage", str | None, None, "--stage",

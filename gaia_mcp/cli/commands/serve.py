@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, LockFileOption
+from gaia_mcp.cli.screen.output import show_log
 from gaia_mcp.cli.serving.agents import MAX_CALLS
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
@@ -34,6 +36,16 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.gateway.naming import Prefix
 
+
+class LogLevel(StrEnum):
+    """The levels of Python's logging."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 Targets = Annotated[
     list[str] | None,
     typer.Argument(
@@ -54,6 +66,12 @@ KwargOption = Annotated[
 ReloadOption = Annotated[
     bool, typer.Option("--reload", help="Reload the agent when its files change; clients stay connected.")
 ]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level", show_default=False, help="Print what the agent logs on stderr, from this level on.",
+    ),
+]  # fmt: skip
 MaxCallsOption = Annotated[
     int | None,
     typer.Option(
@@ -167,6 +185,7 @@ def serve(
     prefix: PrefixOption = None,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
+    log_level: LogLevelOption = None,
     max_calls: MaxCallsOption = None,
     check: CheckOption = False,
     print_config: PrintConfigOption = None,
@@ -238,6 +257,7 @@ def serve(
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
         words += ["--max-calls", str(max_calls)] if max_calls is not None else []
         words += ["--reload"] if reload else []
+        words += ["--log-level", log_level.value] if log_level is not None else []
         words += tool_options.words()
         name, entry = own_entry(target, words) if gateway is None else gateway.own_entry(words)
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
@@ -248,6 +268,8 @@ def serve(
         drop_secrets(os.environ)
         check_serving(target, {**order, "settings": keywords}, Gate(tool_options))
         return
+    if log_level is not None:
+        show_log("", log_level.value)
     gate = Gate(tool_options, scope_rules(scope or ()))
 
     def load(target: str = target) -> Loaded:

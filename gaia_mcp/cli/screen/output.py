@@ -54,6 +54,8 @@ def choose_form(
     Form.quiet = quiet
     Form.raw = raw
     Form.max_chars = max_chars
+    if debug:
+        show_log("gaia_mcp", "debug")
 
 
 def counted(number: int, noun: str) -> str:
@@ -189,6 +191,19 @@ def to_stderr(text: str, *, end: str = "\n") -> None:
             print(encodable(text), file=sys.stderr, end=end, flush=True)
     except (OSError, ValueError):
         return  # stderr has no reader; the exit code is not affected.
+
+
+def show_log(name: str, level: str) -> None:
+    """Print on stderr what is logged with Python's logger of this name, or a logger below it, from this level on."""
+    import logging
+
+    class Printing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            to_stderr(clean(self.format(record)))
+
+    logger = logging.getLogger(name)
+    logger.handlers = [Printing()]
+    logger.setLevel(level.upper())
 
 
 def remark(text: str) -> None:

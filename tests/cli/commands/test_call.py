@@ -786,3 +786,17 @@ def test_arguments_unknown_to_the_schema_are_reported_in_one_note(gaia: Gaia) ->
     assert gaia("call", "./open.py:Open", "echo", "city=Oslo").stderr == ""
     # A schema without properties leaves all names open.
     assert gaia("call", "./open.py:Open", "any", "a=1").stderr == ""
+
+
+def test_the_messages_are_printed_with_debug(gaia: Gaia) -> None:
+    """Ours: what was sent and received, without secrets, for somebody who writes a server."""
+    gaia.write({"s": {**entry_of("good-handshake"), "env": {"API_TOKEN": "s3cret-value"}}})
+
+    ran = gaia("call", "s", "echo", "a=s3cret-value", "--debug")
+
+    sent, received = (
+        [line for line in ran.stderr.splitlines() if line.startswith(f"MCP server 's' {way} ")] for way in ("->", "<-")
+    )
+    assert any('"method": "tools/call"' in line for line in sent)
+    assert any('"result"' in line for line in received)
+    assert "s3cret-value" not in ran.stderr

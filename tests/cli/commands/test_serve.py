@@ -121,6 +121,22 @@ def test_an_agent_that_cannot_be_loaded_exits_with_3(gaia: Gaia) -> None:
     assert "Traceback" in gaia("serve", "broken.py:Agent", "--debug").stderr
 
 
+def test_what_an_agent_logs_is_printed_from_a_level_on(gaia: Gaia) -> None:
+    """Ours, `--log-level`: as of any program that uses Python's logging; by default warnings are."""
+    (gaia.cwd / "logs.py").write_text(
+        "import logging\nfrom gaia_mcp import MCPAgent, tool\n\n\nclass Logs(MCPAgent):\n    @tool\n"
+        "    def work(self) -> None:\n        'Work.'\n        logging.getLogger('mine').info('at it')\n"
+    )
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "work", "_meta": META}})
+
+    quiet = gaia("serve", "logs.py", stdin=f"{message}\n")
+    told = gaia("serve", "logs.py", "--log-level", "info", stdin=f"{message}\n")
+
+    assert "at it" not in quiet.stderr
+    assert "at it" in told.stderr.splitlines()
+    assert gaia("serve", "logs.py", "--log-level", "loud").code == 2
+
+
 def test_the_traceback_of_a_tool_is_printed_only_with_debug(gaia: Gaia) -> None:
     """Ours: it would fill the log of a working server; one line names the tool and the exception."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fail", "_meta": META}}
@@ -169,7 +185,7 @@ def test_reloading_continues_after_a_version_that_exits(gaia: Gaia, way_out: str
 
 def test_an_unusable_schema_is_reported_once_on_stderr(gaia: Gaia) -> None:
     """Ours: the call succeeds, so that only the person who serves the agent can notice it."""
-    schema = '{"properties": {"n": {"type": "nope"}}}'
+    schema = '{"properties": {"n": {"$ref": "#/nowhere"}}}'
     (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t").replace("{}}]", schema + "}]"))
     process = gaia.popen("serve", "agent.py:Agent")
     initialize(process)
@@ -465,7 +481,7 @@ def test_check_names_every_problem_and_exits_with_3(gaia: Gaia) -> None:
 def test_check_reports_invalid_definitions_and_schemas(gaia: Gaia) -> None:
     """Ours: of an agent that writes them itself; serving would use the schema only at a call."""
     tools = [
-        {"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"type": "nope"}}}},
+        {"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}},
         {"name": "b", "outputSchema": {"$ref": "#/nowhere"}},
         {"description": "nameless"},
     ]
