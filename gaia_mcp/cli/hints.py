@@ -116,6 +116,12 @@ def _install(error: SpawnError) -> str:
     return known or "install it, or give its full path"
 
 
+def _missing_file(error: ConfigFileError) -> str:
+    if any(word.endswith(error.path.name) for word in Typed.words):
+        return "check its path"
+    return f"list the hosts found here with: {to_type('import')}"
+
+
 def _exited(error: ServerExitedError) -> str:
     if error.stage == "at its start" and (hint := about_variables(error.last_words, error.server)):
         return hint
@@ -310,7 +316,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "hints-distrusted": _distrusted,
     "entry-changed": lambda e: f"nothing was saved; check the entry and retry: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
-    "host-file-missing": lambda _: f"list the hosts found here with: {to_type('import')}",
+    "host-file-missing": _missing_file,
     "lock-file": lambda _: (
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),

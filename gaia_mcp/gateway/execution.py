@@ -37,6 +37,8 @@ _CODES = {
 }
 # The members of a result that only the stateless era has.
 _ENVELOPE = ("resultType", "_meta")
+# The members of a result that MCP defines for tools.
+_OF_RESULTS = frozenset({"content", "structuredContent", "isError"})
 
 
 class _Wanted(NamedTuple):
@@ -132,6 +134,9 @@ class ExecutingProvider:
             text = f"timed out: {_text(result)}" if failure == "timeout" else _text(result)
             return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), text)
         result = {member: value for member, value in result.items() if member not in _ENVELOPE}
+        if not result.get("content") and result.keys() - _OF_RESULTS:
+            # Of a server that returns something else than content blocks; MCP demands that member, A2A does not.
+            result.pop("content", None)
         return a2a.tool_failed(wanted.tool, result) if result.get("isError") is True else a2a.succeeded(result)
 
 

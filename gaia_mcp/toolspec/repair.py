@@ -81,6 +81,8 @@ def _schema_meant(value: Any, where: str, note: Note) -> Wire:
 def _keyword(keyword: str, value: Any, where: str, note: Note, depth: int) -> Any:
     """The value of a keyword in valid form: the same object if it is."""
     place = f"{where}.{keyword}"
+    if isinstance(value, tuple):
+        value = list(value)  # Of an agent, and the same in JSON.
     if keyword == "type":
         return _types(value, place, note)
     if keyword == "required":
@@ -190,4 +192,4 @@ def _left_out(value: Any, where: str, wanted: str, note: Note) -> object:
 
 
 def _shown(value: Any) -> str:
-    return cut(json.dumps(value, ensure_ascii=False), SHOWN_CHARS)
+    return cut(json.dumps(value, ensure_ascii=False, default=repr), SHOWN_CHARS)

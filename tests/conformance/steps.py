@@ -94,7 +94,7 @@ PNG = {"type": "image", "data": ..., "mimeType": "image/png"}
 def _returned(era: str) -> list[Step]:
     """How the server describes itself, and what tools return."""
     capabilities: Wire = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
-    info = {"name": "Everything", "version": "1.0.0"}
+    info = {"name": "GAIA Everything", "version": "1.0.0"}
     server = {"version": VERSIONS[era], "serverInfo": info, "capabilities": capabilities}
     region = {"type": "string", "x-mcp-header": "Region"}
     header = {"name": "test_custom_header", "inputSchema": {"properties": {"region": region}}}

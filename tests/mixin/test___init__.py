@@ -623,6 +623,7 @@ def test_a_disconnected_client_has_no_tools_until_it_is_connected_again(home: Pa
     assert agent._mcp_manager is not None
     agent._mcp_manager.disconnect_all()
 
+    wait_until(lambda: "MCP tools changed" not in {thread.name for thread in threading.enumerate()})
     assert (bool(registered), left, mcp_tools()) == (True, set(), set())
 
 

@@ -179,7 +179,7 @@ def test_the_sdk_calls_methods_with_type_hints(sdk: Sdk, mode: str, version: str
 
     async def use(client: Client) -> None:
         assert client.server_info is not None
-        assert (client.server_info.name, client.server_info.version) == ("Hinted", "3.1")
+        assert (client.server_info.name, client.server_info.version) == ("GAIA Hinted", "3.1")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["note"].annotations is not None
         assert tools["note"].annotations.read_only_hint is True

@@ -178,7 +178,7 @@ def test_a_manager_adds_loads_and_disconnects_servers(
     assert client.list_tools()
 
     manager.load_from_config()
-    assert manager.list_servers() == ["filesystem", "memory"]
+    assert manager.list_servers() == ["memory", "filesystem"]
     assert set(json.loads((home / ".gaia" / "mcp_servers.json").read_text())["mcpServers"]) == {"filesystem", "memory"}
     manager.disconnect_all()
     assert manager.list_servers() == []

@@ -116,3 +116,16 @@ def test_the_given_schema_is_not_modified_and_a_deep_one_is_read_to_a_depth() ->
         deep = {"items": deep}
     assert repaired_schema(deep, "it") is deep
     assert repaired_schema(["a"], "it") == {}
+
+
+def test_a_schema_of_python_values_is_read_as_it_is_written_in_json() -> None:
+    """Ours: an agent may have written its lists as tuples; what JSON cannot express is named."""
+    notes: list[str] = []
+    schema = {"type": "object", "properties": {"a": {"enum": ("x", "y")}, "b": {"enum": {"x"}}}, "required": ("a",)}
+
+    assert repaired_schema(schema, "inputSchema", notes.append) == {
+        "type": "object",
+        "properties": {"a": {"enum": ["x", "y"]}, "b": {}},
+        "required": ["a"],
+    }
+    assert [note.partition(" is ")[0] for note in notes] == ["inputSchema.properties.b.enum"]
