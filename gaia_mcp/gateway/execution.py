@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
+from gaia_mcp.gateway.repaired_results import NO_CONTENT
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -37,8 +38,6 @@ _CODES = {
 }
 # The members of a result that only the stateless era has.
 _ENVELOPE = ("resultType", "_meta")
-# The members of a result that MCP defines for tools.
-_OF_RESULTS = frozenset({"content", "structuredContent", "isError"})
 
 
 class _Wanted(NamedTuple):
@@ -134,9 +133,9 @@ class ExecutingProvider:
             text = f"timed out: {_text(result)}" if failure == "timeout" else _text(result)
             return a2a.failed(a2a.PROXY, _CODES.get(failure, a2a.INTERNAL), text)
         result = {member: value for member, value in result.items() if member not in _ENVELOPE}
-        if not result.get("content") and result.keys() - _OF_RESULTS:
-            # Of a server that returns something else than content blocks; MCP demands that member, A2A does not.
-            result.pop("content", None)
+        if result.get("content") is NO_CONTENT:
+            # MCP demands this member, A2A does not.
+            del result["content"]
         return a2a.tool_failed(wanted.tool, result) if result.get("isError") is True else a2a.succeeded(result)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
+# The content of a result of a tool that has none.
+NO_CONTENT: list[Wire] = []
 # The types of content blocks. Those of a later revision are not known here, and not judged.
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
@@ -34,7 +36,7 @@ def repaired_result(method: str, params: Wire, result: Wire, note: Note) -> Wire
         note(f"{owner}: _meta is not an object, and is left out")
         del found["_meta"]
     if method == "tools/call":
-        found["content"] = _blocks(result.get("content"), owner, note)
+        found["content"] = _blocks(result["content"], owner, note) if "content" in result else NO_CONTENT
         if not isinstance(failed := found.get("isError", False), bool):
             # A failure must not be shown as a success.
             found["isError"] = failed in (1, "true")

@@ -95,7 +95,7 @@ class Connection:
             value = self._parse(record)
         except jsonrpc.RepeatedMemberError as problem:
             self._about = about
-            self._receive_malformed(jsonrpc.malformed(jsonrpc.parse(record), str(problem)), record)
+            self._receive_malformed(jsonrpc.malformed(problem.value, str(problem)), record)
         except ValueError:
             self._about = about
             self._receive_invalid_json(record)

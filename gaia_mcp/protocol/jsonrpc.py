@@ -34,10 +34,13 @@ _LONG_CHARS = 1 << 20
 
 
 class RepeatedMemberError(ValueError):
-    """An object has the member `name` twice: what checks a request and what carries it out may read different ones."""
+    """An object has the member `name` twice: what checks a request and what carries it out may read different ones.
+    `value` is the whole JSON value, with the last one of them.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the member {name[:100]!r} is given twice")
+        self.value: Any = None
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,7 +163,13 @@ def parse(record: bytes) -> Any:
 
 def parse_strictly(record: bytes) -> Any:
     """As `parse`, for the messages of a client. Raises `RepeatedMemberError` as well."""
-    return parse_text(record.decode(), _strict_decoder)
+    text = record.decode()
+    try:
+        return parse_text(text, _strict_decoder)
+    except RepeatedMemberError as problem:
+        # Raises `ValueError` if the rest is not JSON.
+        problem.value = parse_text(text)
+        raise
 
 
 def parse_text(text: str, decoder: json.JSONDecoder = _decoder) -> Any:

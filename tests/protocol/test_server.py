@@ -916,6 +916,9 @@ def test_a_request_with_a_repeated_member_is_refused() -> None:
             assert "is given twice" in sent["error"]["message"]
 
     check_rows(check, cases)
+    server = new_server()
+    assert give(server, b'{"a":1,"a":2}{}') == []
+    assert sent_by(server)[0]["error"]["code"] == -32700
     notification = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}'
     server = open_server(OLD)
     assert [type(event) for event in give(server, notification)] == [Discarded]

@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, RepeatedMemberError, malformed, parse, parse_strictly
+from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, RepeatedMemberError, malformed, parse_strictly
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.running_call import Transport
@@ -82,7 +82,7 @@ class Received:
             message = parse_strictly(body)
         except RepeatedMemberError as problem:
             text = f"Invalid request: {problem}"
-            raise RefusalError(400, text, request_id=malformed(parse(body), text).id) from problem
+            raise RefusalError(400, text, request_id=malformed(problem.value, text).id) from problem
         except ValueError as problem:
             raise RefusalError(400, "Parse error", PARSE_ERROR) from problem
         self.bytes = len(body) + _VALUE_BYTES * _count_values(message, limits)
