@@ -39,7 +39,7 @@ IDLE_SECONDS = 1800.0
 # function returns; to all callers if that is None.
 Make = Callable[[ServerRequests, "Callable[[], str | None]"], "Backend"]
 # The capabilities of a client that servers may use, in a form that can be compared.
-_Kind = tuple[tuple[str, tuple[str, ...]], ...]
+Kind = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class BusyError(Exception):
@@ -51,7 +51,7 @@ class Instance:
     the last one ended; and whether a call has used it.
     """
 
-    def __init__(self, backend: Backend, kind: _Kind, now: float) -> None:
+    def __init__(self, backend: Backend, kind: Kind, now: float) -> None:
         self.backend = backend
         self.kind = kind
         self.session: str | None = None
@@ -117,11 +117,11 @@ class Instances:
         """The server's instructions; empty if unknown."""
         return next(filter(None, (backend.instructions for backend in self.all())), "")
 
-    def listed_by(self, call: Call) -> Backend:
-        """The instance for the lists of this caller. It may not be connected yet."""
-        kind = self._kind_of(call)
-        if kind is None:
+    def listed_by(self, call: Call, kind: Kind | None = None) -> Backend:
+        """The instance for the lists of this caller, whose `kind` may be known. It may not be connected yet."""
+        if self._has_one:
             return self.shared
+        kind = kind_of(call) if kind is None else kind
         with self._condition:
             if (own := self._owned.get(call.session or "")) is not None:
                 return own.backend
@@ -180,17 +180,15 @@ class Instances:
             self._is_closed = True
             self._condition.notify_all()
 
-    def _kind_of(self, call: Call) -> _Kind | None:
-        """What tells the instances for this call from others; None if all callers use one instance."""
-        if not self._tells_apart or self._is_stateless:
-            return None
-        passed = passed_on(call.client.capabilities)
-        return tuple(sorted((name, tuple(sorted(modes))) for name, modes in passed.items()))
+    @property
+    def _has_one(self) -> bool:
+        """Whether all callers use one instance."""
+        return not self._tells_apart or bool(self._is_stateless)
 
     def _taken(self, call: Call) -> Instance:
-        kind, session = self._kind_of(call), call.session
+        kind, session = kind_of(call), call.session
         with self._condition:
-            if kind is None or not (kind or session in self._logged_to):
+            if self._has_one or not (kind or session in self._logged_to):
                 self._shared.users += 1
                 return self._shared
             found = self._waited_for(kind, call)
@@ -201,7 +199,7 @@ class Instances:
             found.users += 1
             return found
 
-    def _waited_for(self, kind: _Kind, call: Call) -> Instance:
+    def _waited_for(self, kind: Kind, call: Call) -> Instance:
         ends = self._clock() + self._busy_seconds
         while (found := self._found(kind, call.session)) is None:
             call.raise_if_cancelled()
@@ -213,7 +211,7 @@ class Instances:
             self._condition.wait(WAIT_SLICE_SECONDS)
         return found
 
-    def _found(self, kind: _Kind, session: str | None) -> Instance | None:
+    def _found(self, kind: Kind, session: str | None) -> Instance | None:
         """An instance for a caller, without one that another caller uses or has used; None if there is no room."""
         if session is not None and (own := self._owned.get(session)) is not None:
             return own
@@ -250,7 +248,7 @@ class Instances:
         _stop([oldest])
         return True
 
-    def _add(self, kind: _Kind) -> Instance:
+    def _add(self, kind: Kind) -> Instance:
         added: Instance
         declared = Declared({name: {mode: {} for mode in modes} for name, modes in kind})
         backend = self._make(ServerRequests(declared), lambda: added.session)
@@ -287,6 +285,12 @@ class Instances:
         if call.session is not None:
             with self._condition:
                 self._logged_to.add(call.session)
+
+
+def kind_of(call: Call) -> Kind:
+    """What tells the instances for the client of this call from others; empty if that client cannot be asked."""
+    passed = passed_on(call.client.capabilities)
+    return tuple(sorted((name, tuple(sorted(modes))) for name, modes in passed.items()))
 
 
 def _stop(instances: list[Instance]) -> None:

@@ -14,7 +14,7 @@ from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import MCPError
 from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
 from gaia_mcp.gateway.following import SETTLE_SECONDS, Following, Wanted
-from gaia_mcp.gateway.instances import BusyError, Instances
+from gaia_mcp.gateway.instances import BusyError, Instances, kind_of
 from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
@@ -45,6 +45,8 @@ CAPABILITIES: Wire = {
     "logging": {},
     "extensions": {TASKS_EXTENSION: {}},
 }
+# Of so many problems of servers each is reported once, and others not at all.
+MAX_REPORTED = 1000
 _NOTHING_LISTED: list[Wire] = []
 # Of so many callers with different lists the combined lists are kept.
 _CALLERS_CACHED = 32
@@ -242,7 +244,8 @@ class GatewayProvider:
 
     def _seen_by(self, call: Call) -> list[Backend]:
         """The instance of each server whose lists this caller gets."""
-        return [instances.listed_by(call) for instances in self._servers.values()]
+        kind = kind_of(call)
+        return [instances.listed_by(call, kind) for instances in self._servers.values()]
 
     # Subscriptions.
 
@@ -432,7 +435,8 @@ class GatewayProvider:
         return self._passing.pass_on(instances, method, params, call)
 
     def _report_once(self, problem: str) -> None:
-        if problem not in self._reported:
+        # The texts are chosen by servers, which could fill the memory with new ones.
+        if problem not in self._reported and len(self._reported) < MAX_REPORTED:
             self._reported.add(problem)
             self._report(problem)
 
