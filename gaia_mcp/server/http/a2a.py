@@ -103,7 +103,7 @@ class A2aEndpoint:
 
     async def _post(self, request: Received, send: Send) -> None:
         try:
-            read = a2a.read_request(await request.message(self.served.limits))
+            read = a2a.read_request(await request.message(self.served.limits, self.served.unfinished))
         except RefusalError as refusal:
             if refusal.code != jsonrpc.PARSE_ERROR:
                 raise

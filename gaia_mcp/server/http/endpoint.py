@@ -76,7 +76,7 @@ class Endpoint:
     async def _post(self, request: Received, send: Send) -> None:
         if not request.accepts(JSON_TYPE, STREAM_TYPE):
             raise RefusalError(406, f"a POST must accept {JSON_TYPE} and {STREAM_TYPE}")
-        message = await request.message(self.served.limits)
+        message = await request.message(self.served.limits, self.served.unfinished)
         if _is_stateless(message, request):
             await self._stateless.post(request, message, send)
         else:

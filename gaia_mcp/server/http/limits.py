@@ -14,6 +14,8 @@ class Limits(NamedTuple):
     header_bytes: int = 64 * 1024
     # The official SDK's limit. Arguments are small; a file is better passed as a resource or by its path.
     body_bytes: int = 4 * 2**20
+    # The bodies that have begun and not ended, together: 64 of the largest. They are kept until they end.
+    bodies_bytes: int = 256 * 2**20
     # Values in a body: they may take 50 times its size in memory. Arguments have about 20 bytes for each.
     values: int = 200_000
     # Nested lists and objects. Code that walks arguments calls itself for each, and Python allows 1,000 nested calls.

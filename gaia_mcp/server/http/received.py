@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, RepeatedMemberError, malformed, parse_strictly
 from gaia_mcp.server.http.caller import Caller
-from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.refusals import RefusalError, overloaded
 from gaia_mcp.server.running_call import Transport
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class Received:
         ranges = {part.partition(";")[0].strip().lower() for part in given.split(",")}
         return all(kind in ranges or "*/*" in ranges or f"{kind.partition('/')[0]}/*" in ranges for kind in types)
 
-    async def message(self, limits: Limits) -> Any:
+    async def message(self, limits: Limits, unfinished: Unfinished) -> Any:
         """The JSON of the body. Raises `RefusalError`, or `ClientDisconnectedError` if the client disconnects."""
         # A browser sends a body of some other types for any page, without asking this server whether the page may.
         given = self.headers.get("content-type", "")
         if given.partition(";")[0].strip().lower() != JSON_TYPE:
             raise RefusalError(415, f"the body must be {JSON_TYPE}, and is {given or 'of no type'}")
-        body = await self._body(limits)
+        body = await self._body(limits, unfinished)
         if _has_more_values(body, limits.values):
             raise RefusalError(413, f"the body has more than {limits.values} values")
         try:
@@ -88,23 +88,31 @@ class Received:
         self.bytes = len(body) + _VALUE_BYTES * _count_values(message, limits)
         return message
 
-    async def _body(self, limits: Limits) -> bytes:
+    async def _body(self, limits: Limits, unfinished: Unfinished) -> bytes:
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length[:20]) > limits.body_bytes:
             raise _too_large(limits.body_bytes)
+        size = 0
         try:
             async with asyncio.timeout(limits.body_seconds):
                 data, has_more = await self._piece()
                 if not has_more and len(data) <= limits.body_bytes:
                     return data
-                pieces, size = [data], len(data)
-                while has_more and size <= limits.body_bytes:
-                    data, has_more = await self._piece()
+                pieces = []
+                while True:
                     pieces.append(data)
                     size += len(data)
+                    unfinished.bytes += len(data)
+                    if unfinished.bytes > limits.bodies_bytes:
+                        raise overloaded("too many bodies have begun and not ended")
+                    if not has_more or size > limits.body_bytes:
+                        break
+                    data, has_more = await self._piece()
         except TimeoutError as cause:
             problem = f"the body did not end within {limits.body_seconds:g} s"
             raise RefusalError(408, problem, headers=_CLOSE) from cause
+        finally:
+            unfinished.bytes -= size
         if size > limits.body_bytes:
             raise _too_large(limits.body_bytes)
         return b"".join(pieces)
@@ -129,6 +137,13 @@ def _headers(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
             name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+class Unfinished:
+    """The bytes of the bodies that have begun and not ended, of all requests of an endpoint."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
 
 
 class ClientDisconnectedError(Exception):

@@ -50,7 +50,7 @@ class RpcEndpoint:
     async def post(self, request: Received, send: Send) -> None:
         """Answer one message. Raises `RefusalError`."""
         try:
-            message = await request.message(self._served.limits)
+            message = await request.message(self._served.limits, self._served.unfinished)
         except RefusalError as refusal:
             if refusal.code != jsonrpc.PARSE_ERROR:
                 raise

@@ -12,6 +12,7 @@ from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.http.fan_out import Everything, FanOut
+from gaia_mcp.server.http.received import Unfinished
 from gaia_mcp.server.http.refusals import overloaded
 from gaia_mcp.toolcall import Call
 
@@ -54,6 +55,7 @@ class Served:
         self._sealer = sealer
         self._tasks = tasks
         self.on_failure = on_failure
+        self.unfinished = Unfinished()
         self._reading = threading.Lock()
         # The tools' parameters that are repeated in headers; None until they are read after a change.
         self._parameters: dict[str, tuple[Parameter, ...]] | None = None

@@ -102,6 +102,22 @@ def test_a_body_may_come_in_pieces(serve: Serve) -> None:
     assert asked.feed(b'"m"}').reply().status == 202
 
 
+def test_bodies_that_do_not_end_are_limited_together(serve: Serve) -> None:
+    """Ours: 503, and there is room again when one has ended, whatever its end."""
+    server = serve(Tools(), Limits(bodies_bytes=1000))
+
+    def begun() -> Any:
+        asked = server.ask("POST", content_type=JSON, accept="*/*", mcp_protocol_version="2026-07-28", mcp_method="m")
+        asked.feed(b" " * 600, more=True)
+        return asked
+
+    first = begun()
+    assert begun().reply().status == 503
+    assert first.feed(b'{"jsonrpc":"2.0","method":"m"}').reply().status == 202
+    begun().leave()
+    assert begun().feed(b'{"jsonrpc":"2.0","method":"m"}').reply().status == 202
+
+
 @pytest.mark.parametrize("length", ["1001", "9" * 5000])
 def test_a_content_length_beyond_the_limit_is_refused(serve: Serve, length: str) -> None:
     """Ours: 413, before a byte of it has come."""
