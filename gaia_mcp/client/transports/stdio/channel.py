@@ -11,6 +11,7 @@ from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, S
 from gaia_mcp.client.transports.stdio.input_pipe import CutError
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
 from gaia_mcp.client.transports.stdio.outbox import Outbox
+from gaia_mcp.client.transports.stdio.steady_thread import SteadyThread
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
@@ -63,7 +64,7 @@ class StdioChannel(Channel):
         failure: list[MCPError] = []
         # The reader also starts the child. Signals interrupt only the main thread, so a Ctrl-C cannot arrive between
         # the creation of the process and its registration.
-        self._reader = threading.Thread(
+        self._reader = SteadyThread(
             target=self._read, args=(receiver, started, failure), name=f"{self.name} stdout", daemon=True
         )
         self._reader.start()

@@ -35,6 +35,7 @@ from gaia_mcp.client.transports.stdio.process_groups import (
     end_others,
     signal_group,
 )
+from gaia_mcp.client.transports.stdio.steady_thread import SteadyThread
 from gaia_mcp.client.transports.stdio.watcher import WATCHER
 from gaia_mcp.errors import NotConnectedError, SpawnError
 
@@ -144,7 +145,7 @@ class Child:
         if threading.current_thread() is threading.main_thread():
             # Signals interrupt this thread alone: a Ctrl-C must not arrive between the creation of the process and its
             # registration.
-            starting = threading.Thread(target=self._start_aside, name=f"{self._server} start", daemon=True)
+            starting = SteadyThread(target=self._start_aside, name=f"{self._server} start", daemon=True)
             starting.start()
             starting.join()
         self._start()

@@ -481,19 +481,21 @@ def test_a_blocked_writer_does_not_delay_stopping(child: MakeChild) -> None:
 @contextmanager
 def ctrl_c(true: Callable[[], Any]) -> Iterator[None]:
     """Raises one KeyboardInterrupt in the main thread when something has become true."""
-    has_come = threading.Event()
+    # No event: its lock may be held by what the signal interrupts, such as the handler itself.
+    has_come = False
 
     def on_signal(*_: object) -> None:
-        if not has_come.is_set():
-            has_come.set()
+        nonlocal has_come
+        if not has_come:
+            has_come = True
             raise KeyboardInterrupt
 
     def press() -> None:
-        wait_until(true)
+        wait_until(lambda: has_come or true())
         # A signal wakes whatever the main thread waits in; one that comes just as it goes to wait is not noticed.
-        while not has_come.is_set():
+        while not has_come:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            has_come.wait(0.1)
+            threading.Event().wait(0.1)
 
     before = signal.signal(signal.SIGINT, on_signal)
     presser = threading.Thread(target=press)
@@ -501,9 +503,10 @@ def ctrl_c(true: Callable[[], Any]) -> Iterator[None]:
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
-        presser.join(PATIENCE_SECONDS)
     finally:
-        has_come.set()
+        has_come = True
+        # The handler stays until no signal can come any more.
+        presser.join()
         signal.signal(signal.SIGINT, before)
 
 
