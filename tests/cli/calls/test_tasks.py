@@ -80,8 +80,12 @@ def test_a_task_shows_its_progress_on_a_terminal(gaia: Gaia) -> None:
 def test_ctrl_c_cancels_the_task(gaia: Gaia) -> None:
     """Extension, tasks/cancel: the cancellation reaches the tool."""
     notes = gaia.cwd / "notes"
-    calling = gaia.popen("call", AGENT, "work", "seconds=3600", f"notes={notes}")
-    wait_until(lambda: notes.exists() and "began" in notes.read_text(), 20)
+    calling = gaia.popen("call", AGENT, "work", "seconds=3600", f"notes={notes}", "--debug")
+    assert calling.stderr is not None
+    # Not before the client knows the task: its server is ended at once then.
+    while b'"taskId"' not in calling.stderr.readline():
+        pass
+    wait_until(lambda: notes.exists() and "began" in notes.read_text())
 
     calling.send_signal(signal.SIGINT)
 
