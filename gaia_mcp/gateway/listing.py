@@ -49,8 +49,8 @@ class Listing:
 
         Raises `CallCancelledError`.
         """
-        asking = [(backend, self._begin(backend, kind)) for backend in backends if backend.may_try(kind)]
         ends = self._clock() + self._patience_seconds
+        asking = [(backend, self._begin(backend, kind)) for backend in backends if backend.may_try(kind)]
         for backend, each in asking:
             while not each.wait(min(ends - self._clock(), WAIT_SLICE_SECONDS)):
                 call.raise_if_cancelled()

@@ -240,9 +240,14 @@ def test_a_forked_command_line_does_what_a_started_one_does(gaia: Gaia, table: s
             prepare(gaia)
             environ = {**gaia.environ, **variables}
             ran = gaia.command(BIN / "gaia", *first, *words, env=environ, input="", starts=starts, text=True)
-            found.append((without_times(ran.stdout), without_times(ran.stderr), ran.returncode, files_of(gaia)))
+            outcome = {"stdout": without_times(ran.stdout), "stderr": without_times(ran.stderr), "code": ran.returncode}
+            found.append({**outcome, **files_of(gaia)})
         if found[0] != found[1]:
-            wrong[line] = found
+            wrong[line] = {
+                name: (found[0].get(name), found[1].get(name))
+                for name in found[0].keys() | found[1].keys()
+                if found[0].get(name) != found[1].get(name) or name not in found[0] or name not in found[1]
+            }
 
     assert not wrong
 

@@ -153,7 +153,7 @@ def test_log_messages_reach_the_client_whose_call_they_are_about(connect: Connec
 
 
 def test_a_server_whose_entry_is_shared_keeps_one_state_for_all(connect: Connect) -> None:
-    """Ours, `shared`: and of two calls at the same time it cannot ask about either."""
+    """Ours, `shared`: and of two calls at the same time it cannot ask about either, until one of them has ended."""
     ada, bob = connect(HANDSHAKE, "a"), connect(STATELESS, "b")
     said(ada, "common__keep", "tab")
     assert said(bob, "common__keep", "tab") == "tab"
@@ -161,7 +161,9 @@ def test_a_server_whose_entry_is_shared_keeps_one_state_for_all(connect: Connect
 
     with ThreadPoolExecutor(2) as at_once:
         answers = list(at_once.map(lambda client: said(client, "common__ask_together", "x"), (ada, bob)))
-    assert all("several clients call this server" in answer for answer in answers), answers
+    assert any("several clients call this server" in answer for answer in answers)
+    for answer, own in zip(answers, ("x: a", "x: b"), strict=True):
+        assert answer == own or "several clients call this server" in answer
 
 
 class Guest:
