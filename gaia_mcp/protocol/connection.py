@@ -51,6 +51,8 @@ class Connection:
     `first_id` on.
     """
 
+    _decoder = jsonrpc.DECODER
+
     def __init__(self, first_id: int = 1) -> None:
         self._outgoing: list[Outgoing] = []
         self._events: list[Event] = []
@@ -92,18 +94,23 @@ class Connection:
         `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
         """
         try:
-            value = self._parse(record)
-        except jsonrpc.RepeatedMemberError as problem:
+            value = jsonrpc.parse_text(record.decode(), self._decoder)
+        except jsonrpc.RepeatedMemberError:
             self._about = about
-            self._receive_malformed(jsonrpc.malformed(problem.value, str(problem)), record)
+            self._receive_repeated_member(record)
         except ValueError:
             self._about = about
             self._receive_invalid_json(record)
         else:
             self.receive_message(value, about, record)
 
-    def _parse(self, record: bytes) -> Any:
-        return jsonrpc.parse(record)
+    def _receive_repeated_member(self, record: bytes) -> None:
+        try:
+            jsonrpc.parse_strictly(record)
+        except jsonrpc.RepeatedMemberError as problem:
+            self._receive_malformed(jsonrpc.malformed(problem.value, str(problem)), record)
+        except ValueError:  # Something else follows.
+            self._receive_invalid_json(record)
 
     def receive_message(self, value: Any, about: RequestId | None = None, record: bytes = b"") -> None:
         """As `receive`, for a JSON value that has been parsed; `record` is its text, for excerpts."""

@@ -51,8 +51,9 @@ def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-_decoder = json.JSONDecoder()
-_strict_decoder = json.JSONDecoder(object_pairs_hook=_unique)
+DECODER = json.JSONDecoder()
+# Refuses an object that has a member twice.
+STRICT_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 _write = compact_writer()
 
 
@@ -165,14 +166,14 @@ def parse_strictly(record: bytes) -> Any:
     """As `parse`, for the messages of a client. Raises `RepeatedMemberError` as well."""
     text = record.decode()
     try:
-        return parse_text(text, _strict_decoder)
+        return parse_text(text, STRICT_DECODER)
     except RepeatedMemberError as problem:
         # Raises `ValueError` if the rest is not JSON.
         problem.value = parse_text(text)
         raise
 
 
-def parse_text(text: str, decoder: json.JSONDecoder = _decoder) -> Any:
+def parse_text(text: str, decoder: json.JSONDecoder = DECODER) -> Any:
     """The JSON value of a record that has been decoded, so that a caller need not keep both. Raises as `parse` does."""
     try:
         if text[:1] == "{":

@@ -42,6 +42,8 @@ class Description(NamedTuple):
 class ServerConnection(Connection):
     """The server's end. `description` may be replaced at any time, for example when a slow agent has loaded."""
 
+    _decoder = jsonrpc.STRICT_DECODER
+
     def __init__(self, description: Description, first_id: int = 1) -> None:
         super().__init__(first_id)
         self.description = description
@@ -377,9 +379,6 @@ class ServerConnection(Connection):
         if responses := self._batches.finish(request_id, response):
             self._outgoing.append(Outgoing(responses, request_id))
         return True
-
-    def _parse(self, record: bytes) -> Any:
-        return jsonrpc.parse_strictly(record)
 
     def _receive_invalid_json(self, record: bytes) -> None:
         # Other lines are ignored, as in every SDK; a line that looks like a message gets an error.

@@ -211,6 +211,13 @@ def test_invalid_parameters_that_json_cannot_represent_are_explained(value: Any,
     assert shown in client.call_tool("t", {"x": value})["error"]
 
 
+def test_a_refusal_is_returned_as_it_is_where_the_tools_cannot_be_listed(start_talk: StartTalk) -> None:
+    """Ours: the error of the call matters, and not that of a list that nobody has asked for."""
+    client, _ = start_talk(lambda message: [error(message, -32602, "no")])
+
+    assert client.call_tool("t", {})["error"].endswith("no")
+
+
 def test_another_error_is_returned_unchanged(start_server: Started) -> None:
     """GAIA's documents: {"error": "error message"}."""
     client = start_server("good_stateless")

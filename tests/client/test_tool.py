@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.tool import MCPTool, mcp_tool_requires_confirmation, read_tools
+from gaia_mcp.client.tool import MCPTool, failure_of, mcp_tool_requires_confirmation, read_tools
 from tests.client.conftest import noted
 
 SCHEMA = {
@@ -225,3 +225,11 @@ def test_a_tool_without_a_credible_read_only_hint_requires_confirmation() -> Non
     assert mcp_tool_requires_confirmation("delete_file", {"readOnlyHint": True}) is True
     assert mcp_tool_requires_confirmation("read_file", {}) is True
     assert mcp_tool_requires_confirmation("read_file", None) is True
+
+
+def test_the_text_of_a_failure_is_that_of_its_blocks() -> None:
+    """Ours: or says that there is none."""
+    text = {"type": "text", "text": "no"}
+
+    assert failure_of({"isError": True, "content": [text, {"type": "image"}, 5, text]}) == "no\nno"
+    assert failure_of({"content": None}) == failure_of({}) == "the tool reported an error without a text"

@@ -29,6 +29,7 @@ from tests.protocol_support import (
     ENVELOPE,
     LOG_LEVEL,
     check_each,
+    check_rows,
     discovered,
     enveloped,
     give,
@@ -794,3 +795,19 @@ def test_an_extension_may_add_a_result_type() -> None:
         assert type(event) is expected
         (event,) = give(client, rpc_result(listed, {"resultType": "task"}))
         assert isinstance(event, InvalidResponse)
+
+
+def test_a_record_with_a_repeated_member_is_no_valid_message_of_a_client() -> None:
+    """Ours: what checks a request, and what carries it out, may read different ones."""
+    cases = [
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}', (7, -32600)),
+        (b'{"a":1,"a":2}{}', (None, -32700)),
+    ]
+
+    def check(record: bytes, refused: tuple[int | None, int]) -> None:
+        server = new_server()
+        assert give(server, record) == []
+        (sent,) = sent_by(server)
+        assert (sent.get("id"), sent["error"]["code"]) == refused
+
+    check_rows(check, cases)

@@ -14,6 +14,7 @@ from gaia_mcp.protocol.headers import (
     annotated_parameters,
     decoded,
     encoded,
+    header_fault,
     parameter_headers,
     parameter_problem,
     standard_headers,
@@ -340,3 +341,18 @@ def test_headers_of_arguments_are_checked() -> None:
     ]
 
     assert not wrong
+
+
+def test_the_fault_of_a_header_is_named() -> None:
+    """RFC 9110, section 5.5: as the end of a sentence, without the value, which may be a secret."""
+    cases = {
+        "good value": None,
+        "a\nb": "contains a line break",
+        "a\x00b": "contains characters that HTTP does not allow",
+        " a": "begins with a space",
+        "\ta": "begins with a tab",
+        "a ": "ends with a space",
+        "a\t": "ends with a tab",
+    }
+
+    assert {value: header_fault(value) for value in cases} == cases

@@ -18,6 +18,7 @@ from gaia_mcp.protocol.jsonrpc import (
     Fixed,
     Malformed,
     Notification,
+    RepeatedMemberError,
     Request,
     Result,
     as_text,
@@ -25,7 +26,9 @@ from gaia_mcp.protocol.jsonrpc import (
     encode,
     is_id,
     is_number,
+    malformed,
     parse,
+    parse_strictly,
 )
 from tests.protocol_support import check_each, check_rows, steady
 
@@ -386,3 +389,15 @@ def test_a_result_without_a_long_text_is_encoded_unchanged() -> None:
     ]
 
     assert not wrong
+
+
+def test_a_repeated_member_is_named() -> None:
+    """RFC 8259, section 4: names should be unique; parsers differ in which one they return."""
+    assert parse_strictly(b'{"a":{"b":1},"b":2}') == {"a": {"b": 1}, "b": 2}
+    with pytest.raises(RepeatedMemberError, match="the member 'b' is given twice") as caught:
+        parse_strictly(b'{"id":1,"method":"m","params":{"b":1,"b":2}}')
+    assert caught.value.value == {"id": 1, "method": "m", "params": {"b": 2}}
+    assert malformed(caught.value.value, "twice") == Malformed("twice", 1, "request")
+    assert malformed([1], "twice") == Malformed("twice", None)
+    with pytest.raises(ValueError, match="Extra data"):
+        parse_strictly(b'{"a":1,"a":2}{}')

@@ -284,6 +284,17 @@ def test_arguments_that_take_too_long_to_check_are_refused() -> None:
     assert answer(served, "tools/call", {"name": "b", "arguments": {}})["structuredContent"] == {"n": "x"}
 
 
+def test_a_call_may_have_invalid_arguments_refused() -> None:
+    """AgentVault: -32602, where MCP has a result that the model reads."""
+    agent = Plain({"name": "a", "inputSchema": {"type": "object", "required": ["n"]}})
+    call = Call()
+    call.rejects_arguments = True
+
+    with pytest.raises(RequestError, match="Invalid params: "):
+        AgentProvider(agent).answer("tools/call", {"name": "a", "arguments": {}}, call)
+    assert agent.ran == []
+
+
 def test_a_problem_is_reported_once() -> None:
     """Ours: most agents are served by their authors. A list that is read again reports nothing new."""
     reported: list[str] = []

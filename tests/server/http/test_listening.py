@@ -191,3 +191,15 @@ def test_the_limit_of_open_files_is_raised_to_the_hard_limit(monkeypatch: pytest
     finally:
         monkeypatch.undo()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_an_address_without_a_network_is_the_loopback_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a machine that is offline still serves itself."""
+
+    class Unrouted(socket.socket):
+        def connect(self, _: Any) -> None:
+            raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(listening.socket, "socket", Unrouted)
+
+    assert Address("0.0.0.0", 80).reachable() == Address("127.0.0.1", 80)

@@ -409,6 +409,16 @@ def test_a_server_without_http_and_sse_is_reported(answer: Answer, kind: type[MC
     assert caught.value.case == ("not-sse" if answer.status == 405 else "oauth-off")
 
 
+def test_a_stream_that_leads_to_another_origin_is_reported() -> None:
+    """Ours: it tells more than the status of the request before."""
+    never = threading.Event()
+    endpoint = b"event: endpoint\ndata: http://elsewhere.example/messages\n\n"
+    with talking(lambda asked: as_events(endpoint, never) if asked.method == "GET" else Answer(405)) as (_, line):
+        line.send(INITIALIZE)
+        wait_until(lambda: bool(line.kept.failures))
+        assert line.kept.failures[0][1].case == "other-origin"
+
+
 def test_only_a_configured_transport_is_fixed() -> None:
     """Ours: a cached transport may have been replaced by a server that was updated."""
     ways = [("http", True), ("http", False), ("sse", True), (None, True)]

@@ -268,3 +268,13 @@ def test_the_errors_of_both_libraries_are_transport_errors() -> None:
     assert issubclass(httpcore2.ReadError, TRANSPORT_ERRORS)
     assert issubclass(httpcore2.RemoteProtocolError, TRANSPORT_ERRORS)
     assert issubclass(httpx2.DecodingError, TRANSPORT_ERRORS)
+
+
+def test_the_headers_of_an_endpoint_may_change() -> None:
+    """Ours: a gateway adds the marks of the gateways in front of it while it is connected."""
+    headers = {"X-Key": "1"}
+    connections = connections_to(Endpoint("web", "http://host.example/mcp", headers))
+    before = sent(connections)["x-key"]
+    headers["X-Key"] = "2"
+
+    assert (before, sent(connections)["x-key"]) == (b"1", b"2")

@@ -489,6 +489,7 @@ def test_an_expired_session_ends_the_channel_before_the_request_fails() -> None:
         (500, {}, b"no session with the database"),
         (403, {}, b"this session may not do that"),
         (503, {}, b"overloaded"),
+        (200, {"Content-Type": "application/json"}, b'{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"no"}}'),
         (401, {"WWW-Authenticate": "Bearer"}, b"your session is over: log in"),
         (
             200,

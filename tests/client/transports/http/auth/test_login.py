@@ -283,6 +283,21 @@ def test_a_client_that_only_the_page_of_the_server_refuses_is_registered_anew(wo
     assert logged_in(world, folder).identity.client_id != first.identity.client_id
 
 
+def test_a_registration_that_is_gone_need_not_be_given_up(world: World, folder: Path) -> None:
+    """Ours: another process may have logged out meanwhile."""
+    first = logged_in(world, folder)
+    shown: list[str] = []
+
+    class Leaving(Browser):
+        def show(self, url: str) -> None:
+            Grants(folder).forget(first)
+            shown.append(url)
+
+    with pytest.raises(DeadlineError):
+        logged_in(world, folder, Leaving(), deadline=deadline_until(lambda: shown))
+    assert Grants(folder).all() == []
+
+
 def test_a_client_metadata_document_is_used_if_the_server_supports_it(world: World, folder: Path) -> None:
     """Spec: client id metadata documents, before dynamic registration."""
     url = "https://me.example/client.json"
