@@ -26,7 +26,7 @@ _PART = r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]{0,99})\}"
 # The name of a server: the reversed domain of its owner, and its own.
 _NAME = re.compile(r"[A-Za-z0-9.-]+/[A-Za-z0-9._-]+")
 MAX_NAME_CHARS = 200
-# A version is one release. The registry itself uses "latest" for the newest, and a range is none.
+# A version names one release: neither a range, nor "latest", with which the registry itself means the newest.
 _VERSION = re.compile(r"(?!latest$)[^\s^~<>=*|,]{1,255}", re.IGNORECASE)
 
 

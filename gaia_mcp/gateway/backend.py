@@ -113,6 +113,8 @@ class Backend:
         self._pauses: dict[str, _Pause] = {}
         self._log_level: str | None = None
         self._subscribed: set[str] = set()
+        # The kinds of lists that did not arrive in time; with "", it was not even connected then.
+        self.late: set[str] = set()
         if isinstance(entry, MCPError):
             self.problem = entry
         else:

@@ -40,8 +40,6 @@ class Listing:
         self._patience_seconds = patience_seconds
         self._lock = threading.Lock()
         self._asking: dict[tuple[Backend, str], _Asking] = {}
-        # Those that did not arrive in time; with "" for the kind, the backend was not even connected.
-        self._late: set[tuple[Backend, str]] = set()
 
     def ask(self, kind: str, call: Call, backends: Sequence[Backend]) -> list[Backend]:
         """Fetch the lists of this `kind` from `backends`. Returns those whose lists have arrived in time, or are known
@@ -54,9 +52,8 @@ class Listing:
         for backend, each in asking:
             while not each.wait(min(ends - self._clock(), WAIT_SLICE_SECONDS)):
                 call.raise_if_cancelled()
-                late = {(backend, kind), (backend, "")}
-                if self._clock() >= ends or late & self._late:
-                    self._late |= late if backend.problem is not None or not backend.is_open else {(backend, kind)}
+                if self._clock() >= ends or {kind, ""} & backend.late:
+                    backend.late |= {kind, ""} if backend.problem is not None or not backend.is_open else {kind}
                     each.leave()
                     break
         return [backend for backend, each in asking if each.has_succeeded or (each.is_left and kind in backend.lists)]
@@ -76,7 +73,7 @@ class Listing:
         try:
             found = bool(backend.fetch(kind))
             asking.has_succeeded = True
-            self._late -= {(backend, kind), (backend, "")}
+            backend.late -= {kind, ""}
         except MCPError:
             pass  # The backend keeps the error.
         finally:

@@ -151,7 +151,7 @@ class Registry:
             return list(registered.tools.get(agent, {}).values())
 
     def _make_room(self) -> None:
-        """Drop the tools of owners that are idle, if no other owner fits. Raises `HubError` if there are none."""
+        """Drop the tools of owners that are idle, if no other owner fits. Raises `HubError` if no owner is idle."""
         if len(self._owners) < MAX_OWNERS:
             return
         since = self._clock() - IDLE_SECONDS
