@@ -26,8 +26,15 @@ if (isSecond) {
 
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const text = async (name, given) => (await client.callTool({ name, arguments: given })).content[0].text;
+const names = async () => (await client.listTools()).tools.map(tool => tool.name);
+// A list lacks the tools of servers that take longer to start.
+let tools = await names();
+while (!['echo', 'greet', 'order'].every(name => tools.includes(name))) {
+  await new Promise(done => setTimeout(done, 100));
+  tools = await names();
+}
 const seen = {
-  tools: (await client.listTools()).tools.map(tool => tool.name),
+  tools,
   sum: await text('get-sum', { a: 1, b: 2 }),
   greet: await text('greet', { name: 'Ada' }),
   every: await text('trigger-elicitation-request', {}),
