@@ -88,6 +88,8 @@ class Backend:
     ) -> None:
         self.name = name
         self.requests = requests
+        # Whether lists are cached for later connections. What one caller is shown may be for that caller only.
+        self.keeps_lists = False
         # The last lists, by kind; kept if the server fails later.
         self.lists: dict[str, list[Wire]] = {}
         # The last error of the connection, and of each kind of list.
@@ -216,7 +218,20 @@ class Backend:
             self.lists[kind] = []
         self.list_problems.pop(kind, None)
         self._pauses.pop(kind, None)
+        if self.keeps_lists:
+            self._keep(client, kind)
         return self.lists[kind]
+
+    def recall(self, kind: str) -> None:
+        """Use the cached list of a kind until the server has answered, if there is one."""
+        if kind in self.lists or self._cache is None:
+            return
+        is_template = kind == "resourceTemplates"
+        items = self._cache.seen("resources" if is_template else kind)
+        if items is not None and kind in ("resources", "resourceTemplates"):
+            items = [item for item in items if ("uriTemplate" in item) == is_template]
+        if items is not None:
+            self.lists.setdefault(kind, items)
 
     def subscribe(self, uri: str) -> None:
         """Subscribe to a resource. Raises `MCPError` if the server refuses."""
@@ -326,6 +341,23 @@ class Backend:
             found = ask(deadline)
         masker = client.masker()
         return [masker.definition(item) for item in found]
+
+    def _keep(self, client: MCPClient, kind: str) -> None:
+        """Cache a list that has just been fetched. Resources and their templates are one list there."""
+        assert self._cache is not None  # noqa: S101 (it is connected)
+        methods = {kind: method for method, kind in KINDS.items()}
+        kinds = ("resources", "resourceTemplates") if ANNOUNCED[kind] == "resources" else (kind,)
+        if not self.lists.keys() >= set(kinds):
+            return
+        items = [item for each in kinds for item in self.lists[each]]
+        if kind == "tools":
+            masker = client.masker()
+            # Including those that the filter excludes, which is applied when the cache is read.
+            items = [masker.definition(tool.definition) for tool in client.listed_tools()]
+        fresh = client.freshness.get(methods[kinds[0]])
+        for each in kinds[1:]:
+            fresh = fresh.with_page(client.freshness.get(methods[each])) if fresh is not None else None
+        self._cache.keep_seen(items, ANNOUNCED[kind], fresh)
 
     def _changed(self, kind: str) -> None:
         self._fresh.difference_update([each for each, announced in ANNOUNCED.items() if announced == kind])

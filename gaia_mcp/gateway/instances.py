@@ -90,6 +90,7 @@ class Instances:
             declared = Declared(ALL_CAPABILITIES if is_shared else {})
         requests = ServerRequests(declared, tells_apart=max_instances > 0, logged_to=self._note_logged)
         self._shared = Instance(make(requests, lambda: None), (), clock())
+        self._shared.backend.keeps_lists = True
         # None until it is known.
         self._is_stateless: bool | None = self._shared.backend.is_known_stateless() or None
         # Guards the fields below.
@@ -145,6 +146,7 @@ class Instances:
                         if each.backend is backend:
                             self._free.remove(each)
                             self._shared = each
+                            backend.keeps_lists = True
                             break
         return is_stateless
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import WAIT_SLICE_SECONDS
 from gaia_mcp.errors import MCPError
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from gaia_mcp.gateway.backend import Backend
     from gaia_mcp.toolcall import Call
 
+Wire = dict[str, Any]
+
 # Some hosts give a server six seconds to start and to list its tools; most servers answer within three.
 PATIENCE_SECONDS = 3.0
 
 
 class Listing:
     """Fetches lists of backends. Concurrent requests for the same list of a backend share one fetch. `on_late` is
-    called with the kind of a list that arrived after a client was answered without it. A backend is waited for once:
-    until its list has arrived, later requests are answered without it, or with its last one. Safe to use from several
-    threads.
+    called with the kind of a list that arrived after a client was answered with an earlier one, or without it. A
+    backend is waited for once: until its list has arrived, later requests are answered with its last one, which may be
+    a cached one of an earlier connection. Safe to use from several threads.
     """
 
     def __init__(
@@ -54,7 +56,8 @@ class Listing:
                 call.raise_if_cancelled()
                 if self._clock() >= ends or {kind, ""} & backend.late:
                     backend.late |= {kind, ""} if backend.problem is not None or not backend.is_open else {kind}
-                    each.leave()
+                    backend.recall(kind)
+                    each.leave(backend.lists.get(kind, []))
                     break
         return [backend for backend, each in asking if each.has_succeeded or (each.is_left and kind in backend.lists)]
 
@@ -69,9 +72,9 @@ class Listing:
         return asking
 
     def _fetch(self, backend: Backend, kind: str, asking: _Asking) -> None:
-        found = False
+        found: list[Wire] = []
         try:
-            found = bool(backend.fetch(kind))
+            found = backend.fetch(kind)
             asking.has_succeeded = True
             backend.late -= {kind, ""}
         except MCPError:
@@ -79,33 +82,37 @@ class Listing:
         finally:
             with self._lock:
                 del self._asking[backend, kind]
-            is_late = asking.end()
-        if is_late and found:
+            earlier = asking.end()
+        if earlier is not None and found != earlier:
             self._on_late(kind)
 
 
 class _Asking:
     """A running fetch of a list. `has_succeeded` is set when the list has arrived, `is_left` when a client is answered
-    without it.
+    with an earlier list, or without one.
     """
 
     def __init__(self) -> None:
         self.has_succeeded = False
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self.is_left = False
+        self._earlier: list[Wire] | None = None
+
+    @property
+    def is_left(self) -> bool:
+        return self._earlier is not None
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so many seconds. Returns whether the fetch has ended."""
         return self._ended.wait(max(0.0, seconds))
 
-    def leave(self) -> None:
-        """Note that a client is answered without this list."""
+    def leave(self, earlier: list[Wire]) -> None:
+        """Note that a client is answered with this list instead."""
         with self._lock:
-            self.is_left = True
+            self._earlier = earlier
 
-    def end(self) -> bool:
-        """End the fetch. Returns whether a client was answered without it."""
+    def end(self) -> list[Wire] | None:
+        """End the fetch. Returns the list with which a client was answered meanwhile, or None."""
         with self._lock:
             self._ended.set()
-            return self.is_left
+            return self._earlier

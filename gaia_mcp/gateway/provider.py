@@ -357,9 +357,7 @@ class GatewayProvider:
             return meant
         if len(meanings := names.meanings(name)) > 1 or names.find(name) is not None:
             raise RequestError(f"Unknown {what}: {name}. Several servers have one: {', '.join(meanings)}")
-        missing = [backend.problem_of(kind) for backend in backends]
-        reasons = [f". {problem.message}" for problem in missing if problem is not None]
-        raise RequestError(f"Unknown {what}: {name}{''.join(reasons)}")
+        raise RequestError(f"Unknown {what}: {name}{''.join(_reasons(kind, backends))}")
 
     def _meant(self, kind: str, name: str, names: Names) -> Owner | None:
         """The owner that a name means, by the lists so far; None if the name is unknown or ambiguous."""
@@ -479,6 +477,17 @@ class _Made(NamedTuple):
             and len(lists) == len(self.lists)
             and all(one[0] == other[0] and one[1] is other[1] for one, other in zip(lists, self.lists, strict=True))
         )
+
+
+def _reasons(kind: str, backends: list[Backend]) -> list[str]:
+    """Why servers that may have an unknown name have not listed it, each as a further sentence."""
+    reasons = []
+    for backend in backends:
+        if (problem := backend.problem_of(kind)) is not None:
+            reasons.append(f". {problem.message}")
+        elif kind in backend.late:
+            reasons.append(f". server {backend.name!r} has not answered yet; try again later")
+    return reasons
 
 
 def _is_same(entry: ServerEntry | MCPError, other: ServerEntry | MCPError) -> bool:

@@ -62,6 +62,7 @@ def test_a_single_client_has_one_instance(make: Make) -> None:
     instances = make(0)
 
     assert used(instances, caller("a")) is used(instances, caller()) is instances.listed_by(caller("b"))
+    assert instances.shared.keeps_lists
 
 
 def test_callers_that_cannot_be_asked_share_an_instance(make: Make) -> None:
@@ -87,6 +88,8 @@ def test_a_session_that_can_be_asked_has_an_instance_until_it_ends(make: Make) -
     assert used(instances, caller("a")) is instances.listed_by(caller("a")) is ada
     assert ada.requests.host.capabilities() == ROOTS
     assert bob.requests.host.capabilities() == {"elicitation": {"form": {}}}
+    # What it lists may be for this session only.
+    assert not ada.keeps_lists
     instances.end_session("a")
     assert used(instances, caller("a")) is not ada
 
@@ -184,4 +187,5 @@ def test_a_stateless_server_has_one_instance(make: Make) -> None:
 
     assert instances.asks_by_result(caller("a"))
     assert used(instances, caller("b")) is instances.shared is connected
+    assert connected.keeps_lists
     assert instances.all() == [connected]

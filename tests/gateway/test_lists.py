@@ -15,8 +15,11 @@ from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.gateway.questions import Declared, ServerRequests
+from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.server.http.gateway_marks import GatewayMarks
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
 from tests.client.transports.http.web import as_json, serving
@@ -32,6 +35,15 @@ pytestmark = pytest.mark.story
 def names(gate: GatewayProvider, method: str = "tools/list", member: str = "tools") -> list[str]:
     """The names of a list."""
     return [item["name"] for item in gate.answer(method, {}, Call())[member]]
+
+
+def _slow(tmp_path: Path, script_name: str, *arguments: str) -> tuple[dict[str, Any], Path]:
+    """The entry of a server that starts once a file exists, and that file."""
+    may_start = tmp_path / "may-start"
+    entry = script(script_name)
+    run = shlex.join([entry["command"], *entry["args"], *arguments])
+    start = f"until [ -e {shlex.quote(str(may_start))} ]; do sleep 0.05; done; exec {run}"
+    return {"command": "/bin/sh", "args": ["-c", start]}, may_start
 
 
 def test_a_server_is_connected_on_first_use(gateway: MakeGateway, tmp_path: Path) -> None:
@@ -93,11 +105,8 @@ def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:
 
 def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, tmp_path: Path) -> None:
     """Ours: the list does not wait for it for long, and the client reads it again."""
-    may_start = tmp_path / "may-start"
-    entry = script("good_handshake.py")
-    run = shlex.join([entry["command"], *entry["args"]])
-    start = f"until [ -e {shlex.quote(str(may_start))} ]; do sleep 0.05; done; exec {run}"
-    gate = gateway({"patience_seconds": 0.0}, slow={"command": "/bin/sh", "args": ["-c", start]})
+    slow, may_start = _slow(tmp_path, "good_handshake.py")
+    gate = gateway({"patience_seconds": 0.0}, slow=slow)
     changed = threading.Event()
     gate.on_change(lambda change: changed.set() if "tools" in change.lists else None)
 
@@ -107,6 +116,50 @@ def test_a_slow_server_is_announced_when_it_has_answered(gateway: MakeGateway, t
     may_start.touch()
     wait_until(changed.is_set)
     wait_until(lambda: "echo" in names(gate))
+
+
+@pytest.mark.parametrize("kind", ["prompts", "resources"])
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_the_last_list_of_a_slow_server_is_shown_meanwhile(
+    gateway: MakeGateway, tmp_path: Path, kind: str, is_changed: bool
+) -> None:
+    """Ours: hosts that list once do not lose its tools. They are announced only if they have changed since."""
+    slow, may_start = _slow(tmp_path, "offers.py", HANDSHAKE)
+    may_start.touch()
+    first = gateway(slow=slow)
+    first.answer("resources/templates/list", {}, Call())
+    before = first.answer(f"{kind}/list", {}, Call())[kind]
+    may_start.unlink()
+    entry = read_entry("slow", slow)
+    if is_changed:
+        ServerCache(cache_folder(), entry).keep_seen([{"name": "old", "uri": "old://one"}], kind)
+
+    late: list[str] = []
+    backend = Backend("slow", entry, Heard(lambda _: None, lambda _: None, lambda: None), ServerRequests(Declared({})))
+    listing = Listing(late.append, 0.0)
+    assert listing.ask(kind, Call(), [backend]) == [backend]
+    assert (backend.lists[kind] == before) is not is_changed
+    may_start.touch()
+    wait_until(lambda: not any(thread.name == "list" for thread in threading.enumerate()))
+
+    assert backend.lists[kind] == before
+    assert late == ([kind] if is_changed else [])
+    backend.close()
+
+
+def test_a_tool_of_a_slow_server_can_be_called_before_it_has_started(gateway: MakeGateway, tmp_path: Path) -> None:
+    """Ours: the call waits for the server; only one that no list has had fails, and says what is missing."""
+    slow, may_start = _slow(tmp_path, "good_handshake.py")
+    may_start.touch()
+    assert "echo" in names(gateway(slow=slow))
+    may_start.unlink()
+
+    gate = gateway({"patience_seconds": 0.0}, slow=slow, other=asker())
+    assert "echo" in names(gate)
+    with pytest.raises(RequestError, match=r"Unknown tool: nope\. server 'slow' has not answered yet"):
+        gate.answer("tools/call", {"name": "nope"}, Call())
+    threading.Timer(0.2, may_start.touch).start()
+    assert gate.answer("tools/call", {"name": "echo", "arguments": {}}, Call())["content"]
 
 
 def test_a_slow_server_delays_only_one_list() -> None:
