@@ -53,6 +53,7 @@ class CallQuestions:
         self._names: set[str] = set()
         # The pending answers that threads wait for.
         self._awaited: list[Answer] = []
+        self._has_lost_client = False
 
     def sealed(self, call: RunningCall, sealer: Sealer, logs: int, progress: float | None) -> str:
         """The record as the `requestState` that the client returns. `logs` is the number of log messages in this run,
@@ -100,6 +101,11 @@ class CallQuestions:
         for answer in list(self._awaited):
             answer.set(None, None)
 
+    def lose_client(self) -> None:
+        """End the waits for answers, and all later ones: the client has disconnected."""
+        self._has_lost_client = True
+        self.end_waits()
+
     def _named(self, questions: Sequence[Asked[Any]]) -> dict[str, Asked[Any]]:
         named: dict[str, Asked[Any]] = {}
         for one in questions:
@@ -139,10 +145,12 @@ class CallQuestions:
         self._awaited += answers.values()
         try:
             for name, answer in answers.items():
+                self._raise_if_lost()
                 _raise_if_ended(call)
                 if not answer.wait(seconds):
                     raise QuestionError(f"question {name!r} was not answered within {seconds:g} s")
                 call.raise_if_cancelled()
+                self._raise_if_lost()
                 _raise_if_ended(call)
                 if answer.error is not None:
                     raise QuestionError(f"the client refused question {name!r}: {answer.error}")
@@ -153,6 +161,10 @@ class CallQuestions:
             for answer in answers.values():
                 self._awaited.remove(answer)
             call.front.withdraw(list(answers.values()))
+
+    def _raise_if_lost(self) -> None:
+        if self._has_lost_client:
+            raise QuestionError("the client has disconnected, and other calls wait for their clients")
 
 
 def resumed(call: RunningCall, sealer: Sealer) -> CallQuestions:

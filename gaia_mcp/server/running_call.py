@@ -149,6 +149,9 @@ class RunningCall(Call):
         """The minimum level of log messages for the client; None if it wants none."""
         return self.request.context.log_level
 
+    def lose_client(self) -> None:
+        """End the waits for answers of the client, which has disconnected: they raise `QuestionError`."""
+
     def can_ask(self, question: Asked[Any]) -> bool:
         context = self.request.context
         return not missing_for(question.question, context.version, context.capabilities)

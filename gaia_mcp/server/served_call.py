@@ -90,6 +90,9 @@ class ServedCall(RunningCall):
         if self._questions is not None:
             self._questions.end_waits()
 
+    def lose_client(self) -> None:
+        self.questions.lose_client()
+
     def once(self, name: str, function: Callable[[], T]) -> T:
         return self.questions.once(name, function)
 

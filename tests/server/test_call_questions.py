@@ -90,6 +90,18 @@ def test_a_coroutine_awaits_the_answer(era: str) -> None:
     person.provider.close()
 
 
+def test_no_wait_begins_once_the_client_is_lost() -> None:
+    """Ours: the call may have lost its place among those that wait before it has sent its question."""
+
+    def work(call: Call) -> str:
+        call.lose_client()  # type: ignore[attr-defined]
+        with pytest.raises(QuestionError, match="the client has disconnected"):
+            call.elicit("Who?", NAME)
+        return "done"
+
+    assert text_of(Person("handshake", Tools(work=work), **{"Who?": None}).call("work")) == "done"
+
+
 @BOTH
 def test_an_exception_of_once_is_not_saved(era: str) -> None:
     """Ours: it is tried again when the tool tries again. A value that is not JSON cannot be saved in the state."""

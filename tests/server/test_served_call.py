@@ -16,7 +16,7 @@ from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.toolcall import CallCancelledError
 from tests.server.asking import ADA, BOTH, CAPABILITIES, NAME, Person, Tools, Wire, text_of
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
@@ -143,6 +143,25 @@ def test_a_thread_that_outlives_its_call_sends_nothing(era: str) -> None:
     assert ends == ["the call has ended; its client can no longer be asked"] * 2
     assert (person.asked, person.logged, person.closed) == ([], [], [])
     job.call.cancel()
+
+
+def test_a_call_that_has_lost_its_client_waits_for_no_answer() -> None:
+    """Ours: neither for the one that it waits for, nor for later ones."""
+    ends: list[str] = []
+
+    def work(call: Call) -> str:
+        losing = threading.Thread(target=lambda: wait_until(lambda: person.asked) or call.lose_client())  # type: ignore[attr-defined]
+        losing.start()
+        for _ in range(2):
+            with pytest.raises(QuestionError) as caught:
+                call.elicit("Who?", NAME)
+            ends.append(str(caught.value))
+        losing.join()
+        return "done"
+
+    person = Person("handshake", Tools(work=work), **{"Who?": None})
+    assert text_of(person.call("work")) == "done"
+    assert ends == ["the client has disconnected, and other calls wait for their clients"] * 2
 
 
 @BOTH

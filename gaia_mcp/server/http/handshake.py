@@ -106,8 +106,7 @@ class HandshakeEndpoint:
         session, log, after, opening = await self._threads.run(self._opened, request)
         if self.following >= self._served.limits.streams:
             raise overloaded("too many streams are open already")
-        is_listening = log.key == LISTENING
-        session.listeners += is_listening
+        session.followers[log.key] += 1
         self.following += 1
         leave = self._leases.follow(log) if log.worker else None
         try:
@@ -127,7 +126,9 @@ class HandshakeEndpoint:
         finally:
             if leave is not None:
                 leave()
-            session.listeners -= is_listening
+            session.followers[log.key] -= 1
+            if not session.followers[log.key]:
+                del session.followers[log.key]
             self.following -= 1
 
     async def delete(self, request: Received, send: Send) -> None:

@@ -99,10 +99,11 @@ class Served:
         close_stream: Callable[[RunningCall], None] = lambda _: None,
         *,
         share: Share | None = None,
+        is_gone: Callable[[RunningCall], bool] = lambda _: False,
         follows: bool = True,
     ) -> Calls:
-        """The calls of a connection, whose client has this `share` of the pool. The caller must close them. With
-        `follows` false, the client is not notified of changes.
+        """The calls of a connection, whose client has this `share` of the pool. The caller must close them. `is_gone`
+        returns whether the client of a call has disconnected. With `follows` false, it is not notified of changes.
         """
         return Calls(
             connection,
@@ -110,7 +111,7 @@ class Served:
             send,
             self.on_failure,
             self._sealer,
-            waiting=partial(self.workers.asking, share=share),
+            waiting=partial(self.workers.asking, share=share, is_gone=is_gone),
             pace=pace,
             close_stream=close_stream,
             tasks=self._tasks,

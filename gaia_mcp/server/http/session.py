@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,8 +70,8 @@ class _Open(NamedTuple):
 class Session:
     """A session of `principal`. Messages may be received in any thread.
 
-    `saved` is its last known state in the store. `listeners` counts the clients that follow `listening`, the log of the
-    GET stream.
+    `saved` is its last known state in the store. `followers` counts the open streams of GET, by the key of the log that
+    they follow: `listening`, or that of the response to a POST.
     """
 
     def __init__(self, session_id: str, served: Served, store: Store, principal: str | None) -> None:
@@ -78,7 +79,7 @@ class Session:
         self.principal = principal
         self.saved = b""
         self.listening = EventLog(store, session_id, LISTENING)
-        self.listeners = 0
+        self.followers: Counter[str] = Counter()
         self._served = served
         self._store = store
         # Guards the fields below. Also held while messages are received.
@@ -97,7 +98,9 @@ class Session:
         self._connection = ServerConnection(served.describe(), (self._place << _NUMBER_BITS) + 1)
         self._connection.subscriptions.session = session_id
         self._share = served.workers.share(principal, is_session=True)
-        self._calls = served.calls(self._connection, self._send, self._pace, self._close_stream, share=self._share)
+        self._calls = served.calls(
+            self._connection, self._send, self._pace, self._close_stream, share=self._share, is_gone=self._is_gone
+        )
 
     @classmethod
     def loaded(cls, session_id: str, served: Served, store: Store, saved: bytes) -> Session:
@@ -158,7 +161,7 @@ class Session:
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered and no client listens."""
-        return not self._open and not len(self._calls) and not self.listeners
+        return not self._open and not len(self._calls) and not self.followers[LISTENING]
 
     def is_open(self, request_id: RequestId) -> bool:
         """Whether a request with this id is being answered."""
@@ -316,6 +319,13 @@ class Session:
         if opened is not None:
             # After this time the call continues: a client that reads nothing can resume from the log.
             opened.exchange.await_room(self._served.limits.stalled_seconds)
+
+    def _is_gone(self, call: RunningCall) -> bool:
+        """Whether the client of a call has disconnected, and has not resumed the stream here."""
+        opened = self._open.get(call.request.id)
+        if opened is None or opened.exchange.is_released:
+            return False
+        return opened.exchange.is_closed and not self.followers[opened.log.key]
 
     def _close_stream(self, call: RunningCall) -> None:
         opened = self._open.get(call.request.id)

@@ -4,7 +4,8 @@ Waking a thread for each call would cost more than most calls. So one thread at 
 the next thread if another job is waiting, and then runs its own. If that ends before the next thread is awake, it also
 takes the other job.
 
-Each client has a share of the pool, so that no client takes all of it. The waiting jobs of the clients take turns.
+Each client has a share of the pool, so that no client takes all of it. The waiting jobs of the clients take turns. If
+too many calls wait for their clients, one whose client has disconnected gives its place to another.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ Run: TypeAlias = Callable[[], None]
 # The parts of the places for waiting and asking calls that one session, and all clients of one caller, may have. A
 # session of a busy client has room, and the others have the rest.
 SESSION_PART, CALLER_PART = 0.25, 0.5
+# Of this many threads, one is kept for the other clients: their calls run, however long those of one client take.
+SPARED = 8
 
 # A hundred calls with large arguments, or two of the largest that are read.
 WAITING_BYTES = 64 * 2**20
@@ -50,10 +53,25 @@ class Share:
         self.waiting = 0
         self.waiting_bytes = 0
         self.asking = 0
+        self.running = 0
+
+    def may_run(self, limit: int) -> bool:
+        """Whether it may have another one of so many threads."""
+        spared = limit // SPARED if self.part < 1 else 0
+        return not spared or self.running < limit - spared
 
     def most(self, places: int) -> int:
         """How many of so many places it may have."""
         return max(1, int(self.part * places)) if places else 0
+
+
+class _Asking:
+    """A call that waits for its client. `is_gone` returns whether that has disconnected."""
+
+    def __init__(self, call: RunningCall, shares: tuple[Share, ...], is_gone: Callable[[RunningCall], bool]) -> None:
+        self.call = call
+        self.shares = shares
+        self.is_gone = is_gone
 
 
 class Workers:
@@ -77,6 +95,8 @@ class Workers:
         # The shares that have waiting jobs, in the order of their turns; and the counts of all of them together.
         self._turns: deque[Share] = deque()
         self._all = Share()
+        # The calls that wait for their clients, the oldest first.
+        self._asking: dict[_Asking, None] = {}
         self._active = 0
         self._idle = 0
         self._is_coming = False
@@ -141,24 +161,28 @@ class Workers:
                     return
 
     @contextmanager
-    def asking(self, _: RunningCall, share: Share | None = None) -> Iterator[None]:
-        """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait."""
-        shares = (*share.chain, self._all) if share else (self._all,)
+    def asking(
+        self,
+        call: RunningCall,
+        share: Share | None = None,
+        is_gone: Callable[[RunningCall], bool] = lambda _: False,
+    ) -> Iterator[None]:
+        """Let another job run while this call waits for its client. Raises `QuestionError` if too many calls wait, and
+        the clients of all of them are there.
+        """
+        asking = _Asking(call, (*share.chain, self._all) if share else (self._all,), is_gone)
         with self._lock:
-            if any(each.asking >= each.most(self._max_asking) for each in shares):
-                # Waiting within the limit is no alternative: clients that never answer would occupy all threads.
-                raise QuestionError("too many calls wait for their clients already; repeat this call later")
-            for each in shares:
-                each.asking += 1
-            self._active -= 1
+            gone = self._make_room_to_ask(asking.shares)
+            self._asking[asking] = None
+            self._count_asking(asking, 1)
             self._call_thread()
+        if gone is not None:
+            gone.call.lose_client()
         try:
             yield
         finally:
             with self._lock:
-                for each in shares:
-                    each.asking -= 1
-                self._active += 1
+                self._leave(asking)
 
     def close(self) -> None:
         """End the idle threads now, and each other thread after its last job."""
@@ -183,6 +207,31 @@ class Workers:
         fits = share.waiting_bytes + size <= share.most(self._max_bytes) or not share.waiting
         return fits and share.waiting < self._free + share.most(self._max_waiting)
 
+    def _make_room_to_ask(self, shares: tuple[Share, ...]) -> _Asking | None:
+        """Let a call leave whose client is gone, if there is no room. Returns that call. Raises as `asking`."""
+        # A call with a place in the first share that is full has one in those after it, too.
+        full = next((each for each in shares if each.asking >= each.most(self._max_asking)), None)
+        if full is None:
+            return None
+        gone = next((each for each in self._asking if full in each.shares and each.is_gone(each.call)), None)
+        if gone is None:
+            # Waiting within the limit is no alternative: clients that never answer would occupy all threads.
+            raise QuestionError("too many calls wait for their clients already; repeat this call later")
+        self._leave(gone)
+        return gone
+
+    def _leave(self, asking: _Asking) -> None:
+        """Count a call as running again, unless it is."""
+        if asking in self._asking:
+            del self._asking[asking]
+            self._count_asking(asking, -1)
+
+    def _count_asking(self, asking: _Asking, count: int) -> None:
+        for each in asking.shares:
+            each.asking += count
+            each.running -= count
+        self._active -= count
+
     def _add(self, share: Share, job: _Job) -> None:
         if not share.jobs:
             self._turns.append(share)
@@ -199,18 +248,25 @@ class Workers:
             each.waiting -= 1
             each.waiting_bytes -= job.size
 
-    def _next(self) -> Run:
-        """Take the first job of the share whose turn it is."""
-        share = self._turns[0]
+    @property
+    def _ready(self) -> Share | None:
+        """The share whose turn it is, among those that may have another thread."""
+        return next((share for share in self._turns if all(each.may_run(self.limit) for each in share.chain)), None)
+
+    def _next(self, share: Share) -> Run:
+        """Take the first job of the share, and let the others have their turns."""
         job = share.jobs[0]
         self._remove(share, job)
         if share.jobs:
-            self._turns.rotate(-1)
+            self._turns.remove(share)
+            self._turns.append(share)
+        for each in (*share.chain, self._all):
+            each.running += 1
         return job.run
 
     def _call_thread(self) -> None:
         """Wake or start a thread for a waiting job, unless one is coming already."""
-        if self._is_coming or not self._turns:
+        if self._is_coming or self._ready is None:
             return
         if self._idle:
             self._idle -= 1
@@ -236,13 +292,17 @@ class Workers:
                 if self._active > self.limit and not (is_coming and self._turns):
                     self._active -= 1
                     return
-                run = self._next() if self._turns else None
-                if run is None:
+                share = self._ready
+                if share is None:
                     self._idle += 1
                 else:
+                    run = self._next(share)
                     self._call_thread()
-            if run is not None:
+            if share is not None:
                 run()
+                with self._lock:
+                    for each in (*share.chain, self._all):
+                        each.running -= 1
             elif not self._wakes.get():
                 return
-            is_coming = run is None
+            is_coming = share is None

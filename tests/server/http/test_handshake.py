@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -502,15 +503,73 @@ def test_a_session_whose_calls_ask_and_are_never_answered_does_not_keep_others_f
     """Ours: a session has a part of the places of such calls, and the others the rest."""
     server = serve(Tools(think=think), Limits(asking_calls=4, json_seconds=0.0))
     hostile, victim = (server.open_session(capabilities={"sampling": {}}) for _ in range(2))
-    asked = server.send(use(1, "think"), **hostile)
-    assert asked.message()["method"] == "sampling/createMessage"
-    asked.leave()
+    held = server.send(use(1, "think"), **hostile)
+    assert held.message()["method"] == "sampling/createMessage"
     assert b"too many calls wait for their clients" in server.send(use(2, "think"), **hostile).reply().body
 
     asked = server.send(use(1, "think"), **victim)
     server.send(answer(asked.message()["id"], THOUGHT), **victim).reply()
 
     assert text_of(asked.message()) == "aha"
+
+
+def ask_to_think(server: Server, session: dict[str, str]) -> tuple[Any, Any]:
+    """A call that asks its client, and the event of its question."""
+    asked = server.send(use(1, "think"), **session)
+    question = asked.event()
+    assert b"sampling/createMessage" in question.data
+    return asked, question
+
+
+def test_a_client_that_asks_and_disconnects_gives_its_place_to_one_that_is_there(serve: Serve) -> None:
+    """Ours: it may resume the stream, and gets an error then."""
+    server = serve(Tools(think=think), Limits(asking_calls=1, json_seconds=0.0))
+    gone, there, late = (server.open_session(capabilities={"sampling": {}}) for _ in range(3))
+    left, seen = ask_to_think(server, gone)
+    assert b"too many calls wait" in server.send(use(1, "think"), **late).reply().body
+    left.leave()
+
+    asked, question = ask_to_think(server, there)
+
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=seen.id, **gone)
+    assert resumed.message()["method"] == "notifications/cancelled"
+    told = resumed.message()["result"]
+    assert (told["isError"], "the client has disconnected" in told["content"][0]["text"]) == (True, True)
+    assert b"too many calls wait" in server.send(use(1, "think"), **late).reply().body
+    server.send(answer(json.loads(question.data)["id"], THOUGHT), **there).reply()
+    assert text_of(asked.message()) == "aha"
+    wait_until(lambda: server.app.workers.unfinished == 0)
+
+
+def test_a_client_that_has_resumed_a_stream_keeps_its_place(serve: Serve) -> None:
+    """Spec, RS-2: a disconnect does not end the request."""
+    server = serve(Tools(think=think), Limits(asking_calls=1, json_seconds=0.0))
+    one, late = (server.open_session(capabilities={"sampling": {}}) for _ in range(2))
+    left, question = ask_to_think(server, one)
+    left.leave()
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=question.id, **one)
+    resumed.head()
+
+    assert b"too many calls wait" in server.send(use(1, "think"), **late).reply().body
+    server.send(answer(json.loads(question.data)["id"], THOUGHT), **one).reply()
+    assert text_of(resumed.message()) == "aha"
+
+
+def test_a_client_whose_stream_the_tool_has_closed_keeps_its_place(serve: Serve) -> None:
+    """Spec, SEP-1699: the client comes back after the time that it was told."""
+
+    def think_later(running: Any) -> str:
+        running.close_stream()
+        return think(running)
+
+    server = serve(Tools(think=think_later), Limits(asking_calls=1, json_seconds=0.0))
+    one, late = (server.open_session(capabilities={"sampling": {}}) for _ in range(2))
+    event_id = server.send(use(1, "think"), **one).reply().body.splitlines()[0].removeprefix(b"id: ").decode()
+
+    assert b"too many calls wait" in server.send(use(1, "think"), **late).reply().body
+    resumed = server.ask("GET", accept="text/event-stream", last_event_id=event_id, **one)
+    server.send(answer(resumed.message()["id"], THOUGHT), **one).reply()
+    assert text_of(resumed.message()) == "aha"
 
 
 def test_a_call_that_is_cancelled_while_it_waits_for_a_thread_never_runs(serve: Serve) -> None:

@@ -53,10 +53,14 @@ class Worker:
         self.workers = Workers(self.limits.calls, self.limits.waiting_calls, self.limits.asking_calls)
         self.served = Served(AgentProvider(agent), self.workers, self.limits, Sealer(), Tasks(MemoryStore()))
 
-    def begun(self, version: str = "2025-11-25", principal: str | None = None) -> Session:
+    def begun(
+        self, version: str = "2025-11-25", principal: str | None = None, capabilities: dict[str, Any] | None = None
+    ) -> Session:
         """A session whose handshake is over."""
         session = Session("s", self.served, self.store, principal)
-        session.receive(initialize(version))
+        begin = initialize(version)
+        begin["params"]["capabilities"] |= capabilities or {}
+        session.receive(begin)
         session.receive(INITIALIZED)
         return session
 
@@ -551,6 +555,42 @@ def test_server_requests_and_their_cancellation_are_in_the_exchange_of_the_call(
 
     run(test)
     assert refused.wait(PATIENCE_SECONDS)
+    session.close()
+
+
+def test_a_call_whose_client_is_gone_gives_its_place_to_another(worker: Callable[..., Worker]) -> None:
+    """Ours: one that has neither its connection nor another that resumes the stream."""
+    session = worker(agent=Tools(think=lambda running: running.sample("hm").text), limits=Limits(asking_calls=1)).begun(
+        capabilities={"sampling": {}}
+    )
+
+    async def text(exchange: Exchange) -> str:
+        sent = None
+        while not exchange.has_ended:
+            sent = await exchange.next(PATIENCE_SECONDS)
+        assert sent is not None
+        return str(json.loads(sent.data)["result"]["content"][0]["text"])
+
+    async def test() -> None:
+        gone = Exchange([1])
+        log = session.open(gone)
+        for job in session.receive(plain(1, "tools/call", {"name": "think"})):
+            session.start(job)
+        assert await gone.next(PATIENCE_SECONDS) is not None
+        session.followers[log.key] += 1
+        gone.close()
+        assert "too many calls wait" in await text(post(session, plain(2, "tools/call", {"name": "think"})))
+
+        session.followers[log.key] -= 1
+        asked = post(session, plain(3, "tools/call", {"name": "think"}))
+        sent = await asked.next(PATIENCE_SECONDS)
+        assert sent is not None
+        thought = {"role": "assistant", "content": {"type": "text", "text": "aha"}, "model": "m"}
+        session.receive({"jsonrpc": "2.0", "id": json.loads(sent.data)["id"], "result": thought})
+        assert await text(asked) == "aha"
+
+    run(test)
+    wait_until(lambda: not session.is_answering)
     session.close()
 
 

@@ -234,6 +234,57 @@ def test_a_session_and_a_caller_have_parts_of_the_places_to_ask(busy: tuple[Work
     assert workers.has_room_to_ask
 
 
+class Left:
+    """A call whose client has disconnected."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+
+    def lose_client(self) -> None:
+        self.lost += 1
+
+
+def test_the_oldest_call_whose_client_is_gone_makes_room(busy: tuple[Workers, Gate]) -> None:
+    """Ours: in the share that is full, which may be that of its session."""
+    workers, _ = busy
+    one, other = (workers.share(None, is_session=True) for _ in range(2))
+    calls: list[Any] = [Left() for _ in range(6)]
+    with ExitStack() as asking:
+
+        def ask(number: int, share: Share, *gone: int) -> None:
+            left = [calls[each] for each in gone]
+            asking.enter_context(workers.asking(calls[number], share, lambda call: call in left))
+
+        ask(0, other, 0)
+        ask(1, one)
+        ask(2, one, 2)
+        ask(3, one, 3)
+        ask(4, one)
+        assert [each.lost for each in calls] == [0, 0, 1, 1, 0, 0]
+        assert (one.asking, other.asking) == (2, 1)
+        with pytest.raises(QuestionError, match="too many calls wait"), workers.asking(calls[5], one):
+            pass
+    assert workers.unfinished == 1
+
+
+def test_a_client_leaves_some_threads_to_the_others() -> None:
+    """Ours: it may have many calls that take long, and another client's call runs all the same."""
+    workers, gate, done = Workers(16, 100, 0), Gate(), threading.Event()
+    one, other = (workers.share(None, is_session=True) for _ in range(2))
+    for _ in range(20):
+        assert workers.submit(gate, one)
+    for _ in range(14):
+        gate.await_entered()
+
+    assert workers.submit(done.set, other)
+    assert done.wait(PATIENCE_SECONDS)
+    assert one.running == 14
+    gate.open()
+    wait_until(lambda: workers.unfinished == 0)
+    assert (one.running, other.running) == (0, 0)
+    workers.close()
+
+
 def test_closing_ends_the_threads() -> None:
     """Ours: nothing is left running."""
     workers, gate = Workers(3, 0, 0), Gate()
