@@ -156,6 +156,7 @@ def test_every_command_sends_the_headers_of_the_line_to_a_url(gaia: Gaia) -> Non
             ["guide", url],
             ["search", "find", "--server", url],
             ["lock", url],
+            ["tools", "-e", "WEB_TOKEN", "--", "gaia", "mcp", "serve", "--server", url],
         ):
             begun = len(seen)
             ran = gaia(*words, *options, WEB_TOKEN=TOKEN)
@@ -188,6 +189,9 @@ def test_the_headers_and_variables_of_the_line_are_for_one_server_that_is_typed(
         "call demo greet --env A=b": "--env is for a server that is typed, and 'demo' is saved",
         "tools --token-env A": "--token-env is for a server that is typed, and none is given",
         "lock --all --env A=b": "--env is for a server that is typed, and none is given",
+        "serve demo -e A=b": "--env is for a server that is typed, and none is given",
+        "serve --all --header A:b": "--header is for a server that is typed, and none is given",
+        "serve --server demo --token-env A": "--token-env is for a server that is typed, and 'demo' is saved",
         "search x -H A:b": "--header is for a server that is typed, and none is given",
         "test-client --all -e A=b": "--env is for a server that is typed, and 'demo' is saved",
         "tools https://a.invalid https://b.invalid -H A:b": "--header is for one server",

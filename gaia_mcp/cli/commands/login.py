@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, timeout_option
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, timeout_option
 from gaia_mcp.cli.screen.output import done, print_json, print_line
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NoBrowserOption = Annotated[
 ]
 StatusOption = Annotated[bool, typer.Option("--status", help="Show what is granted, for one server or for all.")]
 
-COMMON = (CONFIG, JSON, timeout_option("Limit the time of the login. Default: 300."))
+COMMON = (HEADER, CONFIG, JSON, timeout_option("Limit the time of the login. Default: 300."))
 
 
 def login(
@@ -53,6 +53,8 @@ def login(
     from gaia_mcp.cli.lines import to_type
     from gaia_mcp.cli.status import UsageError
 
+    if name is None:
+        invocation.check_saved()
     if status:
         _show_status(invocation, name)
         return

@@ -12,7 +12,7 @@ import typer
 from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, LockFileOption
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, LockFileOption
 from gaia_mcp.cli.screen.output import show_log
 from gaia_mcp.cli.serving.agents import MAX_CALLS
 from gaia_mcp.cli.serving.gate import (
@@ -163,7 +163,7 @@ StoreOption = Annotated[
         help="Share sessions and tasks with other servers through this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
     ),
 ]  # fmt: skip
-COMMON = (CONFIG, JSON)
+COMMON = (HEADER, CONFIG, JSON)
 
 
 def _gateway(
@@ -238,6 +238,7 @@ def serve(
         gateway = _gateway(invocation, names, prefix, is_all=all_servers, has_a2a=a2a)
         target = gateway.title
     else:
+        invocation.check_saved()
         if a2a:
             raise UsageError("--a2a is for --all and --server", hint="add --all, or --server NAME")
         if len(targets or ()) > 1 and http is not None and not (check or print_config is not None or kwarg):

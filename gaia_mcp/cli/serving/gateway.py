@@ -95,6 +95,9 @@ class Gateway(NamedTuple):
         if not is_all:
             found = invocation.servers(store, invocation.typed(names))
             named = [word for name in names for word in ("--server", name)]
+            given = (("--header", invocation.header or ()), ("--env", invocation.env or ()))
+            words += [word for option, values in given for value in values for word in (option, value)]
+            words += ["--token-env", invocation.token_env] if invocation.token_env is not None else []
             return cls(
                 {**{entry.name: entry for entry in found}, **mapped},
                 [*named, *words],
@@ -102,6 +105,7 @@ class Gateway(NamedTuple):
                 prefix,
                 store.path,
             )
+        invocation.check_saved()
         if os.environ.get(BEHIND_VARIABLE) == _digest(store.path):
             raise ConfigError(
                 f"one of the servers in {store.path} serves all of them, itself included",

@@ -97,6 +97,19 @@ def test_an_empty_token_of_the_entry_does_not_prevent_a_login(browser: Gaia, wor
     assert before.errors[1].endswith("gaia mcp login web")
 
 
+def test_a_login_sends_the_headers_of_the_line_to_the_server(browser: Gaia, world: World) -> None:
+    """Ours: a server that wants a key beside the login can be tried before it is saved."""
+    ran = browser("login", world.url, "-H", "X-Team: blue")
+    refused = browser("login", "--status", "-H", "X-Team: blue")
+
+    assert ran.code == 0, ran.stderr
+    assert {asked.headers.get("x-team") for asked in world.asked("/mcp")} == {"blue"}
+    assert {asked.headers.get("x-team") for asked in world.asked("/token")} == {None}
+    assert (refused.code, refused.errors[0]) == (
+        2, "error: --header is for a server that is typed, and none is given",
+    )  # fmt: skip
+
+
 def test_a_token_that_the_server_sends_back_is_masked(browser: Gaia, world: World) -> None:
     """Spec: AC-11, even if the server violates it."""
     use(browser, world)

@@ -221,6 +221,10 @@ def test_the_entry_for_a_host_is_printed(gaia: Gaia) -> None:
     (entry,) = json.loads(printed.stdout)["servers"].values()
 
     assert entry["args"][-5:] == ["--all", "--prefix", "always", "--config", str(gaia.config)]
+    options = ["--header", "X-Team: blue", "--token-env", "WEB_TOKEN"]
+    printed = gaia("serve", "--server", "https://a.invalid/mcp", *options, "--print-config", "cursor", "--json")
+    (entry,) = json.loads(printed.stdout)["servers"].values()
+    assert entry["args"][-6:] == ["--server", "https://a.invalid/mcp", *options]
 
 
 @pytest.mark.parametrize(
