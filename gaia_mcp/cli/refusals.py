@@ -71,6 +71,7 @@ _OTHER_HOST = r"(?i)(?:invalid|missing|forbidden) host\b"
 # A server that uses only server-initiated requests, which newer revisions do not have; as reported by FastMCP.
 _ASKS_BEFORE = r"server-initiated requests (?:is|are) unavailable on (\d{4}-\d\d-\d\d) connections"
 # The text of a tool result for an exception: its class, and its message if it has one.
+_INTERNAL = r"(MCP error -32603\b|internal (server )?error\b)"
 _RAISED = r"[A-Z]\w*(?:Error|Exception)(?:: |$)"
 # Words that mark a name as a variable, before it and after it.
 _BEFORE = (
@@ -182,11 +183,26 @@ def after_error(error: PeerError) -> str:
     return "the error comes from the server; report it to its author"
 
 
+def is_internal(said: str) -> bool:
+    """Whether a failed tool reports an internal error of its server. The official SDK of TypeScript puts the JSON-RPC
+    errors that a tool throws into its result.
+    """
+    return re.match(_INTERNAL, said.strip(), re.IGNORECASE) is not None
+
+
 def after_failure(
-    server: str, tool: str, said: str, schema: dict[str, Any], *, is_agent: bool = False, place: str = ""
+    server: str,
+    tool: str,
+    said: str,
+    schema: dict[str, Any],
+    *,
+    is_agent: bool = False,
+    place: str = "",
+    is_logged: bool = False,
 ) -> str:
     """The hint after a tool with the input `schema` failed with the text `said`. `is_agent`: the tool's code runs in a
     child process of ours, which prints tracebacks with `--debug`; `place` is the line that raised, if it is known.
+    `is_logged`: the server's stderr log may have the reason.
     """
     parameters = properties_of(schema)
     if hint := about_variables(said, server, spared={name.upper() for name in parameters}):
@@ -202,6 +218,8 @@ def after_failure(
         return again(f"{raised}; show the traceback" if raised else "show the traceback", "--debug")
     if raised:
         return raised
+    if is_logged:
+        return f"its stderr log may show why: {to_type('logs', server)}"
     return f"show its {'parameters' if parameters else 'description'}: {to_type('call', server, tool, more='--help')}"
 
 

@@ -15,6 +15,7 @@ from gaia_mcp.cli.refusals import (
     about_tasks,
     after_error,
     after_failure,
+    is_internal,
     missing_variables,
 )
 from gaia_mcp.config.command import Command
@@ -311,6 +312,17 @@ def test_the_hint_for_an_internal_error_shows_the_log(gaia: Gaia, command: str) 
     assert "no workspace is open" in gaia("logs", "s").stdout
     ran = gaia(command, "silent")
     assert (ran.code, ran.errors[-1]) == (6, f"hint: {OWN}")
+
+
+def test_the_hint_for_an_internal_error_in_a_result_shows_the_log(gaia: Gaia) -> None:
+    """Ours: the official SDK of TypeScript reports what its tools throw in this way."""
+    gaia.write({"s": entry_of("strange-results")})
+
+    ran = gaia("call", "s", "inner")
+
+    assert (ran.code, ran.errors[-1]) == (9, "hint: its stderr log may show why: gaia mcp logs s")
+    assert "the disk is full" in gaia("logs", "s").stdout
+    assert [is_internal(said) for said in ("internal error", "an internal error of mine")] == [True, False]
 
 
 def test_the_hint_for_a_refused_add_names_no_entry(gaia: Gaia) -> None:

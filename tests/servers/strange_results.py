@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import _wire
 
 RESULT = {
@@ -18,7 +20,7 @@ RESULT = {
 
 def answer(message: _wire.Message) -> _wire.Message | None:
     if message.get("method") == "tools/list":
-        return _wire.result(message, {"tools": [_wire.tool("strange"), _wire.tool("refuse"), _wire.tool("told")]})
+        return _wire.result(message, {"tools": [_wire.tool(name) for name in ("strange", "refuse", "told", "inner")]})
     if message.get("method") != "tools/call":
         return _wire.handshake(message)
     params = message["params"]
@@ -26,6 +28,10 @@ def answer(message: _wire.Message) -> _wire.Message | None:
         return _wire.error(message, -31999, "not today", {"why": ["a", {"b": None}]})
     if params["name"] == "told":
         return _wire.result(message, {"content": [], "structuredContent": params})
+    if params["name"] == "inner":
+        print("the disk is full", file=sys.stderr, flush=True)
+        text = "MCP error -32603: Internal error"
+        return _wire.result(message, {"content": [{"type": "text", "text": text}], "isError": True})
     return _wire.result(message, RESULT)
 
 

@@ -96,13 +96,21 @@ def make_call(
         # Printed before the server is stopped: the result need not wait for that.
 
         def hint_for(said: str) -> str:
-            from gaia_mcp.cli.refusals import about_tasks, after_failure
+            from gaia_mcp.cli.refusals import about_tasks, after_failure, is_internal
 
             is_agent = plan.entry.target.transport == "agent"
             if tasks := about_tasks(tool.definition, said):
                 return tasks
             place = _raised_at(session, tool_name) if is_agent else ""
-            return after_failure(server, tool_name, said, tool.input_schema, is_agent=is_agent, place=place)
+            return after_failure(
+                server,
+                tool_name,
+                said,
+                tool.input_schema,
+                is_agent=is_agent,
+                place=place,
+                is_logged=is_internal(said) and bool(_written(session, "")),
+            )
 
         show_result(server, tool_name, result, destination, session.masker, hint_for)
     return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE
@@ -110,11 +118,18 @@ def make_call(
 
 def _raised_at(session: Session, tool: str) -> str:
     """The file and the line that raised the exception of a local agent's tool, from its stderr; empty if unknown."""
+    return _written(session, f"error: tool {tool!r} raised ", ", at ").rpartition(", at ")[2]
+
+
+def _written(session: Session, begun: str, within: str = "") -> str:
+    """The last line of stderr that begins with this text, and has another in it; empty if there is none. The server has
+    written it before its result, but it may be read later.
+    """
     from gaia_mcp.deadline import Deadline
 
-    deadline, begun = Deadline(PLACE_SECONDS), f"error: tool {tool!r} raised "
+    deadline = Deadline(PLACE_SECONDS)
     while True:
-        lines = [line for line in session.stderr_tail().splitlines() if line.startswith(begun) and ", at " in line]
+        lines = [line for line in session.stderr_tail().splitlines() if line.startswith(begun) and within in line]
         if lines or deadline.expired:
-            return lines[-1].rpartition(", at ")[2] if lines else ""
+            return lines[-1] if lines else ""
         deadline.sleep(PLACE_SECONDS / 20)
