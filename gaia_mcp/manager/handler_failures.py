@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from gaia_mcp.errors import MCPError
+
+logger = logging.getLogger("gaia_mcp")
 
 
 class HandlerFailure(Exception):  # noqa: N818 (the base class of the errors below)
@@ -31,6 +34,11 @@ class HandlerExitError(HandlerFailure):
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__} was raised: {error}" if str(error) else type(error).__name__)
+
+
+def log_failure(what: str, error: BaseException) -> None:
+    """Log an exception of a handler's tool, for its author."""
+    logger.debug("MCP handlers: %s", what, exc_info=error)
 
 
 def described(error: Exception) -> str:

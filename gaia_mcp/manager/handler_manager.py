@@ -9,12 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.manager.function_names import openai_function
+from gaia_mcp.manager.handler_failures import log_failure
 from gaia_mcp.manager.router import Refusal, Router
 from gaia_mcp.manager.tool_results import failed
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
     from gaia_mcp.manager.router import Handlers
+    from gaia_mcp.server.failures import OnFailure
     from gaia_mcp.server.provider import Listener
 
 
@@ -29,7 +31,8 @@ class MCPManager:
 
     If several handlers have a tool of the same name, the first one in scope is used, or the next one if that has
     failed. With `qualified_names`, tools are named `HANDLER.TOOL` instead, and all can be used. `clock` returns the
-    time in seconds.
+    time in seconds. `on_failure` is called with a description of each exception of a tool, and the exception; by
+    default, both are logged at the level of debugging.
     """
 
     def __init__(
@@ -39,8 +42,9 @@ class MCPManager:
         *,
         qualified_names: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        on_failure: OnFailure = log_failure,
     ) -> None:
-        self._router = Router(registry, console, clock, qualified=qualified_names)
+        self._router = Router(registry, console, clock, on_failure, qualified=qualified_names)
         weakref.finalize(self, self._router.release_threads)
 
     def __enter__(self) -> Self:

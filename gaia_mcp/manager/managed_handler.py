@@ -19,10 +19,12 @@ from gaia_mcp.manager.handler_failures import HandlerHungError, described, scrub
 from gaia_mcp.manager.handler_threads import HandlerThreads
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
 from gaia_mcp.manager.tool_results import capped, checked, failed
+from gaia_mcp.server.failures import raised
 from gaia_mcp.toolcall import CallCancelledError, entered_call
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition, MCPToolResult
+    from gaia_mcp.server.failures import OnFailure
     from gaia_mcp.toolcall import Call
 
 logger = logging.getLogger("gaia_mcp")
@@ -45,6 +47,7 @@ class ManagedHandler:
         show: Callable[[str], None],
         on_change: Callable[..., None],
         clock: Callable[[], float],
+        on_failure: OnFailure,
         *,
         qualified: bool = False,
     ) -> None:
@@ -57,6 +60,7 @@ class ManagedHandler:
         self._show = show
         self._on_change = on_change
         self._clock = clock
+        self._on_failure = on_failure
         self._qualified = qualified
         # A client enforces its timeout itself, and pauses it while the user answers the server.
         self._is_client = isinstance(handler, ClientHandler)
@@ -193,8 +197,8 @@ class ManagedHandler:
         except HandlerHungError as error:
             logger.warning("MCP handler %r hangs in tool %r: %s; its thread is left behind", self.name, tool, error)
             return failed(f"{self._naming(tool)} timed out: {error}")
-        except Exception as error:  # the handler's own code
-            logger.debug("MCP handler %r failed in tool %r", self.name, tool, exc_info=True)
+        except Exception as error:  # noqa: BLE001 (the handler's own code)
+            self._on_failure(f"tool {tool!r} raised {self._scrubbed(raised(error))}", error)
             return failed(f"{self._naming(tool)} failed: {self._scrubbed(described(error))}")
         result = checked(value, lambda: self._naming(tool))
         return replace(result, error_message=self._scrubbed(result.error_message)) if result.error_message else result

@@ -23,6 +23,7 @@ from gaia_mcp.toolspec.scope import can_meet
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition
+    from gaia_mcp.server.failures import OnFailure
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -63,12 +64,19 @@ class Router:
     """
 
     def __init__(
-        self, registry: Handlers, console: Any, clock: Callable[[], float], *, qualified: bool = False
+        self,
+        registry: Handlers,
+        console: Any,
+        clock: Callable[[], float],
+        on_failure: OnFailure,
+        *,
+        qualified: bool = False,
     ) -> None:
         self.listeners = Listeners()
         self._registry = registry
         self._console = console
         self._clock = clock
+        self._on_failure = on_failure
         self._qualified = qualified
         # Guards the attributes below. Reentrant: a signal handler may shut down in the same thread.
         self._lock = threading.RLock()
@@ -232,7 +240,9 @@ class Router:
             if managed is None or managed.handler is not handler:
                 if managed is not None:
                     self._replaced.append(managed)
-                managed = ManagedHandler(handler, self.show, self._change, self._clock, qualified=self._qualified)
+                managed = ManagedHandler(
+                    handler, self.show, self._change, self._clock, self._on_failure, qualified=self._qualified
+                )
                 self._managed[handler.name] = managed
             return managed
 

@@ -12,6 +12,7 @@ import gaia_mcp.manager
 from gaia_mcp.handlers.base import MCPHandlerConfig
 from gaia_mcp.manager import handler_connection, managed_handler
 from gaia_mcp.manager.handler_connection import HandlerConnection
+from gaia_mcp.manager.handler_failures import log_failure
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.managed_handler import ManagedHandler
 from tests.handlers.echo import EchoHandler
@@ -84,7 +85,7 @@ def test_in_every_order_three_errors_trip_once(monkeypatch: pytest.MonkeyPatch) 
         handler = ProgrammableHandler("one", "fail")
         handler.on_call = handler.fail
         shown: list[str] = []
-        managed = ManagedHandler(handler, shown.append, lambda *_: None, lambda: 0.0)
+        managed = ManagedHandler(handler, shown.append, lambda *_: None, lambda: 0.0, log_failure)
         managed.discover()
         monkeypatch.setattr(managed_handler, "threading", fake)
         managed._lock = fake.RLock()  # type: ignore[assignment]
@@ -108,7 +109,7 @@ def test_a_handler_that_is_connected_too_late_is_disconnected(caplog: pytest.Log
     handler = ProgrammableHandler("late", "echo", timeout=0.1)
     handler.on_connect = lambda: released.wait(30)
     shown: list[str] = []
-    managed = ManagedHandler(handler, shown.append, lambda *_: None, time.monotonic)
+    managed = ManagedHandler(handler, shown.append, lambda *_: None, time.monotonic, log_failure)
     managed.discover()
     assert managed.has_failed
     assert shown == ["MCP handler 'late' failed to connect: it did not return within 0.1 s"]

@@ -454,6 +454,25 @@ def test_an_exception_or_an_invalid_result_is_an_error_that_counts(manage: Calla
         assert manager.call_tool("echo", {"text": "a"}).content == "a"
 
 
+def test_an_exception_of_a_tool_is_reported_to_its_author(caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: with the exception, whose traceback names the line, and without the secrets in the settings."""
+    handler = ProgrammableHandler("one", "bad", settings={"api_key": "pr1vate-w0rds"})
+    handler.on_call = lambda *_: {}["no pr1vate-w0rds"]
+    reported: list[tuple[str, BaseException]] = []
+
+    with MCPManager(registry_of(handler), on_failure=lambda what, error: reported.append((what, error))) as manager:
+        assert manager.call_tool("bad", {}).is_error
+    with caplog.at_level(logging.DEBUG), MCPManager(registry_of(handler)) as manager:
+        assert manager.call_tool("bad", {}).is_error
+
+    ((what, error),) = reported
+    assert what == "tool 'bad' raised KeyError: 'no ****'"
+    assert isinstance(error, KeyError)
+    (record,) = [record for record in caplog.records if "raised" in record.getMessage()]
+    assert record.exc_info is not None
+    assert record.exc_info[0] is KeyError
+
+
 def test_a_call_that_hangs_is_abandoned(
     manage: Callable[..., MCPManager], released: threading.Event, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -98,7 +98,7 @@ def make_call(
         def hint_for(said: str) -> str:
             from gaia_mcp.cli.refusals import about_tasks, after_failure, is_internal
 
-            is_agent = plan.entry.target.transport == "agent"
+            is_agent = plan.entry.target.transport in ("agent", "handler")
             if tasks := about_tasks(tool.definition, said):
                 return tasks
             place = _raised_at(session, tool_name) if is_agent else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.entries.code_files import handler_files
-from gaia_mcp.cli.screen.output import remark, to_stderr
+from gaia_mcp.cli.screen.output import remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
@@ -39,7 +39,8 @@ class HandlersProvider(ManagerProvider):
         for handler in handlers:
             registry.register_custom(handler)
         self._console = console
-        super().__init__(MCPManager(registry, console), name=name, version="", report=console.print_warning)
+        manager = MCPManager(registry, console, on_failure=report_failure)
+        super().__init__(manager, name=name, version="", report=console.print_warning)
 
     @property
     def problems(self) -> list[str]:

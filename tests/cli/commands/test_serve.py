@@ -386,6 +386,23 @@ def test_check_lists_templates_and_every_page(gaia: Gaia) -> None:
     assert ran.stdout.splitlines()[-1] == "  resource template shelves://{name}"
 
 
+RAISING_HANDLER = """
+from gaia_mcp.handlers import MCPHandler, MCPToolDefinition
+
+
+class Lent(MCPHandler):
+    def connect(self):
+        self._connected = True
+
+    def disconnect(self):
+        self._connected = False
+
+    def list_tools(self):
+        return [MCPToolDefinition("lend", "Lends a book.", {"type": "object"}, self.name)]
+
+    def call_tool(self, name, arguments):
+        raise ValueError("it is lent")
+"""
 UNREADABLE = """
 from dataclasses import dataclass
 
@@ -454,6 +471,23 @@ def test_a_call_of_a_local_agent_names_the_line_that_raised(gaia: Gaia) -> None:
             f"hint: it was raised at {place}; show the traceback with: gaia mcp call ./books.py lend --debug",
         ],
     )
+    assert place not in traced.stdout
+    assert "Traceback (most recent call last)" in traced.stderr
+    assert f"error: tool 'lend' raised ValueError: it is lent, at {place}" in logged.stdout
+
+
+def test_a_call_of_a_local_handler_names_the_line_that_raised(gaia: Gaia) -> None:
+    """Ours: as for an agent."""
+    (gaia.cwd / "lent_handler.py").write_text(RAISING_HANDLER)
+    line = RAISING_HANDLER.splitlines().index('        raise ValueError("it is lent")') + 1
+    place = f"{gaia.cwd / 'lent_handler.py'}:{line}"
+
+    ran = gaia("call", "./lent_handler.py", "lend")
+    traced = gaia("call", "./lent_handler.py", "lend", "--debug", "--json")
+    logged = gaia("logs", "./lent_handler.py")
+
+    how = f"hint: it was raised at {place}; show the traceback with: gaia mcp call ./lent_handler.py lend --debug"
+    assert (ran.code, ran.errors[-1]) == (9, how)
     assert place not in traced.stdout
     assert "Traceback (most recent call last)" in traced.stderr
     assert f"error: tool 'lend' raised ValueError: it is lent, at {place}" in logged.stdout
