@@ -117,6 +117,7 @@ class Gaia:
         """`gaia mcp …`, run to its end."""
         words = (BIN / "gaia", "mcp", *arguments)
         done = self.command(*words, input=stdin.encode(), env={**self.environ, **variables})
+        assert b"Exception ignored" not in done.stderr, done.stderr.decode()
         self.rehearse(done.stderr.decode(), arguments, stdin.encode(), {**self.environ, **variables})
         return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
 

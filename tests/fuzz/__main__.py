@@ -25,7 +25,9 @@ def main() -> int:
     kills.add_argument("--cold", type=int, default=0, help="how many more in processes that are started cold")
     signals = commands.add_parser("signals", help="SIGINT and SIGTERM at any moment of every command")
     readers = commands.add_parser("readers", help="mutated files and arguments to all that reads them")
-    for command, count in ((messages, 100_000), (kills, 1000), (signals, 400), (readers, 1000)):
+    hostile = commands.add_parser("hostile", help="hostile HTTP requests to a served agent")
+    counts = ((messages, 100_000), (kills, 1000), (signals, 400), (readers, 1000), (hostile, 50_000))
+    for command, count in counts:
         command.add_argument("--count", type=int, default=count, help=f"how many; {count} by default")
         command.add_argument("--seed", type=int, default=0, help="where to begin; 0 by default")
     given = parser.parse_args()
@@ -37,6 +39,10 @@ def main() -> int:
         from tests.fuzz import kills as killing
 
         return int(killing.report(given.count, given.seed, given.cold) > 0)
+    if given.what == "hostile":
+        from tests.fuzz import hostile as asking
+
+        return int(asking.report(given.count, given.seed) > 0)
     if given.what == "readers":
         from tests.fuzz import readers as reading
 

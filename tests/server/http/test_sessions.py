@@ -16,6 +16,7 @@ from gaia_mcp.server.http.exchange import Exchange
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.refusals import RefusalError
 from gaia_mcp.server.http.served import Served
+from gaia_mcp.server.http.session import LISTENING
 from gaia_mcp.server.http.sessions import IDLE_SECONDS, SWEEP_SECONDS, Sessions
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import Tasks
@@ -454,7 +455,7 @@ def test_idle_sessions_stay_in_the_store_only(sessions: Make) -> None:
     store = FailingStore(clock=clock_of_store)
     one = sessions(store, limits=Limits(session_seconds=10), clock=clock)
     idle, listened, gone = begun(one), begun(one), begun(one)
-    listened.listeners = gone.listeners = 1
+    listened.followers[LISTENING] = gone.followers[LISTENING] = 1
     store.remove(f"http:session:/mcp:{gone.id}")
 
     def pass_time() -> None:
