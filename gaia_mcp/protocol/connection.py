@@ -108,7 +108,11 @@ class Connection:
         try:
             jsonrpc.parse_strictly(record)
         except jsonrpc.RepeatedMemberError as problem:
-            self._receive_malformed(jsonrpc.malformed(problem.value, str(problem)), record)
+            value = problem.value
+            if isinstance(value, list) and self._accepts_batches() and value:
+                self._receive_malformed_batch([jsonrpc.malformed(each, str(problem)) for each in value], record)
+            else:
+                self._receive_malformed(jsonrpc.malformed(value, str(problem)), record)
         except ValueError:  # Something else follows.
             self._receive_invalid_json(record)
 
@@ -147,6 +151,9 @@ class Connection:
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
         self._discard(message.problem, record)
+
+    def _receive_malformed_batch(self, messages: list[Malformed], record: bytes) -> None:
+        raise NotImplementedError
 
     def _receive_batch(self, values: list[Any]) -> None:
         for value in values:

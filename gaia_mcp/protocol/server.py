@@ -388,12 +388,16 @@ class ServerConnection(Connection):
             super()._receive_invalid_json(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        if message.kind in ("response", "") and message.id in self._pending:
-            self._fail_pending(message.id, message.problem)
-            return
         self._outgoing += map(Outgoing, self._errors_for_malformed(message, record))
 
+    def _receive_malformed_batch(self, messages: list[Malformed], record: bytes) -> None:
+        if errors := [error for message in messages for error in self._errors_for_malformed(message, record)]:
+            self._outgoing.append(Outgoing(errors))
+
     def _errors_for_malformed(self, message: Malformed, record: bytes) -> list[Message]:
+        if message.kind in ("response", "") and message.id in self._pending:
+            self._fail_pending(message.id, message.problem)
+            return []
         if message.kind in ("notification", "response"):
             # Neither gets a response: the peer would match an error with the id of a response to one of its requests.
             self._discard(message.problem, record)

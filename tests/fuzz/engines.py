@@ -11,7 +11,7 @@ from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.memory import MemoryChannel
-from gaia_mcp.errors import DeadlineError, MCPError
+from gaia_mcp.errors import DeadlineError, MCPError, NotSupportedError
 from gaia_mcp.protocol.jsonrpc import is_id
 from gaia_mcp.redaction.masker import Masker
 from tests.fuzz.odd_server import LAST, QUIET, SECRET, OddServer
@@ -86,6 +86,10 @@ class EngineSession:
                 if not self.client.is_connected() or self.client.peer is None:
                     self.client.open()
                 result = self.client.call(QUIET, {})
+            except NotSupportedError:
+                # It has opened with a server that does not declare its tools.
+                self.client.disconnect()
+                continue
             except MCPError:
                 continue
             break

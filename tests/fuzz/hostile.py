@@ -213,9 +213,7 @@ class Target:
         self.host = parts.netloc
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
         sent = Hostile(self.host, "").request(json.dumps(rpc(1, "initialize", params)).encode())
-        head = self._answer(sent).partition(b"\r\n\r\n")[0].decode()
-        fields = dict(line.partition(": ")[::2] for line in head.split("\r\n"))
-        self.session = next(value for name, value in fields.items() if name.lower() == "mcp-session-id")
+        self.session = _session_in(self._answer(sent))
 
     def send(self, attempt: Attempt) -> str:
         """Send it. Returns the status of the response, or how the connection ended without one."""
@@ -226,11 +224,15 @@ class Target:
                     return "left"
                 if attempt.end == "half":
                     connection.shutdown(socket.SHUT_WR)
-                return _status(_all_of(connection))
+                response = _all_of(connection)
             except TimeoutError:
                 return "no response"
             except OSError:
                 return "cut"
+        if session := _session_in(response):
+            # Otherwise it would be kept for an hour, and 10,000 of them would be.
+            self._answer(Hostile(self.host, "").request(b"", method="DELETE", session=session))
+        return _status(response)
 
     def answers(self) -> bool:
         """Whether a valid call is answered, in the session and without one."""
@@ -262,6 +264,12 @@ def _all_of(connection: socket.socket) -> bytes:
     while len(data) < LONGEST_RESPONSE and (piece := connection.recv(65536)):
         data += piece
     return data
+
+
+def _session_in(response: bytes) -> str:
+    """The id of the session that a response begins, if any."""
+    found = re.search(rb"^mcp-session-id: *(\S+)\r$", response.partition(b"\r\n\r\n")[0] + b"\r", re.I | re.M)
+    return found[1].decode() if found is not None else ""
 
 
 def _status(response: bytes) -> str:

@@ -76,6 +76,8 @@ def test_the_methods_of_a_role_are_abstract() -> None:
     with pytest.raises(NotImplementedError):
         connection._accepts_batches()
     with pytest.raises(NotImplementedError):
+        connection._receive_malformed_batch([], b"")
+    with pytest.raises(NotImplementedError):
         connection._receive_response("ping", Result(1, {}))
     with pytest.raises(NotImplementedError):
         connection._receive_request(Request(1, "ping", {}))
@@ -811,3 +813,16 @@ def test_a_record_with_a_repeated_member_is_no_valid_message_of_a_client() -> No
         assert (sent.get("id"), sent["error"]["code"]) == refused
 
     check_rows(check, cases)
+
+
+def test_a_repeated_member_refuses_each_request_of_a_batch() -> None:
+    """Ours: each gets a response. The rest of the array is ignored."""
+    server = open_server("2025-03-26")
+    twice = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    parts = [rpc(2, "ping", None), note("notifications/x"), rpc_result(9, {})]
+    record = json.dumps([*parts, twice]).replace('"id": 3', '"id": 3, "id": 3').encode()
+    events = give(server, record)
+    (refused,) = sent_by(server)
+
+    assert [(each["id"], each["error"]["code"]) for each in refused] == [(2, -32600), (3, -32600)]
+    assert {type(event) for event in events} == {Discarded}
