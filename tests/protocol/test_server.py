@@ -772,6 +772,18 @@ def test_a_batch_without_a_request_is_not_answered(batch: list[Any]) -> None:
     assert sent_by(server) == []
 
 
+def test_a_batch_with_a_repeated_member_is_answered_by_an_error_for_each_request() -> None:
+    """Ours: as one batch; where it has no request, by nothing."""
+    server = open_server("2025-03-26")
+    twice = b'{"jsonrpc": "2.0", "id": 2, "method": "ping", "method": "ping"}'
+    give(server, b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, %s]' % twice)
+    (batch,) = sent_by(server)
+    assert [(sent["id"], sent["error"]["code"]) for sent in batch] == [(1, -32600), (2, -32600)]
+
+    give(server, b'[{"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": 1, "a": 1}}]')
+    assert sent_by(server) == []
+
+
 def test_a_batch_of_invalid_messages_is_answered_by_errors() -> None:
     """JSON-RPC: one error for each."""
     assert [part["error"]["code"] for part in answer(open_server(BATCHES), [1, 2])] == [-32600, -32600]
