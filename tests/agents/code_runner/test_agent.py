@@ -150,6 +150,19 @@ def test_child_processes_left_behind_are_ended(folders: Path, isolated: bool, en
     assert not running_in(folders)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the parent is the test")
+@pytest.mark.parametrize("isolated", [True, False])
+def test_code_that_kills_its_parent_is_ended(folders: Path, isolated: bool) -> None:
+    """Ours: the parent holds its processes together. In a namespace of its own, code cannot end the first process."""
+    code = "import os\nos.kill(os.getppid(), 9)\nos.execve('/bin/sleep', ['sleep', '98765.4'], {})"
+
+    ran = run(code, LIMITS._replace(isolated=isolated, seconds=1 if isolated else LIMITS.seconds), Call())
+
+    survives = isolated and is_cut_off()
+    assert (ran.exit_status, ran.problem) == ((None, "it timed out after 1 s") if survives else (137, ""))
+    wait_until(lambda: not running_in(folders))
+
+
 def test_the_folder_of_deeply_nested_folders_is_removed(folders: Path) -> None:
     """Ours: they are made faster than the limits are checked. The fixture waits for the end of the folder."""
     code = "import os\nfor _ in range(1500): os.mkdir('a'); os.chdir('a')\nos.chmod('.', 0)"
