@@ -10,6 +10,7 @@ import httpcore2
 import httpx2
 import pytest
 
+from gaia_mcp.client.transports.http.bodies import read
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, Response
 from gaia_mcp.client.transports.http.endpoint import Endpoint
 from gaia_mcp.errors import ConnectError, RemoteProtocolError
@@ -182,6 +183,14 @@ def received(pieces: list[bytes], **headers: str | bytes) -> tuple[Response, lis
     request = httpcore2.Request("POST", url, headers={"X-Key": "k"})
     answer: Any = httpcore2.Response(200, headers=fields, content=Stream())
     return Response(url, request, answer, Noted()), done
+
+
+def test_a_compressed_body_counts_with_its_decompressed_size() -> None:
+    """Ours: a few bytes may become gigabytes."""
+    response, _ = received([gzip.compress(bytes(10_000))], **{"Content-Encoding": "gzip"})
+
+    with pytest.raises(RemoteProtocolError, match="more than 5000 bytes"):
+        read(response, "web", limit=5000)
 
 
 def test_a_connection_is_reusable_once_the_body_has_been_read() -> None:
