@@ -22,7 +22,7 @@ from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
-from tests.client.transports.http.web import as_json, serving
+from tests.client.transports.http.web import as_json, handshake, result, serving
 from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, MakeGateway, asker, script
 from tests.waiting import Clock, wait_until
 
@@ -90,6 +90,20 @@ def test_requests_to_urls_carry_the_mark_of_the_gateway(gateway: MakeGateway) ->
                 assert client.list_tools() == []
             assert {asked.headers.get("gaia-mcp-gateway") for asked in web.asked} == {marks and "own"}
             web.asked.clear()
+
+
+def test_a_gateway_passes_on_the_marks_of_the_gateways_in_front_of_it(gateway: MakeGateway) -> None:
+    """Ours: of two that are each other's servers, the first notices its own request when the second passes it on."""
+    marks, front = GatewayMarks(), GatewayMarks().header
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    web_server = handshake(lambda asked: result(asked, tools=[tool], content=[]))
+    with serving(web_server) as web, client_for(gateway({"marks": marks}, web={"url": web.origin})) as client:
+        own = marks.header
+        client.call("t", {})
+        assert not marks.has_come_back(front)
+        client.call("t", {})
+        calls = [asked for asked in web.asked if asked.message.get("method") == "tools/call"]
+        assert [asked.headers["gaia-mcp-gateway"] for asked in calls] == [own, f"{own}, {front}"]
 
 
 def test_an_invalid_entry_is_a_broken_server(gateway: MakeGateway) -> None:
@@ -178,6 +192,31 @@ def test_a_slow_server_delays_only_one_list() -> None:
     assert listing.ask("prompts", Call(), [mute]) == []
     assert listing.ask("tools", Call(), [mute]) == []
     mute.close()
+
+
+def test_a_slow_server_that_has_failed_delays_no_list_again(tmp_path: Path) -> None:
+    """Ours: it is connected again and again, and clients are notified once it has answered."""
+    slow, may_start = _slow(tmp_path, "exits_at_once.py")
+    heard = Heard(lambda _: None, lambda _: None, lambda: None)
+    requests = ServerRequests(Declared({}))
+    backend = Backend("slow", read_entry("slow", slow), heard, requests, first_pause_seconds=0.0)
+    clock = Clock()
+    listing = Listing(lambda _: None, clock=clock)
+    waiting = threading.Thread(target=listing.ask, args=("tools", Call(), [backend]))
+    waiting.start()
+    wait_until(lambda: backend.has_connected)
+    clock.now += PATIENCE_SECONDS
+    waiting.join()
+    may_start.touch()
+    wait_until(lambda: not listing._asking)
+    assert backend.problem is not None
+    may_start.unlink()
+
+    wait_until(lambda: backend.may_try("tools"))
+    assert listing.ask("tools", Call(), [backend]) == []
+    # The clock stands still, and the server is still being connected.
+    assert listing._asking
+    backend.close()
 
 
 def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: MakeGateway, tmp_path: Path) -> None:
