@@ -33,6 +33,8 @@ from gaia_mcp.protocol.versions import BATCH_VERSION
 # A subscription that the server ends is renewed. This stops a loop with a server that ends each one at once, and lasts
 # a day with one that ends each after a quarter of an hour.
 MAX_WATCHES = 100
+# The methods whose results have no members. Some servers answer with null or a list, in which nothing is missing.
+_WITHOUT_MEMBERS = ("logging/setLevel", "resources/subscribe", "resources/unsubscribe")
 # The beginning of a JSON object that is not empty. What Python prints of a dict begins otherwise.
 _OBJECT = re.compile(rb'\{\s*"')
 
@@ -369,6 +371,9 @@ class ClientConnection(Connection):
         self._fail_pending(None, problem)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
+        if message.has_result and message.id is not None and self._pending.get(message.id) in _WITHOUT_MEMBERS:
+            self._match_response(Result(message.id, {}))
+            return
         is_ours = message.kind == "response" and (message.id in self._pending or message.id in self._abandoned)
         if message.kind in ("request", "notification"):
             # It is not a response; its id, if it has one, is the server's own.

@@ -104,11 +104,14 @@ class Error(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """JSON that is not a valid message. `kind` is what it resembles: "request", "notification", "response", or ""."""
+    """JSON that is not a valid message. `kind` is what it resembles: "request", "notification", "response", or "".
+    `has_result`: it is a response without an error, whose result is not an object.
+    """
 
     problem: str
     id: RequestId | None
     kind: str = ""
+    has_result: bool = False
 
 
 def encode(message: Message | list[Message]) -> bytes:
@@ -231,7 +234,8 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
         code = error.get("code")
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
         return Error(known_id, code, as_text(error.get("message", "")), error.get("data"))
-    return Malformed("neither a request nor a response", known_id, _kind_of(value))
+    has_result = "result" in value and error is None
+    return Malformed("neither a request nor a response", known_id, _kind_of(value), has_result)
 
 
 def malformed(value: Any, problem: str) -> Malformed:

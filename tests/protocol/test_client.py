@@ -356,6 +356,22 @@ def test_the_log_level_is_set_by_a_request_in_the_handshake_era() -> None:
     check_each(check, HANDSHAKE_VERSIONS)
 
 
+def test_a_result_without_members_may_be_of_any_type() -> None:
+    """Ours: some servers answer with null or a list. A result that has members, and an error, must be objects."""
+
+    def check(method: str, members: dict[str, Any]) -> None:
+        client = open_client(OLD)
+        of_tools, request_id = client.request("tools/list"), client.request(method)
+        expected = Result(request_id, {}) if "error" not in members else InvalidResponse
+
+        for asked, event in ((request_id, expected), (of_tools, InvalidResponse)):
+            (found,) = give(client, {"jsonrpc": "2.0", "id": asked, **members})
+            assert found == event or type(found) is event
+
+    methods = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"]
+    check_each(check, methods, [{"result": None}, {"result": []}, {"result": True}, {"error": "no"}])
+
+
 def test_no_log_level_is_set_without_the_logging_capability() -> None:
     """Spec, LC-3: only negotiated capabilities are used."""
     client = open_client(OLD, capabilities={"tools": {}})

@@ -199,11 +199,7 @@ class Conversation:
 
     def want_logs(self, level: str, deadline: Deadline) -> None:
         """Request log messages of `level` and above, if the server declares logging. Raises as `request` does."""
-        stage = "the request for its log messages"
-        outcome = self._ask(lambda connection: connection.want_logs(level), deadline, stage)
-        # Some servers answer with null or a list; the result has no members, so nothing is missing.
-        if outcome is not None and not isinstance(outcome, InvalidResponse):
-            self._result(stage, outcome)
+        self._settle(lambda connection: connection.want_logs(level), deadline, "the request for its log messages")
 
     def watch_lists(self, deadline: Deadline) -> None:
         """Subscribe to changes of lists, where the server declares `listChanged`. Raises as `request` does."""
