@@ -283,9 +283,12 @@ class Workers:
         self._is_coming = True
 
     def _serve(self) -> None:
-        is_coming = True
+        is_coming, share = True, None
         while True:
             with self._lock:
+                if share is not None:
+                    for each in (*share.chain, self._all):
+                        each.running -= 1
                 if is_coming:
                     self._is_coming = False
                 # Calls that waited for their clients may have brought the number of threads above the limit.
@@ -300,9 +303,6 @@ class Workers:
                     self._call_thread()
             if share is not None:
                 run()
-                with self._lock:
-                    for each in (*share.chain, self._all):
-                        each.running -= 1
             elif not self._wakes.get():
                 return
             is_coming = share is None
