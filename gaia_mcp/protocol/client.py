@@ -34,7 +34,7 @@ from gaia_mcp.protocol.versions import BATCH_VERSION
 # a day with one that ends each after a quarter of an hour.
 MAX_WATCHES = 100
 # The methods whose results have no members. Some servers answer with null or a list, in which nothing is missing.
-_WITHOUT_MEMBERS = ("logging/setLevel", "resources/subscribe", "resources/unsubscribe")
+WITHOUT_MEMBERS = ("logging/setLevel", "resources/subscribe", "resources/unsubscribe")
 # The beginning of a JSON object that is not empty. What Python prints of a dict begins otherwise.
 _OBJECT = re.compile(rb'\{\s*"')
 
@@ -371,7 +371,7 @@ class ClientConnection(Connection):
         self._fail_pending(None, problem)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        if message.has_result and message.id is not None and self._pending.get(message.id) in _WITHOUT_MEMBERS:
+        if message.has_result and message.id is not None and self._pending.get(message.id) in WITHOUT_MEMBERS:
             self._match_response(Result(message.id, {}))
             return
         is_ours = message.kind == "response" and (message.id in self._pending or message.id in self._abandoned)

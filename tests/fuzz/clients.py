@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.protocol.client import WITHOUT_MEMBERS
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS
 from gaia_mcp.protocol.events import (
     Cancelled,
@@ -257,6 +258,8 @@ class ClientSession:
             is_for_it = key_of(message.get("id")) == key_of(event.id)
             if isinstance(event, Result):
                 given = message.get("result")
+                if not isinstance(given, dict) and asked.get("method") in WITHOUT_MEMBERS:
+                    given = {}
                 bare = {name: value for name, value in given.items() if name != "resultType"} if given else given
                 if is_for_it and (is_same(given, event.result) or is_same(bare, event.result)):
                     return
