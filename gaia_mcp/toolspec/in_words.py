@@ -88,11 +88,15 @@ _LIMITS = {
     "null": ("", "", ""),
 }
 _OF_TEXTS = ("minLength", "maxLength", " characters")
+# The integers that JavaScript has: Zod writes these limits where there are none.
+_OF_INTEGERS = {"minimum": -(2**53) + 1, "maximum": 2**53 - 1}
 
 
 def limits_in_words(part: dict[str, Any], kind: str) -> str:
     """The limits that one part of a schema has for values of this kind: `1 to 10`, `at most 20 characters`."""
     least, most, unit = _LIMITS.get(kind, _OF_TEXTS)
+    keys = (least, most, "exclusiveMinimum", "exclusiveMaximum")
+    part = {key: part[key] for key in keys if key in part and part[key] != _OF_INTEGERS.get(key)}
     texts = []
     if least in part and most in part:
         texts.append(f"{part[least]} to {part[most]}{unit}")

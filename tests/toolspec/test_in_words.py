@@ -176,6 +176,8 @@ def test_limits_and_members_are_shown_on_request() -> None:
         ({"type": "integer", "minimum": 1, "maximum": 9}, "integer (1 to 9)"),
         ({"type": "number", "exclusiveMinimum": 0, "maximum": 5}, "number (at most 5, above 0)"),
         ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "integer (at least 1)"),
+        ({"type": "integer", "minimum": 1, "maximum": 2**53 - 1}, "integer (at least 1)"),
+        ({"type": "integer", "minimum": 1 - 2**53, "maximum": 2**53 - 1}, "integer"),
         ({"type": "string", "maxLength": 20}, "string (at most 20 characters)"),
         ({"type": "string", "format": "uri", "minLength": 3}, "uri (at least 3 characters)"),
         (
