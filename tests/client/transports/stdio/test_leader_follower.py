@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import threading
 from collections import deque
@@ -17,6 +16,7 @@ from gaia_mcp.client.transports.stdio import leader_follower as module
 from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, QUIET_SECONDS, LeaderFollower
 from gaia_mcp.client.transports.stdio.reader_states import Readers, after
 from gaia_mcp.deadline import Deadline
+from tests.client.transports.stdio.test_child import ctrl_c
 from tests.client.transports.talk import in_thread
 from tests.interleavings import explore
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, wait_until
@@ -250,22 +250,14 @@ def test_an_interrupted_leader_promotes_a_follower(pipe: Read) -> None:
         wait_until(pipe.is_led)
         outcomes.append(pipe.wait(b"b"))
 
-    def press() -> None:
-        # At first the main thread may be the one that follows.
-        wait_until(lambda: pipe.is_led() and pipe.readers._readers.followers)
-        _thread.interrupt_main()
-        pipe.readers.wake()
-
-    threads = [threading.Thread(target=work) for work in (follow, press)]
-    for thread in threads:
-        thread.start()
-
-    with pytest.raises(KeyboardInterrupt):
-        pipe.wait(b"a")
+    following = threading.Thread(target=follow)
+    following.start()
+    # At first the main thread may be the one that follows.
+    with ctrl_c(lambda: pipe.is_led() and pipe.readers._readers.followers):
+        pipe.wait(b"a", Deadline(3 * ENOUGH_SECONDS))
 
     pipe.send(b"b")
-    for thread in threads:
-        thread.join(PATIENCE_SECONDS)
+    following.join(PATIENCE_SECONDS)
     assert outcomes == [b"b"]
 
 
