@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import threading
@@ -109,12 +110,15 @@ def _run_exit_functions(seconds: float) -> None:
     """Run the exit functions that the agent registered, before the parent process can kill this one. In a thread,
     because they may hang; they are left after `seconds`.
     """
-    # Not `Thread.join`: after a signal has interrupted it, it treats the thread as ended.
-    have_run = threading.Event()
+    # Not `Thread`, nor `Event`: a signal that interrupts one may leave its lock held, for ever.
+    running = _thread.allocate_lock()
+    running.acquire()
     ends = time.monotonic() + seconds
+    have_run = False
     try:
-        threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
-        have_run.wait(seconds)
+        _thread.start_new_thread(run_exit_functions, (running.release,))
+        have_run = running.acquire(timeout=seconds)
     finally:
         # A signal during the wait, or during the start of the thread, does not shorten their time.
-        have_run.wait(max(0.0, ends - time.monotonic()))
+        if not have_run:
+            running.acquire(timeout=max(0.0, ends - time.monotonic()))

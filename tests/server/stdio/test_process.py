@@ -376,7 +376,7 @@ def test_a_signal_does_not_interrupt_the_exit_functions(start_process: Start, tm
 def test_a_signal_during_the_start_of_the_exit_functions_does_not_interrupt_them(
     start_process: Start, tmp_path: Path
 ) -> None:
-    """Ours: they may have begun before `Thread.start` returns, and a signal's exception is raised there then."""
+    """Ours: they may have begun when a signal's exception is raised there."""
     (tmp_path / "leaving.py").write_text(
         "import atexit, pathlib, threading\nhas_come = threading.Event()\n"
         "def leave():\n    has_come.wait(20)\n    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\n"
@@ -384,11 +384,11 @@ def test_a_signal_during_the_start_of_the_exit_functions_does_not_interrupt_them
     )
     program = tmp_path / "ending.py"
     program.write_text(
-        "import os, runpy, sys, threading\n"
-        "start = threading.Thread.start\n"
-        "def interrupted(thread):\n    start(thread)\n    if thread.name == 'exit':\n"
+        "import _thread, os, runpy, sys, threading\n"
+        "start = _thread.start_new_thread\n"
+        "def interrupted(function, given):\n    start(function, given)\n    if 'exit' in function.__name__:\n"
         "        sys.modules['leaving'].has_come.set()\n        raise SystemExit(9)\n"
-        "threading.Thread.start = interrupted\n"
+        "_thread.start_new_thread = interrupted\n"
         f"sys.argv = {serving('leaving.py', exit_seconds=LONG)[1:]!r}\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
         "except SystemExit as left:\n    os._exit(left.code)\n"
     )
@@ -396,6 +396,29 @@ def test_a_signal_during_the_start_of_the_exit_functions_does_not_interrupt_them
     talk.result(DISCOVER)
 
     assert talk.close() == 9
+    assert (tmp_path / "done").exists()
+
+
+def test_a_signal_that_leaves_a_lock_held_does_not_keep_the_process_alive(start_process: Start, tmp_path: Path) -> None:
+    """Ours: a handler of Python's may run while `Event.wait` has its lock, which nobody releases then."""
+    (tmp_path / "leaving.py").write_text(
+        f"import atexit, pathlib\natexit.register(lambda: pathlib.Path('done').touch())\n{LOUD}"
+    )
+    program = tmp_path / "ending.py"
+    program.write_text(
+        "import os, runpy, sys, threading\n"
+        "wait = threading.Event.wait\n"
+        "def interrupted(event, timeout=None):\n"
+        "    if threading.current_thread() is threading.main_thread() and 'leaving' in sys.modules and timeout:\n"
+        "        event._cond.acquire()\n        raise SystemExit(9)\n    return wait(event, timeout)\n"
+        "threading.Event.wait = interrupted\n"
+        f"sys.argv = {serving('leaving.py')[1:]!r}\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
+        "except SystemExit as left:\n    os._exit(left.code)\nos._exit(7)\n"
+    )
+    talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
+    talk.result(DISCOVER)
+
+    assert talk.close() == 7
     assert (tmp_path / "done").exists()
 
 
