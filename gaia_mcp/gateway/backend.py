@@ -184,8 +184,7 @@ class Backend:
                 if not self._was_open or not client.is_connected():
                     self._fresh.clear()
                     self._log_level = None
-                    client.open(Deadline(client.timeout))
-                    self._was_open = True
+                    self._open(client)
             except MCPError as error:
                 self.problem = self._failed("", error)
                 raise self.problem from None
@@ -297,6 +296,16 @@ class Backend:
             client.close(GRACE_SECONDS)
             if self._stderr_log is not None:
                 self._stderr_log.end(client.exit_status)
+
+    def _open(self, client: MCPClient) -> None:
+        """Connect. Raises `MCPError`, also after `close`, which may have found nothing to stop."""
+        if not self._is_closed:
+            client.open(Deadline(client.timeout))
+            if not self._is_closed:
+                self._was_open = True
+                return
+            client.close(GRACE_SECONDS)
+        raise NotConnectedError(self.name)
 
     def _made(self) -> MCPClient:
         entry = self._entry

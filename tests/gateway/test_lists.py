@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import EntryError, PeerError
+from gaia_mcp.errors import EntryError, NotConnectedError, PeerError
 from gaia_mcp.gateway.backend import Backend, Heard
 from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
 from gaia_mcp.gateway.naming import Prefix
@@ -192,6 +192,7 @@ def test_a_slow_server_delays_only_one_list() -> None:
     assert listing.ask("prompts", Call(), [mute]) == []
     assert listing.ask("tools", Call(), [mute]) == []
     mute.close()
+    wait_until(lambda: not listing._asking)
 
 
 def test_a_slow_server_that_has_failed_delays_no_list_again(tmp_path: Path) -> None:
@@ -217,6 +218,7 @@ def test_a_slow_server_that_has_failed_delays_no_list_again(tmp_path: Path) -> N
     # The clock stands still, and the server is still being connected.
     assert listing._asking
     backend.close()
+    wait_until(lambda: not listing._asking)
 
 
 def test_lists_that_are_requested_while_a_server_starts_wait_for_it(gateway: MakeGateway, tmp_path: Path) -> None:
@@ -383,3 +385,39 @@ def test_a_malformed_definition_hides_no_other(gateway: MakeGateway, front: str)
     assert templates == [{"uriTemplate": "x://{a}", "name": "x://{a}"}]
     assert len(reported) == len(set(reported)) == 8
     assert {"server 'bad': resource 'two' is left out: its URI has no scheme, as notes://1 has"} < set(reported)
+
+
+def test_a_server_that_is_closed_is_not_started() -> None:
+    """Ours: also where its list is requested at that moment."""
+    heard = Heard(lambda _: None, lambda _: None, lambda: None)
+    entry = read_entry("good", script("good_handshake.py"))
+    backend = Backend("good", entry, heard, ServerRequests(Declared({})))
+    made = backend._made
+
+    def made_before_closing() -> Any:
+        client = made()
+        backend.close()
+        return client
+
+    backend._made = made_before_closing  # type: ignore[method-assign]
+    with pytest.raises(NotConnectedError):
+        backend.ready()
+    assert not backend.is_open
+
+
+def test_a_server_that_is_closed_while_it_starts_is_stopped() -> None:
+    """Ours: nobody would stop it later."""
+    heard = Heard(lambda _: None, lambda _: None, lambda: None)
+    backend = Backend("good", read_entry("good", script("good_handshake.py")), heard, ServerRequests(Declared({})))
+    client = backend._client = backend._made()
+    opened = client.open
+
+    def opened_before_closing(*given: Any) -> Any:
+        peer = opened(*given)
+        backend._is_closed = True
+        return peer
+
+    client.open = opened_before_closing  # type: ignore[method-assign]
+    with pytest.raises(NotConnectedError):
+        backend.ready()
+    assert not client.is_connected()
