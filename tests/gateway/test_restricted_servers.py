@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import PeerError
 from gaia_mcp.gateway.audited import AuditedProvider
 from gaia_mcp.gateway.naming import Owner, Prefix
 from gaia_mcp.gateway.restricted import RestrictedProvider
 from gaia_mcp.gateway.restrictions import Locked, NamePatterns, ReadOnly
 from gaia_mcp.gateway.search import SearchProvider
+from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.audit_file import AuditFile
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolspec.contract import contract_of
@@ -36,11 +36,10 @@ def denying(gateway: GatewayProvider, *patterns: str) -> RestrictedProvider:
 
 
 def refused(provider: Provider, name: str) -> bool:
-    with client_for(provider) as client:
-        try:
-            client.call_unchecked(name, {})
-        except PeerError as error:
-            return error.text == f"Unknown tool: {name}"
+    try:
+        answer(provider, "tools/call", name=name, arguments={})
+    except RequestError as error:
+        return str(error) == f"Unknown tool: {name}"
     return False
 
 
