@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import signal
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,17 @@ def plain_form() -> Iterator[None]:
     choose_form(as_json=False, debug=False)
 
 
-@pytest.mark.usefixtures("plain_form")
+@pytest.fixture
+def handled_signals() -> Iterator[None]:
+    """Handlers of signals, which a command keeps: its own would stay, and send the signals of later tests again."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("plain_form", "handled_signals")
 def test_a_command_receives_its_invocation_and_the_output_form_is_set() -> None:
     """Ours: once for all commands."""
     given: list[tuple[Invocation, str, bool, bool]] = []
