@@ -323,9 +323,12 @@ class Session:
     def _is_gone(self, call: RunningCall) -> bool:
         """Whether the client of a call has disconnected, and has not resumed the stream here."""
         opened = self._open.get(call.request.id)
-        if opened is None or opened.exchange.is_released:
-            return False
-        return opened.exchange.is_closed and not self.followers[opened.log.key]
+        return (
+            opened is not None
+            and opened.exchange.is_closed
+            and not opened.exchange.is_released
+            and not self.followers[opened.log.key]
+        )
 
     def _close_stream(self, call: RunningCall) -> None:
         opened = self._open.get(call.request.id)

@@ -120,5 +120,4 @@ def _run_exit_functions(seconds: float) -> None:
         have_run = running.acquire(timeout=seconds)
     finally:
         # A signal during the wait, or during the start of the thread, does not shorten their time.
-        if not have_run:
-            running.acquire(timeout=max(0.0, ends - time.monotonic()))
+        running.acquire(timeout=0.0 if have_run else max(0.0, ends - time.monotonic()))
