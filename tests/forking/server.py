@@ -190,18 +190,23 @@ def _be_spare(channel: socket.socket) -> None:
     """Wait to become a server that the parent starts; then leave another child of the parent, which waits for the next.
     Ends with the parent.
     """
+    _close_all_but([channel.fileno()])
     while True:
-        _close_all_but([channel.fileno()])
         received = receive(channel)
         if received is None:
             os._exit(0)
         way, is_spare = _fork_spare(CLONE_PARENT, channel)
         if not is_spare:
+            # Until it has closed them, the next one holds the streams of this server, as a process left behind would.
+            way.recv(1)
             _become(*received, channel, answered=[way.detach()])
             return
         # Its socket is closed already for this process, by its number; the object must not close another one.
         channel.detach()
         channel = way
+        _close_all_but([channel.fileno()])
+        with contextlib.suppress(OSError):  # The server has been killed; then nobody asks for another, either.
+            channel.send(b".")
 
 
 def _become(
