@@ -250,7 +250,7 @@ class ClientConnection(Connection):
         abandoned = self._probe_ids & self._abandoned.keys()
         return abandoned.pop() if abandoned else super()._match_without_id(error)
 
-    def _receive_invalid_response(self, request_id: RequestId, problem: str) -> None:
+    def _receive_invalid_response(self, request_id: RequestId, problem: str, excerpt: str = "") -> None:
         if request_id == self._negotiation_id:
             self._advance(self._negotiation.receive_invalid(problem))
         elif request_id == self._listening:
@@ -259,7 +259,7 @@ class ClientConnection(Connection):
             self._stop_subscription(request_id)
         else:
             self._subscriptions.pop(request_id, None)
-            super()._receive_invalid_response(request_id, problem)
+            super()._receive_invalid_response(request_id, problem, excerpt)
 
     def _stop_watching(self) -> None:
         """The server has ended the subscription: changes are no longer announced, so the lists must be read again."""
@@ -360,7 +360,7 @@ class ClientConnection(Connection):
     def _receive_invalid_json(self, record: bytes) -> None:
         start = record.lstrip()[:64]
         if start.startswith((b"{", b"[")) and b'"jsonrpc"' in record[:256]:
-            self._fail_pending(None, "answered with a line that is not valid JSON")
+            self._fail_pending(None, "answered with a line that is not valid JSON", record)
             return
         super()._receive_invalid_json(record)
         if _OBJECT.match(start) and (request_id := self._only_pending()) is not None:
@@ -379,7 +379,7 @@ class ClientConnection(Connection):
             # It is not a response; its id, if it has one, is the server's own.
             super()._receive_malformed(message, record)
         elif is_ours or b'"jsonrpc"' in record[:256]:
-            self._fail_pending(message.id, f"answered with an invalid JSON-RPC message: {message.problem}")
+            self._fail_pending(message.id, f"answered with an invalid JSON-RPC message: {message.problem}", record)
         else:
             super()._receive_malformed(message, record)
 

@@ -237,7 +237,7 @@ class Connection:
         waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
         return waiting[0] if len(waiting) == 1 else None
 
-    def _fail_pending(self, request_id: RequestId | None, problem: str) -> None:
+    def _fail_pending(self, request_id: RequestId | None, problem: str, record: bytes = b"") -> None:
         """Fail a request with `problem`; without an id the only pending one, and none if there are several."""
         if request_id in self._abandoned:
             del self._abandoned[request_id]
@@ -246,12 +246,12 @@ class Connection:
             request_id = self._only_pending()
         if request_id is not None and self._pending.pop(request_id, None) is not None:
             self._ignore_responses_to(request_id)
-            self._receive_invalid_response(request_id, problem)
+            self._receive_invalid_response(request_id, problem, excerpt_of(record))
         else:
-            self._discard(problem, b"")
+            self._discard(problem, record)
 
-    def _receive_invalid_response(self, request_id: RequestId, problem: str) -> None:
-        self._events.append(InvalidResponse(request_id, problem))
+    def _receive_invalid_response(self, request_id: RequestId, problem: str, excerpt: str = "") -> None:
+        self._events.append(InvalidResponse(request_id, problem, excerpt))
 
     def _sort_notification(self, notification: Notification) -> None:
         method, params = notification

@@ -57,10 +57,11 @@ class ErrorResponse(NamedTuple):
 
 
 class InvalidResponse(NamedTuple):
-    """The response to one of our requests is invalid."""
+    """The response to one of our requests is invalid. `excerpt` is its beginning, if it says more than `problem`."""
 
     id: RequestId
     problem: str
+    excerpt: str = ""
 
 
 class RequestReceived(NamedTuple):

@@ -354,5 +354,8 @@ class Conversation:
         return PeerError(self._name, method, code, masker.text(text), masker.value(data))
 
     def _invalid(self, stage: str, outcome: InvalidResponse) -> RemoteProtocolError:
-        problem = self._channel.masker().text(outcome.problem)
-        return RemoteProtocolError(self._name, f"{problem} (asked for {stage})")
+        masker = self._channel.masker()
+        problem = f"{masker.text(outcome.problem)} (asked for {stage})"
+        if outcome.excerpt:
+            problem += f": {masker.excerpt(outcome.excerpt)!r}"
+        return RemoteProtocolError(self._name, problem)

@@ -368,6 +368,26 @@ def test_a_call_ends_soon_after_a_line_that_may_have_been_its_response() -> None
     assert talk.methods()[-1] == "notifications/cancelled"
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"jsonrpc": "2.0", "result": for hunter22', "a line that is not valid JSON"),
+        (b'{"jsonrpc": "2.0", "id": [], "result": "for hunter22"}', "an invalid JSON-RPC message"),
+    ],
+    ids=["not JSON", "not JSON-RPC"],
+)
+def test_a_call_ends_at_an_invalid_message_and_quotes_it(line: bytes, problem: str) -> None:
+    """Ours: its author has to find the place, and the user has to see that it is not the client's fault."""
+    talk = opened()
+    talk.script = lambda _: talk.arrives(line) or []
+
+    with pytest.raises(RemoteProtocolError, match=problem) as caught:
+        talk.request("tools/call", {"name": "t"}, Deadline(ENOUGH_SECONDS))
+
+    assert isinstance(caught.value, OutcomeUnknownError)
+    assert line.decode().replace("hunter22", "****") in str(caught.value)
+
+
 def test_a_response_behind_an_invalid_line_is_returned() -> None:
     """Ours: the line was printed by the server's own code, as were others that cannot be a response."""
     lines = [b'{"level": info}', b'{"level": info}', b"{'a': 1}", b"{", b"Hello"]
