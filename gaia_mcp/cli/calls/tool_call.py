@@ -13,7 +13,7 @@ from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError
-from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.toolspec.invalid_arguments import unknown_names
 from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
 from gaia_mcp.toolspec.validation import SchemaError
@@ -90,10 +90,12 @@ def called(
     try:
         return session.call(tool.name, arguments, on_progress=on_progress)
     except PeerError as error:
-        if error.code == METHOD_NOT_FOUND:
-            from gaia_mcp.cli.refusals import about_tasks
+        from gaia_mcp.cli.refusals import about_tasks, after_failure
 
+        if error.code == METHOD_NOT_FOUND:
             error.hint = about_tasks(tool.definition)
+        elif error.code == INVALID_PARAMS:
+            error.hint = after_failure(error.server, tool.name, error.text, tool.input_schema)
         raise
 
 

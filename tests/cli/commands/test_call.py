@@ -257,6 +257,22 @@ def test_a_failing_tool_exits_with_9_and_its_text(demo: Gaia) -> None:
     ]
 
 
+def test_refused_arguments_lead_to_the_parameters_of_the_tool(gaia: Gaia) -> None:
+    """Spec, server/tools: -32602 for arguments that the server finds invalid, though its schema allows them."""
+    gaia.use("refuses-arguments")
+
+    ran = gaia("call", "refuses-arguments", "book", "day=32")
+    assert ran.code == 6
+    assert ran.errors == [
+        "error: server 'refuses-arguments' answered tools/call with error -32602: no such day: 32",
+        "hint: show its description: gaia mcp call refuses-arguments book --help",
+    ]
+    unset = gaia("call", "refuses-arguments", "book").errors[1]
+    assert unset == (
+        "hint: the server mentions ACME_TOKEN; set it with: gaia mcp edit refuses-arguments --env ACME_TOKEN=VALUE"
+    )
+
+
 def test_the_error_member_of_a_result_is_the_error_message(gaia: Gaia) -> None:
     """Ours: where the text is too long for one line, and with `--json`; secrets are masked."""
     (gaia.cwd / "tests_agent.py").write_text(
