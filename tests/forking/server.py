@@ -52,6 +52,11 @@ LANG = "C.UTF-8"
 # Variables that the interpreter, its memory allocator, the linker and OpenSSL read when they start.
 READ_AT_START = ("LANGUAGE", "LC_", "LD_", "MALLOC_", "OPENSSL_", "PYTHON")
 LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+# Verbs that start no server, nor does any other with these options. If one does all the same, it is started for real.
+ALONE = {
+    "--help", "--version", "-h", "completion", "disable", "enable", "export", "generate", "guide", "init", "list",
+    "logs", "remove", "show",
+}  # fmt: skip
 # The one descriptor that a forked command has more than others: the way to its waiting child.
 SPARE_DESCRIPTOR = 250
 # The name, for `ps`, of this process and of a child that waits: up to 15 bytes.
@@ -154,10 +159,16 @@ def _is_running(command: int) -> bool:
 
 
 def _become_command(request: dict[str, Any], descriptors: list[int], channel: socket.socket) -> None:
-    """Be a command, with a child that waits to become the first server of ours that this command starts.
+    """Be a command, with a child that waits to become the first server of ours that this command starts, if it may
+    start one.
 
     Until the child is there and while it waits, neither writes much: each page would be copied, twice.
     """
+    words = request["words"]
+    if not ALONE.isdisjoint(words) and "--check" not in words:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        _become(request, descriptors, channel)
+        return
     way, is_spare = _fork_spare(0, channel)
     if is_spare:
         _be_spare(way)
