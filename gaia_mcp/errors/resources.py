@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gaia_mcp.errors.protocol import PeerError
+from gaia_mcp.errors.connection import PeerError
 from gaia_mcp.errors.root import MCPError
 from gaia_mcp.errors.tools import FeatureUnknownError
 
