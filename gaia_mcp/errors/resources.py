@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gaia_mcp.errors.connection import PeerError
+from gaia_mcp.errors.connection import FeatureUnknownError, PeerError
 from gaia_mcp.errors.root import MCPError
-from gaia_mcp.errors.tools import FeatureUnknownError
 
 # The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
 _CODES = (-32002, -32602)
