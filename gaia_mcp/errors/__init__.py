@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         RefusedError,
         RegistryError,
         RemoteProtocolError,
+        ResourceUnknownError,
         ScopeError,
         ServerExitedError,
         SessionExpiredError,
@@ -111,8 +112,8 @@ if TYPE_CHECKING:
         UnansweredError,
         VersionError,
         outcome_unknown,
+        resource_unknown,
     )
-    from gaia_mcp.errors.resources import ResourceUnknownError, resource_unknown
 
 __all__ = [
     "AgentError",
@@ -207,6 +208,7 @@ __getattr__ = lazily(
             "RefusedError",
             "RegistryError",
             "RemoteProtocolError",
+            "ResourceUnknownError",
             "ScopeError",
             "ServerExitedError",
             "SessionExpiredError",
@@ -218,9 +220,6 @@ __getattr__ = lazily(
             "UnansweredError",
             "VersionError",
             "outcome_unknown",
-        ),
-        "gaia_mcp.errors.resources": (
-            "ResourceUnknownError",
             "resource_unknown",
         ),
     },
