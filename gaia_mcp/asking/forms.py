@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gaia_mcp.redaction.names import looks_secret
+from gaia_mcp.redaction.looks import looks_secret
 from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.toolspec.validation import as_text, schema_of
 

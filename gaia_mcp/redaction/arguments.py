@@ -8,7 +8,7 @@ from typing import Any
 
 from gaia_mcp.redaction import looks
 from gaia_mcp.redaction.finding import Place, hidden, in_named, in_text, in_urls, in_value
-from gaia_mcp.redaction.names import looks_secret
+from gaia_mcp.redaction.looks import looks_secret
 from gaia_mcp.safetext import MASK
 
 _SCHEME = r"(?i)(?:bearer|basic|token)"

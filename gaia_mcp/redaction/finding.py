@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from gaia_mcp.redaction import looks
-from gaia_mcp.redaction.names import looks_secret, looks_vague, names_password
+from gaia_mcp.redaction.looks import looks_secret, looks_vague, names_password
 from gaia_mcp.safetext import MASK
 
 Place: TypeAlias = tuple[int, int]

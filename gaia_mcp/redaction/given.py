@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.redaction import finding, looks
 from gaia_mcp.redaction.arguments import places_in
-from gaia_mcp.redaction.names import looks_secret
+from gaia_mcp.redaction.looks import looks_secret
 
 if TYPE_CHECKING:
     from gaia_mcp.redaction.finding import Place
