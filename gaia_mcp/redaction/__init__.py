@@ -10,7 +10,7 @@ A server may print the secrets that it was given (`given`) in another form: quot
 
 from __future__ import annotations
 
-from gaia_mcp.redaction.arguments import masked, masked_arguments, masked_members, masked_url, masked_value
+from gaia_mcp.redaction.finding import masked, masked_arguments, masked_members, masked_url, masked_value
 from gaia_mcp.redaction.looks import looks_secret
 
 __all__ = ["looks_secret", "masked", "masked_arguments", "masked_members", "masked_url", "masked_value"]

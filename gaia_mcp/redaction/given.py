@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.redaction import finding, looks
-from gaia_mcp.redaction.arguments import places_in
+from gaia_mcp.redaction.finding import places_in
 from gaia_mcp.redaction.looks import looks_secret
 
 if TYPE_CHECKING:
