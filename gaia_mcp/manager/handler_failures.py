@@ -53,8 +53,7 @@ def scrubbed(text: str, settings: Any) -> str:
     """A text from a handler without the secrets in its settings: HTTP clients quote URLs that contain keys."""
     if not settings or not text:
         return text
-    from gaia_mcp.redaction.given import secrets_in
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.redaction.masker import Masker, secrets_in
 
     try:
         document = json.dumps(settings, default=str, skipkeys=True)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.redaction import looks_secret, masked_arguments, masked_url, masked_value
-from gaia_mcp.redaction.given import secrets_in
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.redaction.masker import Masker, secrets_in
 from tests.expressions import BRIEF_SECONDS, LIMIT, grows_too_fast
 
 if TYPE_CHECKING:

@@ -134,8 +134,7 @@ def refused(endpoint: Endpoint, stage: str, response: Response, body: bytes) -> 
 
 def _repeated(text: str, response: Response) -> str:
     """`text` from the server on one line, without the credentials of the request, which some servers echo."""
-    from gaia_mcp.redaction.given import secrets_in
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.redaction.masker import Masker, secrets_in
 
     request = response.request
     return one_line(Masker(secrets_in(request.headers, [request.url])).text(text))

@@ -71,8 +71,7 @@ class HttpTransport(ChannelTransport):
         """
         tokens = tuple(self._authorizer.secrets()) if self._authorizer is not None else ()
         if self._masker is None or tokens != self._masked_tokens:
-            from gaia_mcp.redaction.given import secrets_in
-            from gaia_mcp.redaction.masker import Masker
+            from gaia_mcp.redaction.masker import Masker, secrets_in
 
             self._masker = Masker([*secrets_in(self.headers, [self.url]), *tokens], spared=self.name)
             self._masked_tokens = tokens

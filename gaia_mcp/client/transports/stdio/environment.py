@@ -70,7 +70,7 @@ def secrets_given(
     """
     from gaia_mcp.redaction import looks_secret
     from gaia_mcp.redaction.finding import in_text, in_value
-    from gaia_mcp.redaction.given import credentials_in, secrets_at, secrets_in
+    from gaia_mcp.redaction.masker import credentials_in, secrets_at, secrets_in
 
     found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.signing import UnsignableError, client_assertion, proof
 from gaia_mcp.client.transports.http.auth.tokens import SECRET_FIELDS, authenticated, refusal
-from gaia_mcp.redaction.given import secrets_in
+from gaia_mcp.redaction.masker import secrets_in
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
