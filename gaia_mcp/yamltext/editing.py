@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from gaia_mcp.textproblems import TextProblemError
-from gaia_mcp.yamltext.places import end_of, end_of_pair, is_empty, line_end, line_start, with_newline
-from gaia_mcp.yamltext.reading import composed, parse
+from gaia_mcp.yamltext.reading import composed, end_of, end_of_pair, is_empty, line_end, line_start, parse, with_newline
 from gaia_mcp.yamltext.writing import lines_of, on_one_line
 
 
