@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.yamltext.editing import item_lines, mapping_lines, on_one_line
 from gaia_mcp.yamltext.reading import composed, end_of, indent_of, line_end, line_start, with_newline
-from gaia_mcp.yamltext.writing import item_lines, mapping_lines, on_one_line
 
 
 def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed: bool) -> str:

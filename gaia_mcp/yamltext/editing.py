@@ -6,13 +6,15 @@ requested changes; otherwise the change is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from gaia_mcp.textproblems import TextProblemError
 from gaia_mcp.yamltext.reading import composed, end_of, end_of_pair, is_empty, line_end, line_start, parse, with_newline
-from gaia_mcp.yamltext.writing import lines_of, on_one_line
 
 
 class _Removed:
@@ -243,3 +245,59 @@ def _holds(held: Any, step: str | int) -> bool:
     if isinstance(step, int):
         return isinstance(held, list) and step < len(held)
     return isinstance(held, dict) and step in held
+
+
+# Texts that every YAML parser reads as the same string without quotes.
+_PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)
+_NOT_PLAIN = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|@.*|\.+|[.\d_]+(?:e\d*)?)", re.IGNORECASE)
+
+
+def mapping_lines(value: dict[str, Any], indent: str) -> Iterator[str]:
+    """The lines of a mapping in block style, without line endings."""
+    for key, held in value.items():
+        if isinstance(held, dict) and held:
+            yield f"{indent}{on_one_line(key)}:"
+            yield from mapping_lines(held, indent + "  ")
+        elif isinstance(held, list) and held:
+            yield f"{indent}{on_one_line(key)}:"
+            yield from list_lines(held, indent + "  ")
+        else:
+            yield f"{indent}{on_one_line(key)}: {on_one_line(held)}"
+
+
+def list_lines(value: list[Any], indent: str) -> Iterator[str]:
+    """The lines of a list in block style, without line endings."""
+    for held in value:
+        if isinstance(held, dict) and held:
+            yield from item_lines(held, indent)
+        else:
+            yield f"{indent}- {on_one_line(held)}"
+
+
+def lines_of(value: dict[str, Any] | list[Any], indent: str) -> Iterator[str]:
+    """The lines of a mapping or a list in block style, without line endings."""
+    return mapping_lines(value, indent) if isinstance(value, dict) else list_lines(value, indent)
+
+
+def item_lines(value: dict[str, Any], indent: str) -> Iterator[str]:
+    """The lines of a mapping as an item of a list in block style, without line endings."""
+    for number, line in enumerate(mapping_lines(value, "")):
+        yield f"{indent}{'  ' if number else '- '}{line}"
+
+
+def on_one_line(value: Any) -> str:
+    """Any value on one line: unquoted if every parser reads it as that string, else as JSON."""
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value):
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    # JSON is valid YAML, and escapes are always correct. A value that JSON lacks becomes text; the caller detects it.
+    return "".join(
+        character if character.isprintable() else _escaped(character)
+        for character in json.dumps(value, ensure_ascii=False, default=str)
+    )
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
