@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from gaia_mcp._version import __version__
-from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.toolspec.scope import is_in_scope
 
 
@@ -179,3 +178,26 @@ def _read_only(value: Any) -> Any:
     if isinstance(value, list):
         return _ReadOnlyList(map(_read_only, value))
     return value
+
+
+logger = logging.getLogger("gaia_mcp")
+# Tried after the method for the kind of message. Rich's consoles print text unchanged with `out`, but their `print`
+# interprets markup.
+_PLAIN = ("out", "print")
+
+
+def was_shown(console: Any, method: str, message: str) -> bool:
+    """Print a message with `method` of `console`, or with a method for any text. Returns whether it was printed.
+
+    An exception of the console is logged, not raised: it must not interrupt the operation that the message is about.
+    """
+    shows = (getattr(console, name, None) for name in (method, *_PLAIN))
+    show = next(filter(callable, shows), None)
+    if show is None:
+        return False
+    try:
+        show(message)
+    except Exception:
+        logger.exception("the console failed to show a message")
+        return False
+    return True

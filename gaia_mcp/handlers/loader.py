@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import HandlerError
-from gaia_mcp.handlers.base import MCPHandler
-from gaia_mcp.handlers.console import was_shown
+from gaia_mcp.handlers.base import MCPHandler, was_shown
 from gaia_mcp.handlers.discovery import handler_class, handler_class_in
 from gaia_mcp.importing.failures import failure_in_words
 from gaia_mcp.importing.files import move_to_end_of_path

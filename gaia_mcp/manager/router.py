@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gaia_mcp.handlers.base import MCPToolResult
-from gaia_mcp.handlers.console import was_shown
+from gaia_mcp.handlers.base import MCPToolResult, was_shown
 from gaia_mcp.manager.discovery import discover
 from gaia_mcp.manager.function_names import FunctionNames
 from gaia_mcp.manager.managed_handler import ManagedHandler

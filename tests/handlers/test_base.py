@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import logging
 import pickle
@@ -10,6 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 
 from gaia_mcp import __version__
 from gaia_mcp.agents.base import AgentConsole
@@ -20,6 +22,7 @@ from gaia_mcp.handlers.base import (
     MCPToolCall,
     MCPToolDefinition,
     MCPToolResult,
+    was_shown,
 )
 from tests.handlers.echo import EchoHandler
 
@@ -211,3 +214,58 @@ def test_the_project_config_is_read_only() -> None:
     for own in (copy.deepcopy(handler.project_config), pickle.loads(pickle.dumps(handler.project_config))):
         own["a"]["b"][1]["c"] = 3
         assert own == {"a": {"b": [1, {"c": 3}]}}
+
+
+class Plain:
+    """A console with nothing but `print`."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def print(self, message: str) -> None:
+        self.shown.append(message)
+
+
+class Kinds(Plain):
+    """A console with a method for each kind of message."""
+
+    def print_warning(self, message: str) -> None:
+        self.shown.append(f"warning: {message}")
+
+
+def test_a_message_is_shown_by_the_method_for_its_kind_or_for_any() -> None:
+    """Ours: `print_warning` and `print_dim` are those of the document."""
+    kinds, plain = Kinds(), Plain()
+
+    assert was_shown(kinds, "print_warning", "slow")
+    assert was_shown(kinds, "print_dim", "connecting")
+    assert was_shown(plain, "print_warning", "slow")
+
+    assert (kinds.shown, plain.shown) == (["warning: slow", "connecting"], ["slow"])
+
+
+def test_a_console_of_rich_shows_the_text_as_it_is() -> None:
+    """Ours: its `print` would take the name of a handler in brackets for markup, and fail at `[/x]`."""
+    output = io.StringIO()
+
+    assert was_shown(Console(file=output, width=200), "print_dim", "[echo] reads [/x]")
+
+    assert output.getvalue() == "[echo] reads [/x]\n"
+
+
+def test_a_console_without_print_shows_nothing() -> None:
+    """The contract: `console` may be None."""
+    consoles = [None, object(), type("Odd", (), {"print": "no method"})()]
+
+    assert not [console for console in consoles if was_shown(console, "print_warning", "slow")]
+
+
+def test_a_console_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: the message is lost on it, and nothing else."""
+
+    class Broken(Plain):
+        def print(self, message: str) -> None:
+            raise OSError("no terminal")
+
+    assert not was_shown(Broken(), "print_warning", "slow")
+    assert "no terminal" in caplog.text
