@@ -40,12 +40,12 @@ if TYPE_CHECKING:
         MCPClientInfo,
         MCPHandler,
         MCPHandlerConfig,
+        MCPRegistry,
         MCPToolCall,
         MCPToolDefinition,
         MCPToolResult,
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
-    from gaia_mcp.handlers.registry import MCPRegistry
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.client_manager import MCPClientManager
     from gaia_mcp.manager.handler_manager import MCPManager
@@ -117,8 +117,14 @@ __getattr__ = lazily(
     {
         "gaia_mcp.agents.base.agent": ("Agent",),
         "gaia_mcp.agents.base.api_agent": ("ApiAgent",),
-        "gaia_mcp.agents.base.console": ("AgentConsole", "SilentConsole"),
-        "gaia_mcp.agents.base.features": ("prompt", "resource"),
+        "gaia_mcp.agents.base.console": (
+            "AgentConsole",
+            "SilentConsole",
+        ),
+        "gaia_mcp.agents.base.features": (
+            "prompt",
+            "resource",
+        ),
         "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
         "gaia_mcp.agents.base.tools": ("tool",),
         "gaia_mcp.asking.questions": (
@@ -138,27 +144,50 @@ __getattr__ = lazily(
         "gaia_mcp.client.transports.http.auth.person": ("Person",),
         "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
-        "gaia_mcp.content": ("Audio", "File", "Image"),
+        "gaia_mcp.content": (
+            "Audio",
+            "File",
+            "Image",
+        ),
         "gaia_mcp.deadline": ("Deadline",),
         "gaia_mcp.errors": ("MCPError",),
         "gaia_mcp.handlers.base": (
             "MCPClientInfo",
             "MCPHandler",
             "MCPHandlerConfig",
+            "MCPRegistry",
             "MCPToolCall",
             "MCPToolDefinition",
             "MCPToolResult",
         ),
-        "gaia_mcp.handlers.loader": ("load_handler", "load_handlers_from_directory", "load_mcp_handler"),
-        "gaia_mcp.handlers.registry": ("MCPRegistry",),
-        "gaia_mcp.manager.adapters": ("AgentHandler", "ClientHandler"),
+        "gaia_mcp.handlers.loader": (
+            "load_handler",
+            "load_handlers_from_directory",
+            "load_mcp_handler",
+        ),
+        "gaia_mcp.manager.adapters": (
+            "AgentHandler",
+            "ClientHandler",
+        ),
         "gaia_mcp.manager.client_manager": ("MCPClientManager",),
         "gaia_mcp.manager.handler_manager": ("MCPManager",),
         "gaia_mcp.manager.provider": ("ManagerProvider",),
-        "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
+        "gaia_mcp.manager.tool_loop": (
+            "ToolLoopResult",
+            "run_tool_loop",
+        ),
         "gaia_mcp.mixin": ("MCPClientMixin",),
-        "gaia_mcp.protocol.questions": ("MissingCapabilityError", "QuestionError"),
-        "gaia_mcp.server.provider": ("InsufficientScopeError", "RequestError"),
-        "gaia_mcp.toolcall": ("Call", "current_call"),
+        "gaia_mcp.protocol.questions": (
+            "MissingCapabilityError",
+            "QuestionError",
+        ),
+        "gaia_mcp.server.provider": (
+            "InsufficientScopeError",
+            "RequestError",
+        ),
+        "gaia_mcp.toolcall": (
+            "Call",
+            "current_call",
+        ),
     },
 )

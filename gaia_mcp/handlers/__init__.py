@@ -60,12 +60,12 @@ if TYPE_CHECKING:
         MCPClientInfo,
         MCPHandler,
         MCPHandlerConfig,
+        MCPRegistry,
         MCPToolCall,
         MCPToolDefinition,
         MCPToolResult,
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
-    from gaia_mcp.handlers.registry import MCPRegistry
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.handler_manager import MCPManager
     from gaia_mcp.manager.provider import ManagerProvider
@@ -97,15 +97,25 @@ __getattr__ = lazily(
             "MCPClientInfo",
             "MCPHandler",
             "MCPHandlerConfig",
+            "MCPRegistry",
             "MCPToolCall",
             "MCPToolDefinition",
             "MCPToolResult",
         ),
-        "gaia_mcp.handlers.loader": ("load_handler", "load_handlers_from_directory", "load_mcp_handler"),
-        "gaia_mcp.handlers.registry": ("MCPRegistry",),
-        "gaia_mcp.manager.adapters": ("AgentHandler", "ClientHandler"),
+        "gaia_mcp.handlers.loader": (
+            "load_handler",
+            "load_handlers_from_directory",
+            "load_mcp_handler",
+        ),
+        "gaia_mcp.manager.adapters": (
+            "AgentHandler",
+            "ClientHandler",
+        ),
         "gaia_mcp.manager.handler_manager": ("MCPManager",),
         "gaia_mcp.manager.provider": ("ManagerProvider",),
-        "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
+        "gaia_mcp.manager.tool_loop": (
+            "ToolLoopResult",
+            "run_tool_loop",
+        ),
     },
 )

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
-from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry, MCPToolDefinition, MCPToolResult
 from tests.waiting import PATIENCE_SECONDS
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}

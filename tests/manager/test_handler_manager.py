@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.agents.base.console import AgentConsole
-from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
-from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.handlers.base import MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.manager.handler_manager import MCPManager
 from tests.manager.handlers_under_test import Console, ProgrammableHandler, at_once, names, registry_of
 from tests.waiting import PATIENCE_SECONDS, wait_until

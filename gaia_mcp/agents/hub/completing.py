@@ -13,8 +13,7 @@ from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.routing import MAX_RESULT_BYTES, Routes
 from gaia_mcp.agents.hub.tool_server import RegisteredTools
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.handlers.base import MCPHandlerConfig
-from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.manager.adapters import AgentHandler
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop

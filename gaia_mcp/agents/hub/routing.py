@@ -10,8 +10,7 @@ from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, NotConnectedError
-from gaia_mcp.handlers.base import MCPHandlerConfig
-from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.manager.adapters import ClientHandler
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_index import gaia_name

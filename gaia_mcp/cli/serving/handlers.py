@@ -11,9 +11,8 @@ from gaia_mcp.cli.entries.code_files import handler_files
 from gaia_mcp.cli.screen.output import remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import HandlerError
-from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
+from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
 from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
-from gaia_mcp.handlers.registry import MCPRegistry
 from gaia_mcp.importing.targets import split_target
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
