@@ -9,17 +9,18 @@ abandoned after this time. Operations that only the main thread may do, such as 
 from __future__ import annotations
 
 import logging
+import stat
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, was_shown
-from gaia_mcp.handlers.discovery import handler_class, handler_class_in
-from gaia_mcp.importing.failures import failure_in_words
-from gaia_mcp.importing.files import move_to_end_of_path
+from gaia_mcp.importing.failures import failure_in_words, missing_package
+from gaia_mcp.importing.files import first_in_path, import_file, move_to_end_of_path
 from gaia_mcp.importing.in_time import NotInTimeError, run_in_time
-from gaia_mcp.importing.targets import split_target
+from gaia_mcp.importing.targets import import_named, split_target
 from gaia_mcp.names import handler_key, handler_name
 
 if TYPE_CHECKING:
@@ -144,3 +145,130 @@ def _creation_hint(cause: BaseException, keywords: dict[str, Any]) -> str:
 def _warn(console: Any, problem: str) -> None:
     logger.warning("%s", problem)
     was_shown(console, "print_warning", problem)
+
+
+# The variable that a module may set to its handler class.
+CHOICE = "MCP_HANDLER_CLASS"
+_IMPORT_LINE = "from gaia_mcp.handlers import MCPHandler"
+# The package that the first handlers were written for.
+_FIRST_HOME = "azext_prototype"
+
+
+def handler_class(target: str) -> type[MCPHandler]:
+    """The class that `target` names: `path/to/file.py`, `path/to/file.py:Class` or `package.module:Class`.
+
+    Raises `HandlerError`, which names the step that failed.
+    """
+    place, _, name = split_target(target)
+    if name and not place.endswith(".py"):
+        module = _imported(target, lambda: import_named(place))
+    else:
+        module = _module_in(target, Path(place))
+    return _named(target, module, name) if name else _chosen(target, module)
+
+
+def handler_class_in(file: Path) -> type[MCPHandler]:
+    """The handler class in a Python file. Raises `HandlerError`, which names the step that failed."""
+    return _chosen(str(file), _module_in(str(file), file))
+
+
+def handler_classes(module: ModuleType) -> list[type[MCPHandler]]:
+    """The handler classes that a module defines. Imported ones are left out, as they are usually base classes; abstract
+    ones are included only if there is no other.
+    """
+    own = dict.fromkeys(
+        value for value in vars(module).values() if _is_handler_class(value) and value.__module__ == module.__name__
+    )
+    return [kind for kind in own if not kind.__abstractmethods__] or list(own)
+
+
+def _module_in(target: str, file: Path) -> ModuleType:
+    try:
+        mode = file.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as cause:
+        raise HandlerError(target, "was not found: there is no such file", hint="check the path") from cause
+    except OSError as cause:
+        raise HandlerError(target, f"cannot be read: {cause.strerror}", hint="check the path") from cause
+    if file.suffix != ".py" or not stat.S_ISREG(mode):
+        what = "is not a regular file" if file.suffix == ".py" else "is not a .py file"
+        raise HandlerError(target, what, hint="name a Python file, such as cost_lookup_handler.py")
+    file = file.absolute()
+    with first_in_path(str(file.parent)):
+        return _imported(target, lambda: import_file(file))
+
+
+def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
+    try:
+        return run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as cause:  # a handler's own code may raise anything during its import
+        problem = f"cannot be imported: {failure_in_words(cause)}"
+        raise HandlerError(target, problem, hint=_import_hint(cause), case="handler-failed") from cause
+
+
+def _import_hint(cause: BaseException) -> str:
+    if isinstance(cause, ModuleNotFoundError) and (cause.name or "").partition(".")[0] == _FIRST_HOME:
+        return f"change its import line: {_IMPORT_LINE}, …"
+    return missing_package(cause)
+
+
+def _named(target: str, module: ModuleType, name: str) -> type[MCPHandler]:
+    found: Any = module
+    for part in name.split("."):
+        found = vars(found).get(part) if isinstance(found, type | ModuleType) else None
+    if found is None:
+        known = ", ".join(kind.__qualname__ for kind in handler_classes(module))
+        hint = f"it has: {known}" if known else f"derive a class from MCPHandler: {_IMPORT_LINE}"
+        raise HandlerError(target, f"was not found: there is no {name!r} in it", hint=hint)
+    if not _is_handler_class(found):
+        raise HandlerError(target, "is not an MCPHandler subclass", hint=f"derive it from MCPHandler: {_IMPORT_LINE}")
+    return _complete(target, found)
+
+
+def _chosen(target: str, module: ModuleType) -> type[MCPHandler]:
+    if CHOICE in vars(module):  # Does not call the module's `__getattr__`.
+        chosen = vars(module)[CHOICE]
+        if not _is_handler_class(chosen):
+            what = chosen.__name__ if _is_class(chosen) else f"a value of type {type(chosen).__name__}"
+            problem = f"sets {CHOICE} to {what}, which is not an MCPHandler subclass"
+            raise HandlerError(
+                target, problem, hint=f"set it to a class that is derived from MCPHandler: {_IMPORT_LINE}"
+            )
+        return _complete(target, chosen)
+    kinds = handler_classes(module)
+    if not kinds:
+        raise HandlerError(target, "has no handler: No MCPHandler subclass found in it", hint=_missing_hint(module))
+    if len(kinds) > 1:
+        names = ", ".join(kind.__qualname__ for kind in kinds)
+        problem = f"is ambiguous: Multiple MCPHandler subclasses found in it: {names}"
+        raise HandlerError(target, problem, hint=f"write {CHOICE} = {kinds[0].__qualname__} at its end")
+    return _complete(target, kinds[0])
+
+
+def _missing_hint(module: ModuleType) -> str:
+    classes = [value for value in vars(module).values() if _is_class(value)]
+    imported = [kind.__name__ for kind in classes if _is_handler_class(kind) and not kind.__abstractmethods__]
+    if imported:
+        return f"to use one that it imports, write {CHOICE} = {imported[0]} at its end"
+    if any(base.__name__ == MCPHandler.__name__ for kind in classes for base in kind.__mro__ if base is not MCPHandler):
+        return f"it defines an MCPHandler of its own; derive the class from ours: {_IMPORT_LINE}"
+    return f"derive a class from MCPHandler: {_IMPORT_LINE}"
+
+
+def _is_handler_class(value: object) -> TypeGuard[type[MCPHandler]]:
+    # Not `issubclass`: a virtual subclass, by `MCPHandler.register`, does not inherit the methods.
+    return _is_class(value) and MCPHandler in type.mro(value)
+
+
+def _is_class(value: object) -> TypeGuard[type]:
+    # Not `isinstance`, which would run the code of a proxy object.
+    return issubclass(type(value), type)
+
+
+def _complete(target: str, kind: type[MCPHandler]) -> type[MCPHandler]:
+    missing = ", ".join(sorted(kind.__abstractmethods__))
+    if missing:
+        problem = f"is not complete: {kind.__qualname__} does not define {missing}"
+        raise HandlerError(target, problem, hint="a handler defines connect, list_tools, call_tool and disconnect")
+    return kind
