@@ -31,8 +31,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.errors import MCPError
 from gaia_mcp.manager.client_manager import MCPClientManager
-from gaia_mcp.mixin.followers import follower_of, follows
-from gaia_mcp.mixin.tool_registry import has_tools, register, registries_of, unregister
+from gaia_mcp.mixin.tool_registry import follower_of, follows, has_tools, register, registries_of, unregister
 
 if TYPE_CHECKING:
     from pathlib import Path
