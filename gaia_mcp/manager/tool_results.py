@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from gaia_mcp.handlers.base import MCPToolResult
-from gaia_mcp.manager.truncation import truncated
 
 Wire = dict[str, Any]
 
@@ -113,3 +112,24 @@ def _text_of(block: Wire) -> str:
     described = resource if isinstance(resource, dict) else block
     words = [block.get("type"), described.get("name") or described.get("uri"), described.get("mimeType")]
     return f"[{' '.join(word for word in words if isinstance(word, str))}]"
+
+
+# As specified in the document of handlers.
+MARK = "...(truncated)"
+# The longest UTF-8 sequence of a character.
+_BYTES_OF_A_CHARACTER = 4
+
+
+def truncated(text: str, max_bytes: int) -> str:
+    """`text`, truncated to the whole characters in its first `max_bytes` bytes of UTF-8 and followed by `MARK`."""
+    limit = max(0, max_bytes)
+    if len(text) * _BYTES_OF_A_CHARACTER <= limit:
+        return text
+    # No longer than needed to see whether it must be truncated. JSON may contain a lone surrogate.
+    data = text[: limit + 1].encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return text
+    end = limit
+    while end and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end].decode("utf-8", "surrogatepass") + MARK
