@@ -7,11 +7,16 @@ content is more than a text, `structuredContent`, and `_meta`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.handlers.base import MCPToolResult
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.server import Description
+    from gaia_mcp.server.provider import Listener, Provider
+    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 
@@ -133,3 +138,32 @@ def truncated(text: str, max_bytes: int) -> str:
     while end and data[end] & 0xC0 == 0x80:
         end -= 1
     return data[:end].decode("utf-8", "surrogatepass") + MARK
+
+
+class CappedProvider:
+    """Wraps `provider`, truncating the text of each tool result to `max_bytes` bytes. Other content is unchanged."""
+
+    def __init__(self, provider: Provider, max_bytes: int) -> None:
+        self._provider = provider
+        self._max_bytes = max_bytes
+
+    def describe(self) -> Description:
+        """As the provider does."""
+        return self._provider.describe()
+
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
+        """As the provider does, and raises the same."""
+        answer = self._provider.answer(method, params, call)
+        if method != "tools/call":
+            return answer
+        result = tool_result(answer)
+        short = capped(result, self._max_bytes)
+        return answer if short is result else wire_result(short)
+
+    def on_change(self, listener: Listener, wanted: Container[str] = ()) -> Callable[[], None]:
+        """As the provider does."""
+        return self._provider.on_change(listener, wanted)
+
+    def close(self) -> None:
+        """Close the provider."""
+        self._provider.close()
