@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+from gaia_mcp.manager.adapters import failed
 from gaia_mcp.manager.function_names import openai_function
 from gaia_mcp.manager.handler_failures import log_failure
 from gaia_mcp.manager.router import Refusal, Router
-from gaia_mcp.manager.tool_results import failed
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult

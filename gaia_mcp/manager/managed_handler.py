@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
+from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.manager.handler_connection import HandlerConnection
 from gaia_mcp.manager.handler_failures import HandlerHungError, described, scrubbed
 from gaia_mcp.manager.handler_threads import HandlerThreads
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
-from gaia_mcp.manager.tool_results import capped, checked, failed
 from gaia_mcp.server.failures import raised
 from gaia_mcp.toolcall import CallCancelledError, entered_call
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp._version import __version__
 from gaia_mcp.checking.checker import Checker, validation_errors
-from gaia_mcp.manager.adapters import FullDefinition
+from gaia_mcp.manager.adapters import FullDefinition, failed, wire_result
 from gaia_mcp.manager.router import Reason, Refusal
-from gaia_mcp.manager.tool_results import failed, wire_result
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import check_task, tool_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.manager.tool_results import MARK, truncated
+from gaia_mcp.manager.adapters import MARK, truncated
 
 TEXTS = st.text(st.characters(exclude_categories=[]))
 
