@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gaia_mcp.manager.handler_failures import described
+from gaia_mcp.manager.handler_threads import described
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler

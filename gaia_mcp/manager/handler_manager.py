@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.manager.adapters import failed
 from gaia_mcp.manager.function_names import openai_function
-from gaia_mcp.manager.handler_failures import log_failure
+from gaia_mcp.manager.handler_threads import log_failure
 from gaia_mcp.manager.router import Refusal, Router
 
 if TYPE_CHECKING:

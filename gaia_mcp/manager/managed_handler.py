@@ -15,8 +15,7 @@ from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, 
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.manager.handler_connection import HandlerConnection
-from gaia_mcp.manager.handler_failures import HandlerHungError, described, scrubbed
-from gaia_mcp.manager.handler_threads import HandlerThreads
+from gaia_mcp.manager.handler_threads import HandlerHungError, HandlerThreads, described, scrubbed
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
 from gaia_mcp.server.failures import raised
 from gaia_mcp.toolcall import CallCancelledError, entered_call

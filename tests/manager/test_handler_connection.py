@@ -12,8 +12,8 @@ import gaia_mcp.manager
 from gaia_mcp.handlers.base import MCPHandlerConfig
 from gaia_mcp.manager import handler_connection, managed_handler
 from gaia_mcp.manager.handler_connection import HandlerConnection
-from gaia_mcp.manager.handler_failures import log_failure
 from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.handler_threads import log_failure
 from gaia_mcp.manager.managed_handler import ManagedHandler
 from tests.handlers.echo import EchoHandler
 from tests.interleavings import Run, Threads, explore
