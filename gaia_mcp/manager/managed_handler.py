@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
-from gaia_mcp.manager.handler_connection import HandlerConnection
-from gaia_mcp.manager.handler_threads import HandlerHungError, HandlerThreads, described, scrubbed
+from gaia_mcp.manager.handler_threads import HandlerConnection, HandlerHungError, HandlerThreads, described, scrubbed
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
 from gaia_mcp.server.failures import raised
 from gaia_mcp.toolcall import CallCancelledError, entered_call
