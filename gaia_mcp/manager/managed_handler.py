@@ -9,11 +9,11 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
-from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.manager.handler_threads import HandlerConnection, HandlerHungError, HandlerThreads, described, scrubbed
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
 from gaia_mcp.server.failures import raised
@@ -238,3 +238,79 @@ class ManagedHandler:
 
     def _new_breaker(self) -> CircuitBreaker:
         return CircuitBreaker(COOL_DOWN_SECONDS if self._is_client else None)
+
+
+# As specified in the document of handlers.
+MAX_CONSECUTIVE_ERRORS = 3
+
+
+class Admission(Enum):
+    """Whether a call is admitted, and in which role."""
+
+    REFUSED = auto()
+    ADMITTED = auto()
+    # The single call that tests whether the handler can be used again.
+    TRIAL = auto()
+
+
+class CircuitBreaker:
+    """Opens at the third consecutive error, and then refuses every call.
+
+    With `cool_down_seconds` it admits one trial that long after it has opened: a success closes it, an error restarts
+    the cool-down. Without, it stays open. The outcome of a call that was admitted before it opened is ignored. `errors`
+    is the number of consecutive errors.
+    """
+
+    def __init__(self, cool_down_seconds: float | None = None) -> None:
+        self.errors = 0
+        self._cool_down_seconds = cool_down_seconds
+        self._opened_at: float | None = None
+        self._is_on_trial = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has opened and not closed since, also during a trial."""
+        return self._opened_at is not None
+
+    def refuses(self, now: float) -> bool:
+        """Whether a call at `now`, in seconds, would be refused."""
+        if self._opened_at is None:
+            return False
+        if self._cool_down_seconds is None or self._is_on_trial:
+            return True
+        return now < self._opened_at + self._cool_down_seconds
+
+    def admit(self, now: float) -> Admission:
+        """Admit a call at `now`, in seconds, or refuse it. An admitted one ends with one of the three methods below."""
+        if self._opened_at is None:
+            return Admission.ADMITTED
+        if self.refuses(now):
+            return Admission.REFUSED
+        self._is_on_trial = True
+        return Admission.TRIAL
+
+    def succeeded(self, admission: Admission) -> bool:
+        """The call succeeded. Returns whether this closed the breaker."""
+        closes = admission is Admission.TRIAL
+        if closes:
+            self._opened_at, self._is_on_trial = None, False
+        if self._opened_at is None:
+            self.errors = 0
+        return closes
+
+    def failed(self, admission: Admission, now: float) -> bool:
+        """The call failed at `now`, in seconds. Returns whether this opened the breaker."""
+        if self._opened_at is not None:
+            if admission is Admission.TRIAL:
+                self._opened_at, self._is_on_trial = now, False
+            return False
+        self.errors += 1
+        if self.errors < MAX_CONSECUTIVE_ERRORS:
+            return False
+        self._opened_at = now
+        return True
+
+    def withdrawn(self, admission: Admission) -> None:
+        """The call was cancelled, which is neither a success nor an error."""
+        if admission is Admission.TRIAL:
+            self._is_on_trial = False

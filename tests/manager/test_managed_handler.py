@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from gaia_mcp.manager.breaker import Admission, CircuitBreaker
+from gaia_mcp.manager.managed_handler import Admission, CircuitBreaker
 
 ADMITTED, REFUSED, TRIAL = Admission.ADMITTED, Admission.REFUSED, Admission.TRIAL
 
