@@ -13,7 +13,7 @@ from gaia_mcp.errors import MCPError, NotConnectedError
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.manager.adapters import ClientHandler, wire_result
 from gaia_mcp.manager.handler_manager import MCPManager
-from gaia_mcp.manager.tool_index import gaia_name
+from gaia_mcp.manager.router import gaia_name
 from gaia_mcp.names import did_you_mean, split_tool_name
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
