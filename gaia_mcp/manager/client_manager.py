@@ -21,8 +21,13 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConfigFileError, PeerError, ServerExistsError
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import Refusal
-from gaia_mcp.manager.server_connections import FailedToConnectError, RemovedError, ServerConnections
-from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
+from gaia_mcp.manager.server_connections import (
+    FailedToConnectError,
+    RemovedError,
+    ServerConnections,
+    ServerHandler,
+    ServerHandlers,
+)
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host

@@ -12,8 +12,7 @@ import pytest
 
 from gaia_mcp.client import MCPClient, MCPTransport
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.manager.server_connections import ServerConnections
-from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
+from gaia_mcp.manager.server_connections import ServerConnections, ServerHandler, ServerHandlers
 from tests.waiting import wait_until
 
 # Disconnecting needs what the other code of the program may hold, as `logging` does.
