@@ -15,8 +15,7 @@ from gaia_mcp.client import MCPClientManager, MCPConfig
 from gaia_mcp.errors import CompletionError
 from gaia_mcp.handlers import MCPHandler, MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers import run_tool_loop as public_name
-from gaia_mcp.manager.completions import MAX_ARGUMENTS_CHARS
-from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
+from gaia_mcp.manager.tool_loop import MAX_ARGUMENTS_CHARS, ToolLoopResult, run_tool_loop
 from tests.model_servers.openai_chat import USAGE, ChatServer, completion, text, tool_call, tool_calls
 
 if TYPE_CHECKING:
