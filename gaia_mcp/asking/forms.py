@@ -54,7 +54,7 @@ def form_of(shape: Any) -> Form:
     if isinstance(shape, dict):
         _check(shape)
         return Form(shape, dict)
-    from gaia_mcp.toolspec.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.kinds import Definitions
     from gaia_mcp.toolspec.hints.reading import HintError, Reader
 
     try:

@@ -12,7 +12,7 @@ from gaia_mcp.jsonvalues import NotJSONError, as_json_value, at
 from gaia_mcp.toolspec.hints.kinds import ConversionError, Described, Kind, Scalar, Union, an_object
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolspec.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.kinds import Definitions
 
 Wire = dict[str, Any]
 

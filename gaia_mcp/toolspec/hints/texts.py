@@ -15,7 +15,7 @@ from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind, shown
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from gaia_mcp.toolspec.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.kinds import Definitions
 
 Wire = dict[str, Any]
 

@@ -461,7 +461,7 @@ def test_a_default_is_shown_as_json_where_that_is_possible() -> None:
 
 
 def schema_of_kind(kind: Any) -> Wire:
-    from gaia_mcp.toolspec.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.kinds import Definitions
 
     definitions = Definitions()
     return definitions.complete(kind.schema(definitions))
