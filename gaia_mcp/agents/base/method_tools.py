@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.agents.base.methods import Method, MethodReader
 from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.content import Image
-from gaia_mcp.toolspec.hints.kinds import Definitions
-from gaia_mcp.toolspec.hints.records import Member, object_schema
+from gaia_mcp.toolspec.hints.kinds import Definitions, Member, object_schema
 
 Wire = dict[str, Any]
 

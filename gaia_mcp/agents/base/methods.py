@@ -15,10 +15,18 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.toolcall import Call, current_call
 from gaia_mcp.toolspec.hints.docstrings import read_docstring
-from gaia_mcp.toolspec.hints.kinds import ConversionError, Definitions, Kind
+from gaia_mcp.toolspec.hints.kinds import (
+    ABSENT,
+    REQUIRED,
+    ConversionError,
+    Definitions,
+    Kind,
+    Member,
+    member,
+    object_schema,
+)
 from gaia_mcp.toolspec.hints.metadata import is_described, is_field, members_of
 from gaia_mcp.toolspec.hints.reading import HintError, Reader
-from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, Member, member, object_schema
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 Wire = dict[str, Any]

@@ -13,9 +13,25 @@ from typing import Annotated, Any, TypeVar
 
 from gaia_mcp.jsonvalues import NotJSONError
 from gaia_mcp.toolspec.hints.docstrings import read_docstring
-from gaia_mcp.toolspec.hints.kinds import Choice, Definitions, Described, Items, Kind, Map, Row, Scalar, Union
+from gaia_mcp.toolspec.hints.kinds import (
+    ABSENT,
+    REQUIRED,
+    Alias,
+    Choice,
+    Definitions,
+    Described,
+    Items,
+    Kind,
+    Map,
+    Member,
+    PydanticKind,
+    Record,
+    Row,
+    Scalar,
+    Union,
+    member,
+)
 from gaia_mcp.toolspec.hints.metadata import is_described, members_of
-from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, Alias, Member, PydanticKind, Record, member
 from gaia_mcp.toolspec.hints.texts import text_kind
 
 _SCALARS = (str, int, float, bool, type(None))

@@ -19,8 +19,8 @@ import typing_extensions
 from mcp.server.mcpserver import MCPServer
 from pydantic import AfterValidator, BaseModel, Field
 
+from gaia_mcp.toolspec.hints.kinds import ABSENT, REQUIRED, member
 from gaia_mcp.toolspec.hints.reading import HintError, Reader
-from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, member
 from tests.toolspec.hints.hinted import (
     Circle,
     Colour,
