@@ -30,9 +30,9 @@ from gaia_mcp.toolspec.hints.kinds import (
     Scalar,
     Union,
     member,
+    text_kind,
 )
 from gaia_mcp.toolspec.hints.metadata import is_described, members_of
-from gaia_mcp.toolspec.hints.texts import text_kind
 
 _SCALARS = (str, int, float, bool, type(None))
 _LISTS: dict[Any, Any] = {
