@@ -25,8 +25,7 @@ from gaia_mcp.toolspec.hints.kinds import (
     member,
     object_schema,
 )
-from gaia_mcp.toolspec.hints.metadata import is_described, is_field, members_of
-from gaia_mcp.toolspec.hints.reading import HintError, Reader
+from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 Wire = dict[str, Any]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 import types
 import typing
 from collections import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
-from gaia_mcp.jsonvalues import NotJSONError
+from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.toolspec.hints.docstrings import read_docstring
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
@@ -32,7 +33,6 @@ from gaia_mcp.toolspec.hints.kinds import (
     member,
     text_kind,
 )
-from gaia_mcp.toolspec.hints.metadata import is_described, members_of
 
 _SCALARS = (str, int, float, bool, type(None))
 _LISTS: dict[Any, Any] = {
@@ -238,3 +238,70 @@ def _doc_of(kind: Any) -> str:
     text = vars(kind).get("__doc__") or ""
     made = text.startswith(f"{kind.__name__}(") or text == "An enumeration."
     return "" if made else text
+
+
+Wire = dict[str, Any]
+# The attributes of limits in `annotated_types` and pydantic, and their JSON Schema keywords.
+_LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+    "pattern": "pattern",
+}
+_LENGTHS = ("min_length", "max_length")
+
+
+def members_of(metadata: Iterable[Any]) -> Wire:
+    """The members that these metadata add to a schema.
+
+    A string is the description, and a dict is added unchanged. Objects of `annotated_types`, `typing_extensions.Doc`
+    and pydantic's `Field` are recognised by their attributes; unknown objects are ignored.
+    """
+    found: Wire = {}
+    for item in metadata:
+        if isinstance(item, str):
+            found["description"] = item
+        elif isinstance(item, dict):
+            found.update(item)
+        elif not isinstance(item, type):
+            found.update(_members_of_object(item))
+    return found
+
+
+def is_described(hint: Any) -> bool:
+    """Whether a hint is an `Annotated` with a description."""
+    return typing.get_origin(hint) is typing.Annotated and "description" in members_of(typing.get_args(hint)[1:])
+
+
+def is_field(value: Any) -> bool:
+    """Whether `value` is a result of pydantic's `Field()`."""
+    kind = type(value)
+    return kind.__name__ == "FieldInfo" and kind.__module__.startswith("pydantic")
+
+
+def _members_of_object(item: Any) -> Wire:
+    found: Wire = {}
+    for name, keyword in (("documentation", "description"), ("description", "description"), ("title", "title")):
+        if isinstance(text := getattr(item, name, None), str):
+            found[keyword] = text
+    if is_field(item):
+        if item.examples:
+            found["examples"] = list(item.examples)
+        extra = item.json_schema_extra
+        found.update(extra if isinstance(extra, dict) else {})
+        for limit in item.metadata:
+            found.update(_members_of_object(limit))
+        return found
+    limits = {keyword: getattr(item, name, None) for name, keyword in _LIMITS.items()}
+    for keyword, limit in limits.items():
+        if limit is not None and not (isinstance(limit, float) and math.isinf(limit)):
+            try:
+                found[keyword] = as_json_value(getattr(limit, "pattern", limit))
+            except NotJSONError:
+                continue  # A limit for values that JSON Schema cannot compare.
+    for name in _LENGTHS:
+        if isinstance(length := getattr(item, name, None), int):
+            found[name] = length  # `Described` chooses the keyword.
+    return found

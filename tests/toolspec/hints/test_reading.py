@@ -6,7 +6,9 @@ import collections.abc
 import datetime
 import decimal
 import enum
+import math
 import pathlib
+import re
 import socket
 import typing
 import uuid
@@ -20,7 +22,7 @@ from mcp.server.mcpserver import MCPServer
 from pydantic import AfterValidator, BaseModel, Field
 
 from gaia_mcp.toolspec.hints.kinds import ABSENT, REQUIRED, member
-from gaia_mcp.toolspec.hints.reading import HintError, Reader
+from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of
 from tests.toolspec.hints.hinted import (
     Circle,
     Colour,
@@ -554,3 +556,37 @@ def test_a_generated_docstring_is_not_a_description() -> None:
         a: int = field(default=1)
 
     assert "description" not in schema_of(Plain)
+
+
+def test_metadata_become_schema_keywords() -> None:
+    """Ours: by their attributes, so that nothing of theirs is imported."""
+    cases = [
+        (["text"], {"description": "text"}),
+        ([{"minimum": 1}], {"minimum": 1}),
+        ([typing_extensions.Doc("text")], {"description": "text"}),
+        ([annotated_types.Ge(1), annotated_types.Lt(2)], {"minimum": 1, "exclusiveMaximum": 2}),
+        ([annotated_types.Le(math.inf)], {}),
+        ([annotated_types.Ge(datetime.date(2026, 1, 2))], {"minimum": "2026-01-02"}),
+        ([annotated_types.Ge(object())], {}),  # type: ignore[arg-type]
+        ([Field(title="t", description="d", gt=0)], {"title": "t", "description": "d", "exclusiveMinimum": 0}),
+        ([Field(pattern=re.compile("^a"), json_schema_extra={"x": 1})], {"pattern": "^a", "x": 1}),
+        ([Field(json_schema_extra=lambda schema: None)], {}),
+        ([object(), int, None, 3], {}),
+    ]
+
+    wrong = [(metadata, found) for metadata, members in cases if (found := members_of(metadata)) != members]
+
+    assert not wrong
+
+
+def test_a_description_is_found() -> None:
+    """Ours: it wins over that of a docstring."""
+    assert is_described(Annotated[int, "text"])
+    assert not is_described(Annotated[int, 3])
+    assert not is_described(int)
+
+
+def test_a_field_of_pydantic_is_recognised() -> None:
+    """Ours: as the default of a parameter."""
+    assert is_field(Field())
+    assert not is_field(3)
