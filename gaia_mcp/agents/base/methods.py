@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gaia_mcp.toolcall import Call, current_call
-from gaia_mcp.toolspec.hints.docstrings import read_docstring
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,
@@ -25,7 +24,7 @@ from gaia_mcp.toolspec.hints.kinds import (
     member,
     object_schema,
 )
-from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of
+from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of, read_docstring
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 Wire = dict[str, Any]
