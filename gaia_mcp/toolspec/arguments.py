@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, is_same, parse_json
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, key_twice, read_json
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, key_twice, number_in, read_json
 from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_for, resolved, types_of
-from gaia_mcp.toolspec.typed_numbers import number_in
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})

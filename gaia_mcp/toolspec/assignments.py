@@ -3,7 +3,10 @@
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+from __future__ import annotations
+
 import json
+import re
 from typing import Any, NamedTuple
 
 from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, kind_of, parse_json
@@ -75,3 +78,24 @@ def read_json(text: str, where: str) -> Any:
     if "\\" in text and not is_text(json.dumps(value, ensure_ascii=False)):
         raise ArgumentSyntaxError(f"{where}: half of a surrogate pair, which UTF-8 does not have")
     return value
+
+
+# The digits of other scripts, `1_000` and `nan`, which Python reads as well, are text. Compiled when it is used: at a
+# TAB few values are numbers.
+_NUMBER = r"(?P<whole>[+-]?[0-9]+)|[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+def number_in(text: str) -> int | float | None:
+    """The number that `text` is, blanks around it left aside: `3`, `+3`, `-3.5`, `.5`, `1e3`. None for any other text,
+    also where the number is infinite as a float, or has more digits than Python reads.
+    """
+    found = re.fullmatch(_NUMBER, text.strip())
+    if found is None:
+        return None
+    if found["whole"] is None:
+        number = float(found[0])
+        return number if abs(number) < float("inf") else None
+    try:
+        return int(found[0])
+    except ValueError:
+        return None
