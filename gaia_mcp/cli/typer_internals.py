@@ -49,7 +49,7 @@ def read_numbers(command: Any) -> None:
 
 
 def _read_number(kind: Any, convert: Any, value: Any, parameter: Any, context: Any) -> Any:
-    from gaia_mcp.toolspec.assignments import number_in
+    from gaia_mcp.toolspec.arguments import number_in
 
     is_integer = kind.name.startswith("int")
     if isinstance(value, str) and not isinstance(number_in(value), int if is_integer else (int, float)):

@@ -9,7 +9,7 @@ Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
+from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 from gaia_mcp.toolspec.schema import parts_of, properties_of, types_of
 
 DASHES = "--"

@@ -28,8 +28,7 @@ from gaia_mcp.recordings.transcript import TranscriptError, read_transcripts
 from gaia_mcp.storage.json_files import parse_object
 from gaia_mcp.storage.lock_file import _parsed as parsed_lock
 from gaia_mcp.textproblems import TextProblemError
-from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_assignment, read_object
+from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_assignment, read_object, typed_value
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference
 from gaia_mcp.toolspec.in_words import signature, type_in_words
 from gaia_mcp.toolspec.poisoning import suspicions

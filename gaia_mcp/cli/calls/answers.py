@@ -8,7 +8,7 @@ from gaia_mcp.cli.calls.plan import read_file, typed
 from gaia_mcp.cli.calls.words import check_utf8, syntax_error
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_json, read_object
+from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_json, read_object
 from gaia_mcp.toolspec.schema import default_of, properties_of, required_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from gaia_mcp.cli.screen.output import to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.safetext import one_line
-from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.assignments import is_text
+from gaia_mcp.toolspec.arguments import is_text, typed_value
 from gaia_mcp.toolspec.in_words import limits_in_words, type_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, types_of
 from gaia_mcp.toolspec.validation import SchemaError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, NotJSONError, is_text, read_json
+from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, NotJSONError, is_text, read_json
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from gaia_mcp.safetext import one_line
 from gaia_mcp.session.parallel import use_all
 from gaia_mcp.session.session import UNLISTED, unsupported
 from gaia_mcp.session.unknown import unknown_tool
-from gaia_mcp.toolspec.assignments import Assignment
+from gaia_mcp.toolspec.arguments import Assignment
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ class Option(NamedTuple):
         """Whether `value` is a number within the bounds; always true without bounds."""
         if self.bounds is None:
             return True
-        from gaia_mcp.toolspec.assignments import number_in
+        from gaia_mcp.toolspec.arguments import number_in
 
         number = number_in(value)
         return number is not None and self.bounds[0] <= number <= self.bounds[1]

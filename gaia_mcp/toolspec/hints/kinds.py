@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value, at
-from gaia_mcp.toolspec.assignments import number_in
+from gaia_mcp.toolspec.arguments import number_in
 
 if TYPE_CHECKING:
     from datetime import timedelta
