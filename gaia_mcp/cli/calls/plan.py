@@ -16,8 +16,7 @@ from gaia_mcp.errors import ServerUnknownError
 from gaia_mcp.filebytes import read_rest, read_typed
 from gaia_mcp.paths import home_expanded
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
-from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_object
-from gaia_mcp.toolspec.option_words import split_arguments
+from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_object, split_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

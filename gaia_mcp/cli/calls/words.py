@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, NotJSONError, is_text, read_json
-from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
+from gaia_mcp.toolspec.arguments import (
+    DASHES,
+    ArgumentSyntaxError,
+    Given,
+    NoKeyError,
+    NotJSONError,
+    OptionUnknownError,
+    given_keys,
+    is_text,
+    read_arguments,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -111,7 +121,7 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
     """`words` with keys added to the values that have none, in the order of the tool's parameters; empty if there are
     too few parameters.
     """
-    from gaia_mcp.toolspec.option_words import split_arguments
+    from gaia_mcp.toolspec.arguments import split_arguments
     from gaia_mcp.toolspec.schema import needed_of, parts_of, properties_of, types_of
 
     known, given, needed = properties_of(schema), given_keys(words, schema), needed_of(schema)

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment
-from gaia_mcp.toolspec.option_words import NoKeyError, OptionUnknownError, given_keys, key_of, read_arguments
+from gaia_mcp.toolspec.arguments import (
+    ArgumentSyntaxError,
+    Assignment,
+    NoKeyError,
+    OptionUnknownError,
+    given_keys,
+    key_of,
+    read_arguments,
+)
 
 SCHEMA: dict[str, Any] = {
     "properties": {
