@@ -51,7 +51,7 @@ class Checker:
         errors = self.validation_errors(arguments)
         if errors:
             # Imported late: most hosts send what the schema asks for.
-            from gaia_mcp.toolspec.stringified import without_texts
+            from gaia_mcp.toolspec.arguments import without_texts
 
             read = without_texts(arguments, self._schema)
             if read is not arguments and not self.validation_errors(read):
