@@ -3,6 +3,8 @@
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from gaia_mcp.toolspec.schema import (
     properties_of,
     required_of,
     resolved,
+    titled_choices_of,
     types_of,
 )
 
@@ -196,3 +199,37 @@ def _parameters(schema: Any, detail: _Detail) -> list[str]:
             shown = f" = {json.dumps(default, ensure_ascii=False)}" if is_shown else ""
             parts.append(f"[{key}: {type_in_words(described, schema, **detail._asdict())}{shown}]")
     return parts
+
+
+# The placeholder for a text that only the user knows.
+ANY_TEXT = "VALUE"
+# The depth of nested lists; a list may contain itself.
+MAX_NESTED = 8
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com",
+}
+
+
+def example_of(field: Any, root: Any) -> str:
+    """A value that `field`, part of the schema `root`, allows; `VALUE` if none is known."""
+    part = resolved(field, root)
+    for _ in range(MAX_NESTED):
+        if "array" in types_of(part):
+            part = resolved(part.get("items"), root)
+    choices = [choice for each in parts_of(part, root) for choice in choices_of(each)]
+    choices += [value for value, _ in titled_choices_of(part)]
+    default = default_of(part, root)
+    for value in (*choices, default):
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, (bool, int, float)):
+            return str(value).lower()
+    kinds = types_of(part)
+    if "boolean" in kinds:
+        return "true"
+    if "integer" in kinds or "number" in kinds:
+        return str(part.get("minimum", part.get("maximum", 1)))
+    return _FORMATS.get(str(part.get("format")), ANY_TEXT)

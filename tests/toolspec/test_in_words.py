@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from gaia_mcp.toolspec.in_words import members_in_words, signature, type_in_words
+from gaia_mcp.toolspec.in_words import example_of, members_in_words, signature, type_in_words
 from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA, nested
 
@@ -217,3 +217,38 @@ def test_a_signature_has_limits_and_members_where_there_is_room() -> None:
     whole = "edit(edits: array of {oldText: string}, [n: integer (at least 0) = 1])"
     assert signature("edit", schema) == signature("edit", schema, len(whole)) == whole
     assert signature("edit", schema, len(whole) - 1) == "edit(edits: array of object, [n: integer = 1])"
+
+
+ROOT = {"$defs": {"Size": {"enum": ["xl", "s"]}, "List": {"type": "array", "items": {"$ref": "#/$defs/List"}}}}
+
+
+def test_an_example_is_valid_for_its_field() -> None:
+    """Ours: the line that is advised works when it is copied, where the schema tells enough."""
+    cases = [
+        ({"type": "string"}, "VALUE"),
+        ({"type": "string", "enum": ["small", "large"]}, "small"),
+        ({"oneOf": [{"const": "n", "title": "North"}]}, "n"),
+        ({"type": "string", "default": "Ada"}, "Ada"),
+        ({"type": "string", "format": "email"}, "ada@example.com"),
+        ({"type": "boolean"}, "true"),
+        ({"type": "boolean", "default": False}, "false"),
+        ({"type": "integer"}, "1"),
+        ({"type": "integer", "minimum": 3}, "3"),
+        ({"type": "number", "maximum": -2.5}, "-2.5"),
+        ({"type": "array", "items": {"enum": ["ham"]}}, "ham"),
+        ({"type": "array"}, "VALUE"),
+        ({"$ref": "#/$defs/Size"}, "xl"),
+        ({"$ref": "#/$defs/List"}, "VALUE"),
+        (None, "VALUE"),
+    ]
+
+    wrong = [(field, found) for field, typed in cases if (found := example_of(field, ROOT)) != typed]
+
+    assert not wrong
+
+
+@steady
+@given(ANY_SCHEMA)
+def test_every_schema_has_an_example(schema: Any) -> None:
+    """Ours: a schema may be invalid."""
+    assert isinstance(example_of(schema, schema), str)

@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import UnansweredError
 from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.safetext import one_line
-from gaia_mcp.toolspec.examples import example_of
+from gaia_mcp.toolspec.in_words import example_of
 from gaia_mcp.toolspec.schema import properties_of, required_of, resolved
 from gaia_mcp.toolspec.validation import SchemaError
 
