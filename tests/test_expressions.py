@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from gaia_mcp.toolspec.search import score, search_words
+from gaia_mcp.toolspec.in_words import score, search_words
 from gaia_mcp.toolspec.tool_filter import is_match
 from tests.expressions import attacks, grows_too_fast
 from tests.test_floors import sources

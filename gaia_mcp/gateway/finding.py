@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.safetext import first_line, one_line
-from gaia_mcp.toolspec.in_words import signature
-from gaia_mcp.toolspec.search import score, search_words
+from gaia_mcp.toolspec.in_words import score, search_words, signature
 
 if TYPE_CHECKING:
     from gaia_mcp.gateway.owners import Owners
-    from gaia_mcp.toolspec.search import SearchWord
+    from gaia_mcp.toolspec.in_words import SearchWord
 
 Wire = dict[str, Any]
 

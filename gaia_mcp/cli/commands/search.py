@@ -65,7 +65,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import ToolError
-    from gaia_mcp.toolspec.search import closest_words, score, search_words
+    from gaia_mcp.toolspec.in_words import closest_words, score, search_words
 
     store, typed, deadline = invocation.open_store(), invocation.typed(words), invocation.deadline()
     command = typed.after if typed.has_command(()) else ()
