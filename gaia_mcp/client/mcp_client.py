@@ -253,6 +253,6 @@ class MCPClient(FeaturesClient):
             tool = None  # The error of the call is reported, and not that of the list.
         if tool is None:
             return text
-        from gaia_mcp.toolspec.invalid_arguments import report
+        from gaia_mcp.toolspec.validation import report
 
         return report(tool_name, [text], tool.input_schema, arguments)

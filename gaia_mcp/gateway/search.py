@@ -14,7 +14,7 @@ from gaia_mcp.safetext import cut, one_line
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import Change, RequestError, unknown_tool
 from gaia_mcp.server.results import failure
-from gaia_mcp.toolspec.invalid_arguments import report
+from gaia_mcp.toolspec.validation import report
 
 if TYPE_CHECKING:
     from gaia_mcp.gateway.owners import Owners

@@ -28,8 +28,8 @@ from gaia_mcp.server.provider import (
 )
 from gaia_mcp.server.results import checked_result
 from gaia_mcp.toolcall import Call, enter_call
-from gaia_mcp.toolspec.invalid_arguments import report as explain
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
+from gaia_mcp.toolspec.validation import report as explain
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult

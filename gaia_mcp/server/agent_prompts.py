@@ -8,7 +8,7 @@ from gaia_mcp.server.definitions import prompt_definitions
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import prompt_result
-from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode

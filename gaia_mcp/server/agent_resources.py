@@ -13,7 +13,7 @@ from gaia_mcp.server.definitions import listed_resource, listed_template, resour
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import resource_result
-from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource

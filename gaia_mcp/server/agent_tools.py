@@ -16,8 +16,7 @@ from gaia_mcp.server.provider import RequestError, unknown_tool
 from gaia_mcp.server.results import Validator, call_result, failure, failure_of
 from gaia_mcp.server.scopes import require_scopes
 from gaia_mcp.toolcall import Call, CallCancelledError
-from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
-from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
+from gaia_mcp.toolspec.validation import InvalidArgumentsError, SchemaCostError, SchemaError, report
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode

@@ -9,7 +9,7 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 from gaia_mcp.toolcall import Call, CallCancelledError
-from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from gaia_mcp.toolspec.validation import InvalidArgumentsError
 from tests.schema_support import twice
 from tests.server.agents_under_test import Full, Plain, answer, refusal, tools_of
 from tests.server.talk import WithoutTask

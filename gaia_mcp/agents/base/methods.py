@@ -25,7 +25,7 @@ from gaia_mcp.toolspec.hints.kinds import (
     object_schema,
 )
 from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of, read_docstring
-from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 Wire = dict[str, Any]
 

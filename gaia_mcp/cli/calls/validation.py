@@ -13,9 +13,8 @@ from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
-from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
 from gaia_mcp.toolspec.schema import properties_of
-from gaia_mcp.toolspec.validation import ExternalReferenceError
+from gaia_mcp.toolspec.validation import YOUR_ARGUMENTS, ExternalReferenceError, problems_in
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline

@@ -106,7 +106,7 @@ def _show_failure(
     masker: Callable[[], Masker],
     hint_for: Callable[[str], str],
 ) -> None:
-    from gaia_mcp.toolspec.invalid_arguments import details_of
+    from gaia_mcp.toolspec.validation import details_of
 
     parts = list(answer.parts)
     texts = [part.text for part in parts if part.text]
