@@ -118,7 +118,7 @@ class ServerEntry(NamedTuple):
         """Whether `agent` may use this server at `stage`; None if the caller has no agent or stage."""
         if self.stages is None and self.agents is None:
             return True
-        from gaia_mcp.toolspec.scope import is_in_scope
+        from gaia_mcp.toolspec.tool_filter import is_in_scope
 
         return is_in_scope(self.stages, self.agents, stage, agent)
 

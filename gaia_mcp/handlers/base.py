@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from gaia_mcp._version import __version__
 from gaia_mcp.names import handler_key
-from gaia_mcp.toolspec.scope import is_in_scope
+from gaia_mcp.toolspec.tool_filter import is_in_scope
 
 
 @dataclass

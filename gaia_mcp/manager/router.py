@@ -19,7 +19,7 @@ from gaia_mcp.manager.function_names import FunctionNames, allowed_characters
 from gaia_mcp.manager.managed_handler import ManagedHandler
 from gaia_mcp.names import handler_key
 from gaia_mcp.server.provider import Change, Listeners
-from gaia_mcp.toolspec.scope import can_meet
+from gaia_mcp.toolspec.tool_filter import can_meet
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition
