@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gaia_mcp.jsontext import is_same
-from gaia_mcp.toolspec.read_only import only_reads
 from gaia_mcp.toolspec.schema import (
     choices_of,
     description_of,
@@ -18,6 +17,7 @@ from gaia_mcp.toolspec.schema import (
     resolved,
     types_of,
 )
+from gaia_mcp.toolspec.tool_filter import only_reads
 
 # The number of choices that are compared with each other among the members of a union.
 MAX_CHOICES = 300

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gaia_mcp.gateway.owners import is_meant
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
-from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
+from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads
 
 if TYPE_CHECKING:
     from gaia_mcp.gateway.naming import Owner

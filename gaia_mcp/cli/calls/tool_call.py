@@ -14,7 +14,7 @@ from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
+from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads
 from gaia_mcp.toolspec.validation import SchemaError, unknown_names
 
 if TYPE_CHECKING:

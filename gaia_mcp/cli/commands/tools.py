@@ -158,8 +158,8 @@ def _lines(tool: MCPTool, *, is_looked_at: bool, with_schema: bool) -> list[str]
 
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
     from gaia_mcp.toolspec.in_words import signature
-    from gaia_mcp.toolspec.read_only import hints_in_words
     from gaia_mcp.toolspec.schema import description_of, properties_of
+    from gaia_mcp.toolspec.tool_filter import hints_in_words
 
     schema = tool.input_schema
     hints = "".join(f" ({hint})" for hint in hints_in_words(tool.annotations))

@@ -20,8 +20,8 @@ from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.toolspec.in_words import type_in_words
-from gaia_mcp.toolspec.read_only import hints_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
+from gaia_mcp.toolspec.tool_filter import hints_in_words
 
 EXPLANATION_CHARS = 1000
 # The limit for the printed members of an object argument; more would hide the other arguments.
