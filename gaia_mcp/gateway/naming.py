@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from gaia_mcp.manager.function_names import MAX_LENGTH, allowed_characters, function_name
+from gaia_mcp.toolspec.repair import MAX_LENGTH, allowed_characters, function_name
 
 # Between the names of a server and a tool. The APIs of language models do not allow a dot in a name.
 SEPARATOR = "__"

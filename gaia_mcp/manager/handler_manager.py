@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.manager.adapters import failed
-from gaia_mcp.manager.function_names import openai_function
 from gaia_mcp.manager.handler_threads import log_failure
 from gaia_mcp.manager.router import Refusal, Router
+from gaia_mcp.toolspec.repair import openai_function
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gaia_mcp.handlers.base import MCPToolResult, was_shown
-from gaia_mcp.manager.function_names import FunctionNames, allowed_characters
 from gaia_mcp.manager.managed_handler import ManagedHandler
 from gaia_mcp.names import handler_key
 from gaia_mcp.server.provider import Change, Listeners
+from gaia_mcp.toolspec.repair import FunctionNames, allowed_characters
 from gaia_mcp.toolspec.tool_filter import can_meet
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaia_mcp.manager.function_names import FunctionNames, function_name, openai_function
+from gaia_mcp.toolspec.repair import FunctionNames, function_name, openai_function
 
 if TYPE_CHECKING:
     import random

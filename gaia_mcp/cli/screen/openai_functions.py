@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import print_json, remark
-from gaia_mcp.manager.function_names import FunctionNames, openai_function
 from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.repair import FunctionNames, openai_function
 
 if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool
