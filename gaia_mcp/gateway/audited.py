@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.gateway.shown_arguments import shown_arguments
-from gaia_mcp.gateway.wrapping import WrappingProvider
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.redaction.finding import hidden, in_text
 from gaia_mcp.safetext import one_line
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import RequestError, WrappingProvider
 from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.toolcall import CallCancelledError
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.gateway.restrictions import NamePatterns, OwnedTool, Restriction
-from gaia_mcp.gateway.wrapping import ToolList, WrappingProvider, all_tools
 from gaia_mcp.server.pages import page_of
-from gaia_mcp.server.provider import unknown_tool
+from gaia_mcp.server.provider import ToolList, WrappingProvider, all_tools, unknown_tool
 
 if TYPE_CHECKING:
     from gaia_mcp.gateway.naming import Owner

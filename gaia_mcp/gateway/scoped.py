@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.gateway.owners import is_meant
-from gaia_mcp.gateway.wrapping import WrappingProvider, all_tools
-from gaia_mcp.server.provider import unknown_tool
+from gaia_mcp.server.provider import WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.scopes import require_scopes
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.gateway.finding import counted_tools, found_tools
-from gaia_mcp.gateway.wrapping import ToolList, WrappingProvider, all_tools
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.safetext import cut, one_line
 from gaia_mcp.server.pages import page_of
-from gaia_mcp.server.provider import Change, RequestError, unknown_tool
+from gaia_mcp.server.provider import Change, RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.results import failure
 from gaia_mcp.toolspec.validation import report
 
