@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.gateway.finding import counted_tools, found_tools
+from gaia_mcp.gateway.search import counted_tools, found_tools
 from tests.gateway.shelf import owners, tool
 
 
