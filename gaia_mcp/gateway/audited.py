@@ -20,7 +20,7 @@ from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
-    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.gateway.restrictions import Owners
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.storage.audit_file import AuditFile
     from gaia_mcp.toolcall import Call

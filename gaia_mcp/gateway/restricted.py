@@ -12,7 +12,7 @@ from gaia_mcp.server.provider import ToolList, WrappingProvider, all_tools, unkn
 
 if TYPE_CHECKING:
     from gaia_mcp.gateway.naming import Owner
-    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.gateway.restrictions import Owners
     from gaia_mcp.server.provider import Change, Provider
     from gaia_mcp.toolcall import Call
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from gaia_mcp.gateway.owners import is_meant
+from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
-from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads
-
-if TYPE_CHECKING:
-    from gaia_mcp.gateway.naming import Owner
+from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads
 
 
 class OwnedTool(NamedTuple):
@@ -140,3 +137,22 @@ def _change_of(definition: Mapping[str, Any], contract: Contract) -> ToolChange 
     except Undefinable:
         # A locked definition is never nested so deeply.
         return ToolChange(name, *(("changed", (PartChange("definition", ()),)) if name in contract else ("added",)))
+
+
+# Returns the owner of a tool by the provider's name for it; None if no known tool has this name.
+Owners: TypeAlias = "Callable[[str], Owner | None]"
+
+
+def is_meant(pattern: str, name: str, owner: Owner) -> bool:
+    """Whether a pattern such as `read_*` matches a tool: by its listed name, by its own name, or, if the pattern has a
+    slash, by `SERVER/TOOL`.
+    """
+    # Also its own name, because the listed name may depend on the tools of other servers.
+    if is_match(name, pattern) or is_match(owner.name, pattern):
+        return True
+    return "/" in pattern and is_match("/".join(owner), pattern)
+
+
+def of_one(server: str) -> Owners:
+    """The owners of the tools of a single server, which keep their names."""
+    return lambda tool: Owner(server, tool)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.gateway.owners import is_meant
+from gaia_mcp.gateway.restrictions import is_meant
 from gaia_mcp.server.provider import WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.scopes import require_scopes
 
 if TYPE_CHECKING:
-    from gaia_mcp.gateway.owners import Owners
+    from gaia_mcp.gateway.restrictions import Owners
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.toolcall import Call
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.gateway.naming import Owner
-from gaia_mcp.gateway.owners import of_one
-from gaia_mcp.gateway.restrictions import Locked, NamePatterns, OwnedTool, ReadOnly, Restriction
+from gaia_mcp.gateway.restrictions import Locked, NamePatterns, OwnedTool, ReadOnly, Restriction, of_one
 from gaia_mcp.toolspec.contract import contract_of
 from tests.gateway.shelf import owners, reader, tool
 

@@ -17,8 +17,7 @@ from gaia_mcp.names import typeable
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.gateway.naming import Owner
-    from gaia_mcp.gateway.owners import Owners
-    from gaia_mcp.gateway.restrictions import NamePatterns, Restriction
+    from gaia_mcp.gateway.restrictions import NamePatterns, Owners, Restriction
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.storage.audit_file import AuditFile
     from gaia_mcp.toolspec.contract import ToolChange
@@ -102,7 +101,7 @@ class Gate:
 
     def of_one(self, target: str, provider: Provider) -> Provider:
         """The restricted provider of this target."""
-        from gaia_mcp.gateway.owners import of_one
+        from gaia_mcp.gateway.restrictions import of_one
 
         return self._before(provider, of_one(target), f"no tool of {target!r}")
 
