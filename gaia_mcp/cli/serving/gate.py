@@ -114,7 +114,7 @@ class Gate:
     def _before(self, provider: Provider, owners: Owners, no_tool: str, *, by_name: bool = False) -> Provider:
         patterns, restrictions = self._patterns(no_tool), self._restrictions()
         if patterns is not None or restrictions:
-            from gaia_mcp.gateway.restricted import RestrictedProvider
+            from gaia_mcp.gateway.restrictions import RestrictedProvider
 
             provider = RestrictedProvider(provider, owners, patterns, restrictions)
         if self._scopes:
