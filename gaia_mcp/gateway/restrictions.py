@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import ToolList, WrappingProvider, all_tools, unknown_tool
+from gaia_mcp.server.scopes import require_scopes
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads
 
@@ -163,6 +164,36 @@ def is_meant(pattern: str, name: str, owner: Owner) -> bool:
 def of_one(server: str) -> Owners:
     """The owners of the tools of a single server, which keep their names."""
     return lambda tool: Owner(server, tool)
+
+
+class ScopeRule(NamedTuple):
+    """The tools that match a pattern, as in `--allow`, require `scope`."""
+
+    pattern: str
+    scope: str
+
+
+class ScopedProvider(WrappingProvider):
+    """Wraps `provider`; its tools require the scopes of these rules, in addition to those that it requires itself."""
+
+    def __init__(self, provider: Provider, owners: Owners, rules: Sequence[ScopeRule]) -> None:
+        super().__init__(provider)
+        self._owners = owners
+        self._rules = rules
+
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
+        """As the provider; also raises `InsufficientScopeError`."""
+        if method == "tools/call" and call.scopes is not None and isinstance(name := params.get("name"), str):
+            require_scopes(call.scopes, self._scopes_of(name, call))
+        return self._provider.answer(method, params, call)
+
+    def _scopes_of(self, name: str, call: Call) -> list[str]:
+        if (owner := self._owners(name)) is None:
+            # A gateway resolves a prefixed name before the tool is listed, so the tools have to be listed first.
+            all_tools(self._provider, call)
+            if (owner := self._owners(name)) is None:
+                raise unknown_tool(name)
+        return [rule.scope for rule in self._rules if is_meant(rule.pattern, name, owner)]
 
 
 Wire = dict[str, Any]

@@ -118,7 +118,7 @@ class Gate:
 
             provider = RestrictedProvider(provider, owners, patterns, restrictions)
         if self._scopes:
-            from gaia_mcp.gateway.scoped import ScopedProvider, ScopeRule
+            from gaia_mcp.gateway.restrictions import ScopedProvider, ScopeRule
 
             provider = ScopedProvider(provider, owners, [ScopeRule(*each) for each in self._scopes])
         if self._audit is not None:
