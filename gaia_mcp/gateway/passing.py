@@ -19,9 +19,9 @@ from gaia_mcp.errors import (
     resource_unknown,
 )
 from gaia_mcp.gateway.instances import BusyError
+from gaia_mcp.gateway.questions import Runs
 from gaia_mcp.gateway.repaired_results import repaired_result
 from gaia_mcp.gateway.rounds import Rounds
-from gaia_mcp.gateway.runs import Runs
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
 from gaia_mcp.protocol.input_required import RETRY_MEMBERS
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND

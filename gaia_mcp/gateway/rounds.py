@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.gateway.backend import Backend
     from gaia_mcp.gateway.instances import Instances
-    from gaia_mcp.gateway.runs import Run, Runs
+    from gaia_mcp.gateway.questions import Run, Runs
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.toolcall import Call
 

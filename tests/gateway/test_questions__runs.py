@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.gateway.questions import Passed
-from gaia_mcp.gateway.runs import Run, Runs
+from gaia_mcp.gateway.questions import Passed, Run, Runs
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.questions import ELICIT, QuestionError
 from gaia_mcp.server.call_questions import ANSWER_SECONDS
