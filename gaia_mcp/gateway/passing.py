@@ -6,7 +6,8 @@ unchanged. Failures of the server become errors for the client.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import (
@@ -19,17 +20,193 @@ from gaia_mcp.errors import (
     resource_unknown,
 )
 from gaia_mcp.gateway.instances import BusyError
-from gaia_mcp.gateway.questions import Runs
+from gaia_mcp.gateway.questions import Ask, Passed, Runs, asked_of, passed_on
 from gaia_mcp.gateway.repaired_results import repaired_result
-from gaia_mcp.gateway.rounds import Rounds
-from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
-from gaia_mcp.protocol.input_required import RETRY_MEMBERS
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SERVER_INFO_KEY, with_meta
+from gaia_mcp.protocol.input_required import (
+    MAX_ROUND_TRIPS,
+    RETRY_MEMBERS,
+    InputRequired,
+    is_complete,
+    required_urls,
+    retry_params,
+)
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.questions import ELICIT
+from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
 from gaia_mcp.server.provider import RequestError
+from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.gateway.backend import Backend
     from gaia_mcp.gateway.instances import Instances
+    from gaia_mcp.gateway.questions import Run
+    from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.toolcall import Call
+
+
+class Rounds:
+    """The request `method` with `params` to the server of `instances`, for `call`. `runs` are those of the gateway.
+
+    `backend` is the instance that is used, or was used last.
+    """
+
+    def __init__(self, instances: Instances, method: str, params: Wire, call: Call, runs: Runs) -> None:
+        self.backend = instances.listed_by(call)
+        self._instances = instances
+        self._method = method
+        self._params = params
+        self._call = call
+        self._runs = runs
+        self._deadline = self.backend.deadline()
+
+    def result(self) -> Wire:
+        """The result of the last round trip."""
+        asks_by_result = self._instances.asks_by_result(self._call)
+        forget = self._call.on_cancel(self._deadline.cancel)
+        try:
+            if not asks_by_result:
+                return self._by_requests()
+            with self._entered() as backend, backend.requests.opened(self._call, asked_of(self._call)):
+                backend.requests.host.may_log_later = False
+                return self._by_results(backend.ready())
+        finally:
+            forget()
+
+    @contextmanager
+    def _entered(self) -> Iterator[Backend]:
+        with self._instances.entered(self._call) as self.backend:
+            yield self.backend
+
+    # A server that asks by requests, while the forwarded request is open.
+
+    def _by_requests(self) -> Wire:
+        if not self._call.asks_by_result:
+            return self._answered(asked_of(self._call), self._wanted_reports())
+        reports = self._wanted_reports() is not None
+
+        def work(run: Run) -> Wire:
+            return self._answered(run.ask, run.report if reports else None)
+
+        run_id = self._call.once(self._instances.name, lambda: self._runs.start(work, self._deadline))
+        return self._runs.follow(run_id, self._call)
+
+    def _answered(self, ask: Ask, on_progress: OnProgress | None) -> Wire:
+        """The result of the request. `ask` answers the server's questions."""
+        with self._entered() as backend, backend.requests.opened(self._call, ask):
+            client = backend.ready()
+            backend.want_logs(client, self._call.log_level)
+            try:
+                return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+            except PeerError as error:
+                if not self._have_opened(error, ask):
+                    raise
+            return client.round_trip(self._method, self._params, self._deadline, on_progress=on_progress)[0]
+
+    def _have_opened(self, error: PeerError, ask: Ask) -> bool:
+        """Whether the user has accepted every URL elicitation that `error` requires; False if it requires none."""
+        urls = required_urls(error.code, error.data)
+        questions = [Passed(ELICIT, {"message": error.text, **url, "mode": "url"}) for url in urls]
+        if not urls or not all(map(self._call.can_ask, questions)):
+            return False
+        return all(ask(question).get("action") == "accept" for question in questions)
+
+    # A server that asks by `input_required` results.
+
+    def _by_results(self, client: MCPClient) -> Wire:
+        asking = self._params = with_meta(self._params, meta) if (meta := self._about_client()) else self._params
+        names: set[str] = set()
+        for number in range(1, MAX_ROUND_TRIPS + 1):
+            required = self._required(client, number, asking)
+            if isinstance(required, dict):
+                return required
+            if not required.requests:
+                client.pause_before(number, self._method, self._deadline)
+            # The server's keys name the questions, with a prefix if an earlier round trip had the same key.
+            prefix = f"{number}." if names & required.requests.keys() else ""
+            names.update(required.requests)
+            asking = retry_params(self._params, required, self._answers(prefix, required.requests))
+        raise client.too_many_round_trips()
+
+    def _about_client(self) -> Wire:
+        """The members of a stateless request's `_meta` that depend on the gateway's client."""
+        meta: Wire = {}
+        if self._call.log_level is not None:
+            meta[LOG_LEVEL_KEY] = self._call.log_level
+        own = passed_on(self._call.client.capabilities)
+        if own != self.backend.requests.host.shown:
+            # The gateway supports tasks itself, whether the client does or not.
+            meta[CAPABILITIES_KEY] = {**own, "extensions": dict(EXTENSIONS)}
+        return meta
+
+    def _required(self, client: MCPClient, number: int, asking: Wire) -> InputRequired | Wire:
+        """The input that the server requires in this round trip, or the result. Round trips of earlier runs of the call
+        are in its record, and are not repeated.
+        """
+        name = f"{client.name} {number}"
+        if (kept := self._call.kept(name)) is None:
+            outcome = self._round_trip(client, asking)
+            if isinstance(outcome, dict):
+                return outcome
+            kept = self._call.once(name, lambda: outcome if isinstance(outcome, str) else list(outcome))
+        if isinstance(kept, str):
+            return self._runs.follow(kept, self._call)
+        return InputRequired(*kept)
+
+    def _round_trip(self, client: MCPClient, asking: Wire) -> InputRequired | Wire | str:
+        """The required input, the result, or the id of the run that will have the result."""
+        reports = self._wanted_reports()
+        result, conversation = client.round_trip(self._method, asking, self._deadline, on_progress=reports)
+        if is_complete(result):
+            return result
+        if not is_task(result):
+            return client.input_required(result)
+        from gaia_mcp.client.tasks import TaskOfCall
+
+        task = TaskOfCall(client.name, str(self._params.get("name")), conversation, result)
+        if self._call.continue_as_task() or not self._call.asks_by_result:
+            return task.result(self._deadline, lambda requests: self._answers("task.", requests), self._report)
+
+        def work(run: Run) -> Wire:
+            return task.result(
+                self._deadline,
+                lambda requests: {key: run.ask(question) for key, question in _questions("task.", requests).items()},
+                run.report if reports is not None else None,
+            )
+
+        return self._runs.start(work, self._deadline)
+
+    def _answers(self, prefix: str, requests: dict[str, Wire]) -> Wire:
+        """The client's answers by the keys of the server's requests."""
+        if not requests:
+            return {}
+        self._deadline.hold()
+        try:
+            answers = self._call.ask_all(*_questions(prefix, requests).values())
+        finally:
+            self._deadline.release()
+        return dict(zip(requests, answers, strict=True))
+
+    def _wanted_reports(self) -> OnProgress | None:
+        """The function that reports the server's progress; None if neither the client nor the timeout of the entry
+        needs progress.
+        """
+        return self._report if "progressToken" in self._call.meta or self.backend.has_timeout else None
+
+    def _report(self, report: Progressed) -> None:
+        with suppress(CallCancelledError):  # Cancelling the call has also cancelled the deadline.
+            self._call.progress(report.progress, report.total, report.text)
+
+
+def _questions(prefix: str, requests: dict[str, Wire]) -> dict[str, Passed]:
+    """The questions by the keys of the requests. The name of a question is `prefix` and its key."""
+    return {
+        key: Passed(request["method"], request.get("params", {}), name=f"{prefix}{key}")
+        for key, request in requests.items()
+    }
+
 
 Wire = dict[str, Any]
 
