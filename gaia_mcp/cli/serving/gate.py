@@ -122,7 +122,7 @@ class Gate:
 
             provider = ScopedProvider(provider, owners, [ScopeRule(*each) for each in self._scopes])
         if self._audit is not None:
-            from gaia_mcp.gateway.audited import AuditedProvider
+            from gaia_mcp.gateway.restrictions import AuditedProvider
 
             provider = AuditedProvider(provider, self._audit, owners, remark)
         if self._options.search and not by_name:

@@ -13,7 +13,7 @@ from gaia_mcp import current_call
 from gaia_mcp._version import __version__
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError
-from gaia_mcp.gateway.audited import (
+from gaia_mcp.gateway.restrictions import (
     LEFT_OUT,
     MAX_CHARS,
     MAX_DEPTH,
