@@ -35,7 +35,7 @@ FLOORS = {
     "redaction": 0,
     "safetext": 0,
     "spans": 0,
-    "textproblems": 0,
+    "jsontext": 0,
     "tracing": 0,
     # Rules: they take everything that they need as arguments.
     "protocol": 1,
@@ -113,7 +113,7 @@ EARLIER = {
     "redaction": {"safetext"},
     "safetext": {"jsontext"},
     "server.provider": {"toolcall"},
-    "textproblems": {"jsontext"},
+    "jsontext": {"jsontext"},
     "toolcall": {"asking"},
     "spans": {"_version"},
     "tracing": {"spans"},

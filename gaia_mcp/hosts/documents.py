@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gaia_mcp.textproblems import Repeated, TextProblemError
+from gaia_mcp.jsontext import Repeated, TextProblemError
 
 
 class Layout(NamedTuple):

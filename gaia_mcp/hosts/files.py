@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
-from gaia_mcp.jsontext import place_in
+from gaia_mcp.jsontext import TextProblemError, place_in
 from gaia_mcp.storage.atomic import MAX_BYTES, locked, snapshot_of, write_bytes
-from gaia_mcp.textproblems import TextProblemError
 
 if TYPE_CHECKING:
     from pathlib import Path

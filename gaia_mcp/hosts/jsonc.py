@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from gaia_mcp.textproblems import TextProblemError, with_pairs
+from gaia_mcp.jsontext import TextProblemError, with_pairs
 
 # Far deeper than any settings, and well below Python's recursion limit.
 MAX_DEPTH = 200

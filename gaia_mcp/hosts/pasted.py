@@ -16,7 +16,7 @@ from gaia_mcp.hosts.documents import parsed, servers_in
 from gaia_mcp.hosts.known import HOSTS, HostProgram
 from gaia_mcp.hosts.places import is_entry, layout_of
 from gaia_mcp.hosts.variables import EDITOR
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 # A TOML table, as in Codex's files, and a YAML mapping, as in those of Goose and Continue.

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 
 # A token: a string (a multi-line one may end in additional quotes), a comment, blanks, a line ending, a bracket, or
 # other text. Every character begins one of them, so that a text is scanned in one pass.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.yamltext.editing import item_lines, mapping_lines, on_one_line
 from gaia_mcp.yamltext.reading import composed, end_of, indent_of, line_end, line_start, with_newline
 

@@ -13,7 +13,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.yamltext.reading import composed, end_of, end_of_pair, is_empty, line_end, line_start, parse, with_newline
 
 

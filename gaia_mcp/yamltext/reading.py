@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Any
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 
 # A few lines with nested aliases can expand to more than fits into memory. Aliases that only avoid repetition expand to
 # little.

@@ -23,11 +23,11 @@ from gaia_mcp.hosts.documents import Layout, read_servers, with_server
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.pasted import looks_pasted, read_pasted
 from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.recordings.replay import Player
 from gaia_mcp.recordings.transcript import TranscriptError, read_transcripts
 from gaia_mcp.storage.json_files import parse_object
 from gaia_mcp.storage.lock_file import _parsed as parsed_lock
-from gaia_mcp.textproblems import TextProblemError
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_assignment, read_object, typed_value
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference
 from gaia_mcp.toolspec.in_words import signature, type_in_words

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 
 JSON = Layout("json", ("mcpServers",))
 DEEP = Layout("json", ("projects", "/a.b", "mcpServers"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.hosts.jsonc import parse, with_member
-from gaia_mcp.textproblems import Repeated, TextProblemError
+from gaia_mcp.jsontext import Repeated, TextProblemError
 from tests.protocol_support import steady
 
 VALUES = st.recursive(

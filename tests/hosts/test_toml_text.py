@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.hosts.toml_text import parse, with_table
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from tests.protocol_support import steady
 
 OLD = '''# top

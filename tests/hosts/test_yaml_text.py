@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.hosts.yaml_text import with_item
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.yamltext.reading import parse
 from tests.protocol_support import steady
 

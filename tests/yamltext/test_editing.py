@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.yamltext.editing import REMOVED, Change, edited, plain
 from gaia_mcp.yamltext.reading import parse
 from tests.protocol_support import steady

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.yamltext.reading import offset_of, parse
 
 SECRET = "lpd_8fK2mQ9xZ7wQ"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.filebytes import read_file
-from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.jsontext import TextProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

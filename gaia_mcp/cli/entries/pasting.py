@@ -20,11 +20,11 @@ from gaia_mcp.filebytes import read_rest
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
 from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.names import typeable
 from gaia_mcp.paths import home_expanded
 from gaia_mcp.redaction import masked_arguments
 from gaia_mcp.storage.atomic import read_bytes
-from gaia_mcp.textproblems import TextProblemError
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.pasted import Pasted

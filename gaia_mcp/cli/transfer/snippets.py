@@ -19,8 +19,8 @@ from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.masking import masked_entry
 from gaia_mcp.hosts.places import places
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.paths import shown
-from gaia_mcp.textproblems import TextProblemError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

@@ -17,9 +17,8 @@ from gaia_mcp.config.prototype.planning import members_of, planned
 from gaia_mcp.config.prototype.reading import Listing, Server, default_handler, merged, read_listing, same_name
 from gaia_mcp.config.prototype.routing import split
 from gaia_mcp.errors import ConfigFileError, ServerExistsError
-from gaia_mcp.jsontext import place_in
+from gaia_mcp.jsontext import TextProblemError, place_in
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
-from gaia_mcp.textproblems import TextProblemError
 from gaia_mcp.yamltext.editing import Change, edited
 
 MARK = codecs.BOM_UTF8

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.names import HANDLER_SUFFIX, handler_key, handler_name
-from gaia_mcp.textproblems import TextProblemError
 from gaia_mcp.yamltext.editing import plain
 from gaia_mcp.yamltext.reading import offset_of, parse
 
