@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
+from gaia_mcp.content import NotJSONError, as_json_value
 from gaia_mcp.jsontext import TextProblemError
-from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 
 MANIFEST = "SKILL.md"
 # As in the specification of skills: up to 64 characters, and hyphens only inside.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gaia_mcp.asking.forms import AnswerError
 from gaia_mcp.asking.record import Record
 from gaia_mcp.asking.sealing import SealError, subject_of
-from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.content import NotJSONError, as_json_value
 from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.provider import RequestError

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.content import NotJSONError, as_json_value
 from gaia_mcp.protocol.jsonrpc import as_text
 from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents, checked_members
 from gaia_mcp.server.members import json_problem, member_problem
