@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gaia_mcp.protocol.batches import Batches
 from gaia_mcp.protocol.jsonrpc import result
+from gaia_mcp.protocol.server import Batches
 
 
 def test_the_responses_of_a_batch_are_returned_together() -> None:
