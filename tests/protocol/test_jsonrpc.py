@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.internals import compact_writer
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.jsonrpc import (
     Error,
@@ -24,6 +25,7 @@ from gaia_mcp.protocol.jsonrpc import (
     as_text,
     classify,
     encode,
+    encode_long,
     is_id,
     is_number,
     malformed,
@@ -401,3 +403,35 @@ def test_a_repeated_member_is_named() -> None:
     assert malformed([1], "twice") == Malformed("twice", None)
     with pytest.raises(ValueError, match="Extra data"):
         parse_strictly(b'{"a":1,"a":2}{}')
+
+
+write = compact_writer()
+
+TEXTS = st.text(st.sampled_from('aé\U0001f600\ud83d\ude00"\\\0\n'), max_size=12)
+
+VALUES = st.recursive(
+    TEXTS | st.none() | st.integers(), lambda items: st.lists(items) | st.dictionaries(TEXTS, items), max_leaves=8
+)
+
+
+def as_usual(message: dict[str, Any]) -> Any:
+    """What a peer reads of the message, where nothing is written piece by piece."""
+    return json.loads(encode(message))
+
+
+@steady
+@given(st.dictionaries(TEXTS, VALUES), st.integers(min_value=1, max_value=6))
+def test_a_message_encoded_in_chunks_is_the_same_message(message: dict[str, Any], long_chars: int) -> None:
+    """Spec, B-1: JSON in UTF-8, and no half of a surrogate pair."""
+    line = encode_long(message, write, long_chars)
+
+    assert json.loads(line) == as_usual(message)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+
+
+def test_a_text_equal_to_the_placeholder_is_encoded() -> None:
+    """Ours: a server may return anything."""
+    message = {"long": "x" * 30, "other": "\x00long text\x00"}
+
+    assert json.loads(encode_long(message, write, 20)) == message
