@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import error_object, print_line
-from gaia_mcp.cli.screen.table import LEAST_CELLS, fitting
-from gaia_mcp.cli.screen.terminal import broken, fitted
+from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines

@@ -11,7 +11,7 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import counted, fail_with, print_json, print_line, remark
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from gaia_mcp.cli.entries.upgrading import REGISTRY
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import error_object, fail_with, print_json, print_line, remark
 from gaia_mcp.cli.screen.session_view import SessionView
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import EntryError, MCPError
 from gaia_mcp.safetext import one_line

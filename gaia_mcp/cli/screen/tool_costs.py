@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import counted, print_line
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import Form, error_object, print_json, print_line, remark
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
 from gaia_mcp.cli.transfer.snippets import snippet
 from gaia_mcp.hosts.masking import masked_entry

@@ -8,7 +8,7 @@ from typing import Any
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark, report
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.host_files import home_folder, working_folder
 from gaia_mcp.errors import MCPError
 from gaia_mcp.hosts.files import servers_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark
-from gaia_mcp.cli.screen.table import columns
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
 from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
