@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.invocation import Invocation
-    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.session.sampling import Sampler
     from gaia_mcp.session.session import Answerers
 

@@ -24,7 +24,7 @@ from gaia_mcp.toolspec.validation import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.session_view import Waiting
 
 ACCEPTED = {"action": "accept"}
 DECLINED = {"action": "decline"}

@@ -20,7 +20,7 @@ from gaia_mcp.toolspec.schema import default_of, description_of, resolved, title
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.session_view import Waiting
 
 TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
 # Omits an optional field, even one that has a default.

@@ -19,7 +19,7 @@ from gaia_mcp.toolspec.schema import needed_of, properties_of
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.plan import Plan
-    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.session_view import Waiting
     from gaia_mcp.client.tool import MCPTool
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gaia_mcp.cli.screen.output import choose_form, remark
-from gaia_mcp.cli.screen.progress import ASCII_SHAPES, ERASE, SHAPES, Waiting
+from gaia_mcp.cli.screen.session_view import ASCII_SHAPES, ERASE, SHAPES, Waiting
 from gaia_mcp.cli.screen.terminal import cell_width
 from gaia_mcp.protocol.events import Progressed
 from tests.waiting import wait_until
