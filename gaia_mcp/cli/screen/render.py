@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.screen.content import File, Text, parts_of, resource_part
+from gaia_mcp.cli.screen.content import File, Limit, Text, parts_of, print_parts, remark_left_out, resource_part
 from gaia_mcp.cli.screen.destination import SaveError
 from gaia_mcp.cli.screen.output import (
     Form,
@@ -18,7 +18,6 @@ from gaia_mcp.cli.screen.output import (
     to_stderr,
     write_bytes,
 )
-from gaia_mcp.cli.screen.printing import Limit, print_parts, remark_left_out
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
 from gaia_mcp.safetext import clean, encodable, one_line
