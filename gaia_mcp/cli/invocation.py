@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.grammar.server_words import ServerWords
-    from gaia_mcp.cli.screen.destination import Destination
+    from gaia_mcp.cli.screen.render import Destination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
@@ -184,7 +184,7 @@ class Invocation(NamedTuple):
 
     def destination(self) -> Destination | None:
         """The destination that `-o` names for the files of the result. Raises `UsageError` if it cannot be written."""
-        from gaia_mcp.cli.screen.destination import read_destination
+        from gaia_mcp.cli.screen.render import read_destination
 
         if self.output is None and self.output_dir is None:
             return None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.screen import render
-from gaia_mcp.cli.screen.destination import Destination, SaveError
 from gaia_mcp.cli.screen.output import choose_form
+from gaia_mcp.cli.screen.render import Destination, SaveError
 from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:
