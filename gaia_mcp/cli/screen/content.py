@@ -193,7 +193,7 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
 
 
 def _picture(file: File) -> str:
-    from gaia_mcp.cli.screen.images import drawn
+    from gaia_mcp.cli.screen.display import drawn
 
     return drawn(file.data)
 

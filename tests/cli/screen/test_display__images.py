@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from gaia_mcp.cli.screen.images import CHUNK_CHARS, MAX_BYTES, drawn, way_to_show
+from gaia_mcp.cli.screen.display import CHUNK_CHARS, MAX_BYTES, drawn, way_to_show
 
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff\xe0"
