@@ -82,7 +82,7 @@ class PageContext(typer.Context):
     """A command's context, whose help page is as wide as the terminal."""
 
     def make_formatter(self) -> Any:
-        from gaia_mcp.cli.screen.help_page import HelpPage
+        from gaia_mcp.cli.typer_command import HelpPage
 
         return HelpPage(self.terminal_width)
 

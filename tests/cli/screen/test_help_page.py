@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.screen.help_page import HelpPage
+from gaia_mcp.cli.typer_command import HelpPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
