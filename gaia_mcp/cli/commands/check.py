@@ -104,10 +104,9 @@ def check(
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
     from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.checks.junit import write_junit
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
-    from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped
+    from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped, write_junit
     from gaia_mcp.cli.checks.steps import Wanted, check_all
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
     from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries

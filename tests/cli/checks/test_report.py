@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from gaia_mcp.cli.checks.junit import junit_xml
-from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report
+from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, junit_xml
 from gaia_mcp.errors import MCPError
 from tests.cli.conftest import entry_of
 
