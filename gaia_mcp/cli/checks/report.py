@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import error_object, print_line
+from gaia_mcp.cli.screen.output import counted, error_object, print_line, remark
 from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
-from gaia_mcp.safetext import clean, encodable, escape
-from gaia_mcp.storage.output_files import put_file
+from gaia_mcp.safetext import clean, encodable, escape, one_line
+from gaia_mcp.storage.output_files import append_to_file, put_file
 from gaia_mcp.toolspec.contract import as_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.
 WIDTHS = (6, 14, 9, LEAST_CELLS)
@@ -219,3 +218,53 @@ def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
         hint = "choose another file with --junit FILE"
         return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
     return None
+
+
+# GitHub names the file in this variable, and displays what each step of a build appends to it.
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+# A cell of the table must stay readable; the log of the build has the whole failure.
+CELL_CHARS = 300
+
+
+def summary_line(reports: Sequence[Report], seconds: float) -> str:
+    """The number of servers that passed, the seconds that it took, and the number of warnings."""
+    passed = sum(not report.failures for report in reports)
+    warnings = sum(len(report.warnings) for report in reports)
+    noted = f", {counted(warnings, 'warning')}" if warnings else ""
+    return f"{passed} of {counted(len(reports), 'server')} passed, {seconds:.1f} s{noted}"
+
+
+def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ) -> None:
+    """Append the reports to GitHub's step summary, if there is one. A failure is only a remark, because the checks
+    count.
+    """
+    name = environ.get(STEP_SUMMARY)
+    if not name:
+        return
+    try:
+        append_to_file(Path(name), as_markdown(reports, seconds).encode("utf-8", "backslashreplace"))
+    except OSError as problem:
+        remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
+
+
+def as_markdown(reports: Sequence[Report], seconds: float) -> str:
+    """A table with a row for each server, under the summary line."""
+    rows = [
+        "| server | result | seconds | what failed, and warnings |",
+        "| --- | --- | ---: | --- |",
+        *(_row(report) for report in reports),
+    ]
+    return f"### gaia mcp test-client: {summary_line(reports, seconds)}\n\n" + "\n".join(rows) + "\n\n"
+
+
+def _row(report: Report) -> str:
+    result = "failed" if report.failures else "passed"
+    noted = [f"{check.name}: {check.detail}" for check in (*report.failures, *report.warnings)]
+    took = sum(check.seconds for check in report.checks)
+    cells = (report.server, result, f"{took:.1f}", "; ".join(noted))
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    """`text` as the content of a cell, escaped so that a server's text cannot become markup."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", one_line(text, CELL_CHARS))
