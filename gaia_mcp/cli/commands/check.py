@@ -105,7 +105,6 @@ def check(
     """
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.cli.checks.poisoning import known_tools
     from gaia_mcp.cli.checks.report import (
         append_step_summary,
         print_check,
@@ -114,7 +113,7 @@ def check(
         summary_line,
         write_junit,
     )
-    from gaia_mcp.cli.checks.steps import Wanted, check_all
+    from gaia_mcp.cli.checks.steps import Wanted, check_all, known_tools
     from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.errors import ConfigError
 
