@@ -44,8 +44,7 @@ def lock(
 
     Example: gaia mcp lock time
     """
-    from gaia_mcp.cli.checks.locked import lock_path
-    from gaia_mcp.cli.checks.locking import error_of, outcome_object, outcome_of, print_outcome, read_contract
+    from gaia_mcp.cli.checks.locked import error_of, lock_path, outcome_object, outcome_of, print_outcome, read_contract
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.cli.status import UsageError
