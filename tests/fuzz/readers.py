@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from gaia_mcp.cli.calls.templates import filled_uri
+from gaia_mcp.cli.checks.locked import _parsed as parsed_lock
 from gaia_mcp.cli.completion.shell_words import read_line
 from gaia_mcp.client.tool import read_tools
 from gaia_mcp.client.transports.stdio.command_line import command_words
@@ -27,7 +28,6 @@ from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.recordings.replay import Player
 from gaia_mcp.recordings.transcript import TranscriptError, read_transcripts
 from gaia_mcp.storage.json_files import parse_object
-from gaia_mcp.storage.lock_file import _parsed as parsed_lock
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_assignment, read_object, typed_value
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference
 from gaia_mcp.toolspec.in_words import signature, type_in_words

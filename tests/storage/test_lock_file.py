@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.cli.checks.locked import LockedServer, read_lock, update_lock
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 from gaia_mcp.toolspec.contract import contract_of
 from tests.protocol_support import check_rows
 from tests.waiting import PATIENCE_SECONDS
@@ -56,7 +56,7 @@ def test_concurrent_updates_preserve_each_others_servers(path: Path) -> None:
     """Ours: each program reads and writes while it holds the lock."""
     program = (
         "import sys\nfrom pathlib import Path\n"
-        "from gaia_mcp.storage.lock_file import LockedServer, update_lock\n"
+        "from gaia_mcp.cli.checks.locked import LockedServer, update_lock\n"
         "print(flush=True)\nsys.stdin.readline()\n"
         "for number in range(10):\n"
         "    update_lock(Path(sys.argv[1]), {f'{sys.argv[2]}{number}': LockedServer({}, {})})\n"

@@ -44,13 +44,22 @@ def lock(
 
     Example: gaia mcp lock time
     """
-    from gaia_mcp.cli.checks.locked import error_of, lock_path, outcome_object, outcome_of, print_outcome, read_contract
+    from gaia_mcp.cli.checks.locked import (
+        LockedServer,
+        error_of,
+        lock_path,
+        outcome_object,
+        outcome_of,
+        print_outcome,
+        read_contract,
+        read_lock,
+        update_lock,
+    )
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.session.parallel import ask_all
-    from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 
     if not names and not every:
         raise UsageError("no server given", hint=f"name one, or {again('lock all of them', '--all')}")
