@@ -71,9 +71,9 @@ def _loaded(
     target: str, order: Mapping[str, Any]
 ) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
+    from gaia_mcp.cli.entries.targets import is_handler
     from gaia_mcp.cli.serving.agents import agent_provider
     from gaia_mcp.cli.serving.handlers import handlers_provider
-    from gaia_mcp.cli.serving.kinds import is_handler
 
     if is_handler(target, order):
         return handlers_provider(target, order), HandlerError

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.entries.code_files import code_kind
 from gaia_mcp.cli.lines import Typed, to_type
@@ -20,7 +21,7 @@ from gaia_mcp.config.targets import URL_SCHEMES, Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
-from gaia_mcp.importing.targets import split_target
+from gaia_mcp.importing.targets import import_named, split_target
 from gaia_mcp.names import split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 
@@ -224,3 +225,27 @@ def _working_folder() -> str | None:
         return os.getcwd()  # noqa: PTH109
     except OSError:
         return None  # The folder was removed; the module may be found elsewhere.
+
+
+def is_handler(target: str, order: Mapping[str, Any]) -> bool:
+    """Whether `target` is a handler or a folder of handlers, rather than an agent. A module is imported for that; a
+    file is not.
+    """
+    if "kind" in order:
+        return bool(order["kind"] == "handler")
+    place, _, name = split_target(target)
+    if place.endswith(".py"):
+        from gaia_mcp.cli.entries.code_files import code_kind
+
+        return code_kind(Path(place)) == "handler"
+    if not name:
+        return os.path.isdir(place)  # noqa: PTH112 (never raises)
+    from gaia_mcp.handlers.base import MCPHandler
+
+    try:
+        found: Any = import_named(place)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit):  # noqa: BLE001 (the module's own code: it is reported where it is loaded)
+        return False
+    return isinstance(found, type) and issubclass(found, MCPHandler)

@@ -35,7 +35,7 @@ def load_provider(
 
     Raises `AgentError`, `HandlerError`, and `UsageError` for options that do not apply to the target.
     """
-    from gaia_mcp.cli.serving.kinds import is_handler
+    from gaia_mcp.cli.entries.targets import is_handler
 
     if Form.debug:
         import logging
