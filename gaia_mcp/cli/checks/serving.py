@@ -72,8 +72,8 @@ def _loaded(
 ) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
     from gaia_mcp.cli.entries.targets import is_handler
-    from gaia_mcp.cli.serving.agents import agent_provider
     from gaia_mcp.cli.serving.handlers import handlers_provider
+    from gaia_mcp.cli.serving.loading import agent_provider
 
     if is_handler(target, order):
         return handlers_provider(target, order), HandlerError
@@ -113,7 +113,7 @@ def _resource_problems(
     target: str, provider: AgentProvider | HandlersProvider, resources: list[dict[str, Any]]
 ) -> list[str]:
     """The resources that cannot be read. The agent is opened for that, as it is when it is served."""
-    from gaia_mcp.cli.serving.agents import open_agent
+    from gaia_mcp.cli.serving.loading import open_agent
     from gaia_mcp.server.agent import AgentProvider as Agent
     from gaia_mcp.server.failures import placed, raised
 

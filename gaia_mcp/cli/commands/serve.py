@@ -14,7 +14,6 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, LockFileOption
 from gaia_mcp.cli.screen.output import show_log
-from gaia_mcp.cli.serving.agents import MAX_CALLS
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -27,6 +26,7 @@ from gaia_mcp.cli.serving.gate import (
     scope_rules,
 )
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
+from gaia_mcp.cli.serving.loading import MAX_CALLS
 from gaia_mcp.cli.serving.several import Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.screen.output import Form, remark
+from gaia_mcp.cli.screen.output import Form, remark, report_failure
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.errors import AgentError
 
 if TYPE_CHECKING:
+    from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.provider import Provider
 
@@ -51,8 +54,6 @@ def load_provider(
         provider = handlers_provider(target, {**order, "settings": keywords})
         limit = max_calls
     else:
-        from gaia_mcp.cli.serving.agents import agent_provider, open_agent, own_limit, sound_agent, watch_agent
-
         agent = sound_agent(target, keywords)
         limit = max_calls or own_limit(target, agent)
         provider = served = agent_provider(target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload)
@@ -68,3 +69,86 @@ def load_provider(
     gc.freeze()
     gc.set_threshold(*COLLECTION)
     return Loaded(provider, limit)
+
+
+# Each call has a thread; a larger value is a typing error.
+MAX_CALLS = 10_000
+
+
+def own_limit(target: str, agent: Any) -> int | None:
+    """The agent's own limit for concurrent calls; None if it has none. Raises `AgentError` for an invalid limit."""
+    limit = getattr(agent, "max_calls", None)
+    if limit is not None and (type(limit) is not int or not 1 <= limit <= MAX_CALLS):
+        raise AgentError(
+            target, f"has the max_calls {limit!r}, not a number from 1 to {MAX_CALLS}", case="agent-problem"
+        )
+    return limit
+
+
+def sound_agent(target: str, keywords: dict[str, Any]) -> Any:
+    """Load and check the agent. An agent with a tool whose type hints are wrong is not served at all, because without
+    an error its author would search for the missing tool. Raises `AgentError`.
+    """
+    from gaia_mcp.agents.loader import load_agent
+
+    agent = load_agent(target, keywords)
+    with _describing(target):
+        problems = agent.get_mcp_tool_problems() if hasattr(agent, "get_mcp_tool_problems") else ()
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise AgentError(target, f"has a problem: {problems[0]}{more}", case="agent-problem")
+    return agent
+
+
+def agent_provider(
+    target: str, agent: Any, tell: Callable[[str], None], *, list_changes: bool = False
+) -> AgentProvider:
+    from gaia_mcp.server.agent import AgentProvider
+
+    with _describing(target):
+        provider = AgentProvider(agent, list_changes=list_changes, report=tell, on_failure=report_failure)
+        provider.describe()
+    return provider
+
+
+def open_agent(target: str, provider: AgentProvider) -> None:
+    """Open the agent's resources, which live as long as the server. Raises `AgentError`."""
+    from gaia_mcp.importing.failures import failure_in_words
+
+    try:
+        provider.open()
+    except (Exception, SystemExit) as cause:
+        problem = f"cannot be opened: {failure_in_words(cause)}"
+        raise AgentError(target, problem, hint="see the traceback with --debug") from cause
+
+
+def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
+    """Reload the agent whenever its files change."""
+    from gaia_mcp.agents.loader import source_folder
+
+    if (folder := source_folder(target)) is None:
+        remark(f"{target} is built in and has no files to watch")
+        return
+
+    def load_again() -> None:
+        agent = sound_agent(target, keywords)
+        with _describing(target):
+            provider.replace_agent(agent)
+        remark("the agent has changed and was reloaded")
+
+    from gaia_mcp.agents.reload import watch
+    from gaia_mcp.cli.screen.output import report
+
+    watch(folder, load_again, report)
+
+
+@contextmanager
+def _describing(target: str) -> Iterator[None]:
+    """Convert an exception of the agent's code, raised while it is described, to an `AgentError` with its name."""
+    from gaia_mcp.importing.failures import failure_in_words
+
+    try:
+        yield
+    except (Exception, SystemExit) as cause:
+        problem = f"cannot describe itself: {failure_in_words(cause)}"
+        raise AgentError(target, problem, hint="see the traceback with --debug") from cause
