@@ -26,8 +26,7 @@ from gaia_mcp.cli.serving.gate import (
     scope_rules,
 )
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
-from gaia_mcp.cli.serving.loading import MAX_CALLS
-from gaia_mcp.cli.serving.several import Mount, named_targets, target_name
+from gaia_mcp.cli.serving.loading import MAX_CALLS, Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:

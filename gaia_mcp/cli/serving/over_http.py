@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ConnectError, MCPError
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.serving.several import Mount
+    from gaia_mcp.cli.serving.loading import Mount
     from gaia_mcp.server.http.listening import Address
     from gaia_mcp.server.http.security import Authorizer
     from gaia_mcp.server.provider import Provider
