@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +15,8 @@ from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, LockFileOption
-from gaia_mcp.cli.screen.output import show_log
+from gaia_mcp.cli.screen.output import remark, report_failure, show_log
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -28,12 +31,14 @@ from gaia_mcp.cli.serving.gate import (
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
 from gaia_mcp.cli.serving.loading import MAX_CALLS, Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.server.stdio.process import StdioServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.gateway.naming import Prefix
+    from gaia_mcp.server.provider import Provider
 
 
 class LogLevel(StrEnum):
@@ -303,6 +308,24 @@ def serve(
         has_access = scope or any(access.values())
         missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)
         raise UsageError(problem, hint=f"add an address: --http 127.0.0.1:8000{missing}")
-    from gaia_mcp.cli.serving.over_stdio import serve_stdio
 
     serve_stdio(target, load)
+
+
+def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
+    """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
+    if on_terminal(sys.stdin):
+        remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
+    server = StdioServer(
+        target,
+        on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
+        on_failure=report_failure,
+    )
+
+    def provider() -> Provider:
+        loaded = load()
+        if loaded.limit is not None:
+            server.allow(loaded.limit)
+        return loaded.provider
+
+    server.run(provider)
