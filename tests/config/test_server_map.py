@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gaia_mcp.config.server_map import call_seconds, mapped_servers
+from gaia_mcp.cli.serving.over_http import call_seconds, mapped_servers
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.errors import ConfigError
 

@@ -176,7 +176,7 @@ def _gateway(
     """The configured servers; for A2A also those that AgentVault's variables name."""
     if not has_a2a:
         return Gateway.of(invocation, names, prefix, is_all=is_all)
-    from gaia_mcp.config.server_map import call_seconds, mapped_servers
+    from gaia_mcp.cli.serving.over_http import call_seconds, mapped_servers
 
     mapped, seconds = mapped_servers(os.environ), call_seconds(os.environ)
     return Gateway.of(invocation, names, prefix, is_all=is_all, mapped=mapped).with_a2a(seconds)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +16,10 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, counted, print_event, remark, report_failure
 from gaia_mcp.cli.serving.gate import scope_rules
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.errors import ConnectError, MCPError
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.targets import URL_SCHEMES
+from gaia_mcp.errors import ConfigError, ConnectError, MCPError
+from gaia_mcp.names import is_server_name
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Mount
@@ -254,3 +259,50 @@ class _Extra(NamedTuple):
     def missing(self) -> list[str]:
         """The packages that are not installed."""
         return [package for module, package in self.packages.items() if find_spec(module) is None]
+
+
+MAP_VARIABLE = "MCP_SERVER_MAP"
+TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
+# The default of AgentVault's proxy.
+CALL_SECONDS = 60.0
+_FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
+
+
+def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:
+    """The entries of the map, by their names; none without it. Raises `ConfigError`."""
+    text = environ.get(MAP_VARIABLE, "")
+    if not text.strip():
+        return {}
+    try:
+        urls = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        # Its message contains the text, which may include credentials.
+        at = f" at character {problem.pos + 1}" if isinstance(problem, json.JSONDecodeError) else ""
+        raise ConfigError(f"{MAP_VARIABLE} is not valid JSON{at}", hint=_FORM) from None
+    if not isinstance(urls, dict):
+        raise ConfigError(f"{MAP_VARIABLE} is not a JSON object", hint=_FORM)
+    return {name: _entry(name, url) for name, url in urls.items()}
+
+
+def call_seconds(environ: Mapping[str, str]) -> float:
+    """The timeout of calls to servers whose entry has none. Raises `ConfigError`."""
+    text = environ.get(TIMEOUT_VARIABLE, "").strip()
+    try:
+        seconds = float(text) if text else CALL_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0 or not math.isfinite(seconds):
+        raise ConfigError(
+            f"{TIMEOUT_VARIABLE} is not a number of seconds: {text!r}", hint=f"write {TIMEOUT_VARIABLE}=60"
+        )
+    return seconds
+
+
+def _entry(name: str, url: object) -> ServerEntry:
+    if not is_server_name(name):
+        problem = f"{MAP_VARIABLE} has a server named {name!r}, which is not a valid name"
+        raise ConfigError(problem, hint="use up to 64 letters, digits and _ . @ -, such as tip_virustotal")
+    if not isinstance(url, str) or not url.startswith(URL_SCHEMES):
+        raise ConfigError(f"{MAP_VARIABLE} has no URL for {name!r} that begins with http:// or https://", hint=_FORM)
+    base = url.rstrip("/")
+    return read_entry(name, {"type": "rpc", "url": base if base.endswith("/rpc") else f"{base}/rpc"})
