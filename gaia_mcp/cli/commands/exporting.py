@@ -67,8 +67,7 @@ def export(
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.export_plan import export_entries
     from gaia_mcp.cli.transfer.export_report import Export, print_exports
-    from gaia_mcp.cli.transfer.host_entry import home_alone, whatever_is_set
-    from gaia_mcp.cli.transfer.host_files import host_or_file, known_host
+    from gaia_mcp.cli.transfer.host_files import home_alone, host_or_file, known_host, whatever_is_set
     from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.served_entry import entry_to_export
     from gaia_mcp.cli.transfer.snippets import print_entries, print_handlers

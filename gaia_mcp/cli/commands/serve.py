@@ -255,8 +255,7 @@ def serve(
         keywords = {**keywords, **keywords_of("--kwarg", kwarg)}
     tool_options = ToolOptions(allow or (), deny or (), read_only, locked, lock_file, search, audit)
     if print_config is not None:
-        from gaia_mcp.cli.transfer.host_entry import home_alone
-        from gaia_mcp.cli.transfer.host_files import known_host
+        from gaia_mcp.cli.transfer.host_files import home_alone, known_host
         from gaia_mcp.cli.transfer.snippets import own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.cli.transfer.host_entry import entry_for_host
+from gaia_mcp.cli.transfer.host_files import entry_for_host
 from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import change_servers, servers_of

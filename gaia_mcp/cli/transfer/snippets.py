@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.serving.loading import target_name
-from gaia_mcp.cli.transfer.host_entry import entry_for_host
-from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file
+from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.routing import split
