@@ -13,7 +13,7 @@ from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_o
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.routing import split
-from gaia_mcp.config.served import own_program
+from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.masking import masked_entry
@@ -111,3 +111,18 @@ def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
             hint = f"see the entry with: {to_type('show', name)}"
             raise ConfigError(f"{name!r} cannot be exported to {host.title}: {problem}", hint=hint) from problem
     return text
+
+
+def entry_to_export(entry: ServerEntry) -> Mapping[str, Any]:
+    """The raw entry, or the command that serves its handler or agent. References to variables are kept.
+
+    Its stages and agents stay members of the entry, because the host applies them.
+    """
+    target = entry.target
+    if not isinstance(target, Served):
+        return entry.raw
+    program, *words = own_program()
+    code = {*ORDERED, target.transport} - {*SHARED}
+    kept = {key: held for key, held in entry.raw.items() if key not in code and held is not None}
+    env = {**target.env, **(target.order_variable(entry.name) if target.order or target.hub_file else {})}
+    return {**kept, "command": program, "args": [*words, "serve", target.anchored()], **({"env": env} if env else {})}
