@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from difflib import unified_diff
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark
+from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.errors import ConfigError, MCPError
+from gaia_mcp.hosts.masking import masked_entry, plain_secrets
+from gaia_mcp.names import typeable
 from gaia_mcp.paths import is_there, shown
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gaia_mcp.hosts.merging import Step
+    from gaia_mcp.hosts.places import Place
 
 # As long as a path may be on Linux.
 MAX_PATH_CHARS = 4096
@@ -30,3 +40,116 @@ def difference(before: str, after: str, path: Path) -> str:
     is_new = not is_there(path)
     old = [] if is_new else before.splitlines()
     return "\n".join(unified_diff(old, after.splitlines(), "/dev/null" if is_new else name, name, lineterm=""))
+
+
+def print_import(
+    steps: list[Step],
+    path: Path,
+    before: dict[str, Any],
+    saved: dict[str, Any],
+    errors: list[MCPError],
+    *,
+    dry_run: bool,
+) -> None:
+    """Print the outcome for each server; for a `dry_run` the planned outcome, and the changes as a diff.
+
+    `before` are the entries of the file `path` before the import, `saved` the imported ones.
+    """
+    if Form.as_json:
+        print_json(
+            {
+                "path": str(path),
+                "dry_run": dry_run,
+                "servers": [_as_object(step) for step in steps],
+                "errors": [error_object(error) for error in errors],
+            }
+        )
+        return
+    rows = [[outcome_word(step.outcome, dry_run=dry_run), one_line(step.name, 64), _about(step)] for step in steps]
+    for line in columns(rows, names=2):
+        print_line(line)
+    for step in steps:
+        if step.is_saved:
+            for text in [*step.sources[0].remarks, *_plain_secrets(step)]:
+                remark(f"{step.name}: {text}")
+    if dry_run and saved:
+        # If only secrets differ, the masked sides are equal; the line above has reported it.
+        if text := _diff(before, saved, path):
+            print_line(text)
+    elif saved:
+        print_line(f"imported {counted(len(saved), 'server')} into {shown(path)}")
+    elif not errors and not any(step.outcome == "conflict" for step in steps):
+        remark("there is nothing to import")
+
+
+def _about(step: Step) -> str:
+    hosts = ", ".join(dict.fromkeys(_where(one.place) for one in step.sources))
+    if step.reason:
+        return f"{hosts}: {one_line(step.reason)}"
+    if step.differs:
+        return f"differs in {one_line(', '.join(step.differs))}: {hosts}"
+    return hosts
+
+
+def _as_object(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "outcome": step.outcome,
+        "sources": [{"host": one.place.host.key, "path": str(one.place.path)} for one in step.sources],
+        "entry": masked_entry(step.entry) if step.entry else None,
+        "differs": step.differs,
+        "against": str(step.against) if step.against is not None else None,
+        "reason": step.reason,
+        "remarks": [*step.sources[0].remarks, *_plain_secrets(step)],
+    }
+
+
+def _plain_secrets(step: Step) -> list[str]:
+    """Remarks on the plain-text secrets in an entry, with the command that replaces them."""
+    found = plain_secrets(step.entry)
+    variables = [name.removeprefix("env ") for name in found if name.startswith("env ")]
+    others = [name for name in found if not name.startswith("env ")]
+    remarks = []
+    if variables:
+        options = " ".join(f"--env {typeable(name)}" for name in variables)
+        edit = to_type("edit", step.name, more=options)
+        remarks.append(f"contains {', '.join(variables)} in plain text; for references: {edit}")
+    if others:
+        remarks.append(f"contains plain text in: {', '.join(others)}; use a reference such as ${{TOKEN}}")
+    return remarks
+
+
+def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
+    def text(servers: dict[str, Any]) -> str:
+        hidden = {name: masked_entry(entry) for name, entry in servers.items()}
+        return json.dumps({"mcpServers": hidden}, indent=2, ensure_ascii=False)
+
+    return difference(text(before), text({**before, **saved}), path)
+
+
+def conflict_error(step: Step) -> MCPError:
+    """The error for a server whose entry differs from an existing one; the hint is the command that replaces it."""
+    one = step.sources[0]
+    against = shown(step.against) if step.against is not None else "?"
+    again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
+    how = ", with the same input" if one.place.scope == "stdin" else " with"
+    return ConfigError(
+        f"{step.name!r} of {_where(one.place)} differs from the one of {against} in {', '.join(step.differs)}",
+        hint=f"import the one from {_title(one.place)}{how}: {again}",
+    )
+
+
+def _title(place: Place) -> str:
+    return "standard input" if place.scope == "stdin" else place.host.title
+
+
+def _where(place: Place) -> str:
+    return _title(place) if place.scope == "stdin" else f"{place.host.title} ({shown(place.path)})"
+
+
+def _words_for(place: Place) -> str:
+    if place.scope == "stdin":
+        return "-"
+    if place.scope == "user":
+        return place.host.key
+    return f"{place.host.key} --project" if place.scope == "local" else typeable(str(place.path))
