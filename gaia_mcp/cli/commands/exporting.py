@@ -66,8 +66,8 @@ def export(
     """
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.export_plan import export_entries
-    from gaia_mcp.cli.transfer.export_report import Export, print_exports
     from gaia_mcp.cli.transfer.host_files import home_alone, host_or_file, known_host, whatever_is_set
+    from gaia_mcp.cli.transfer.outcomes import Export, print_exports
     from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.snippets import entry_to_export, print_entries, print_handlers
     from gaia_mcp.errors import ConfigError, MCPError
