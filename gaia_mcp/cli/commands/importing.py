@@ -54,9 +54,8 @@ def import_servers(
     from gaia_mcp.cli.entries.pasting import is_stream, pasted_entries, pasted_text
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
     from gaia_mcp.cli.transfer.host_files import places_here
-    from gaia_mcp.cli.transfer.host_list import show_hosts
     from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, planned
-    from gaia_mcp.cli.transfer.outcomes import conflict_error, print_import
+    from gaia_mcp.cli.transfer.outcomes import conflict_error, print_import, show_hosts
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
