@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.agents.loader import load_agent
-from gaia_mcp.cli.app import COMMANDS
+from gaia_mcp.cli.app import COMMANDS, HEADINGS
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
-from gaia_mcp.cli.manual.pages import PROSE, inherited_variables, pages
-from gaia_mcp.cli.manual.tree import commands
+from gaia_mcp.cli.manual.pages import PROSE, Option, commands, inherited_variables, pages
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolResult, load_mcp_handler
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    # A page, by its name and a kind of terminal, as it is shown there.
     Shown = Callable[..., str]
 
 PAGES = pages()
@@ -207,3 +205,58 @@ def test_the_synopsis_shows_alternative_names_of_an_option(shown: Shown) -> None
 
     assert "[--inherit-env | --no-inherit-env]" in page
     assert "--inherit-env, --no-inherit-env Pass on all variables" in page
+
+
+# Where an option has another meaning, which the manual then gives beside the command.
+OF_THEIR_OWN = {
+    ("login", "--timeout"): "a person has more time than a server",
+    ("watch", "--timeout"): "waiting is what it is for, so the end of that is no failure",
+}
+
+FOUND = {command.name: command for command in commands()}
+
+
+def test_commands_are_in_the_order_of_the_help() -> None:
+    """Ours: and each group of the help begins with an existing command."""
+    assert list(FOUND) == list(COMMANDS)
+    assert next(iter(HEADINGS)) == next(iter(COMMANDS))
+    assert set(HEADINGS) <= set(COMMANDS)
+
+
+def test_every_command_has_a_summary_help_and_an_example() -> None:
+    """Ours: a summary that is a sentence, help for each argument and option, an example."""
+    for command in FOUND.values():
+        assert command.summary.endswith("."), command
+        assert command.examples, command
+        assert all(example.startswith("gaia mcp ") for example in command.examples), command
+        for said in (*command.arguments, *command.options):
+            assert said.help.endswith((".", ")", "…")), said
+
+
+def test_the_same_option_means_the_same_in_every_command() -> None:
+    """Ours: and is described with the same words."""
+    for name in ("--config", "--json", "--quiet", "--timeout", "--debug", "-o, --output", "--output-dir", "--raw"):
+        held = {
+            option
+            for command in FOUND.values()
+            for option in command.options
+            if option.name == name and (command.name, name) not in OF_THEIR_OWN
+        }
+        assert len(held) == 1, held
+
+
+def test_an_argument_in_brackets_is_optional() -> None:
+    """Ours: whether Typer or a help text wrote the brackets."""
+    (names,) = FOUND["prompts"].arguments
+    assert (names.shown, names.is_required) == ("NAME...", False)
+    assert [argument.shown for argument in FOUND["call"].arguments] == ["NAME", "TOOL [ARG...]"]
+    assert [argument.is_required for argument in FOUND["call"].arguments] == [True, False]
+
+
+def test_options_have_their_values_and_ranges() -> None:
+    """Ours: with ranges, repetition and flags."""
+    options = {option.name: option for option in FOUND["add"].options}
+
+    assert options["--force"] == Option("--force", "", False, "Replace a server of the same name.")
+    assert (options["-e, --env"].value, options["-e, --env"].is_repeatable) == ("K[=V]", True)
+    assert options["--request-timeout"].help.endswith("From 0.01 to 600.")
