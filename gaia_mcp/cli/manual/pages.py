@@ -12,8 +12,19 @@ import typer
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import COMMANDS, CommandGroup
-from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim, parsed
-from gaia_mcp.cli.manual.roff import Title, link, page
+from gaia_mcp.cli.manual.markup import (
+    Block,
+    Definition,
+    Heading,
+    Paragraph,
+    Place,
+    Span,
+    Title,
+    Verbatim,
+    link,
+    page,
+    parsed,
+)
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERITED_PREFIXES
