@@ -3,12 +3,15 @@
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.expansion import expanded
+from gaia_mcp.errors import EntryError
 
 # A description is one column of a line in a terminal.
 MAX_DESCRIBED_CHARS = 400
@@ -37,7 +40,7 @@ class Command(NamedTuple):
         """How the server is reached."""
         return "stdio"
 
-    def resolved(self, server: str, environ: Mapping[str, str]) -> "Command":
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
         """The command with variables expanded and secrets read from the keyring. A command line must still be split, by
         `command_words`.
 
@@ -122,6 +125,33 @@ def on_one_line(text: str) -> str:
 
 
 def _secret(server: str, key: str, held: dict[str, str]) -> str:
-    from gaia_mcp.config.keyring import secret_from_keyring
 
     return secret_from_keyring(server, f"env {key}", held["$keyring"])
+
+
+SERVICE = "gaia.connections"
+
+
+def secret_from_keyring(server: str, field: str, reference: str) -> str:
+    """The secret that the reference in `field` names.
+
+    Raises `EntryError` for another service, without a keyring, and for a secret that is not in the keyring.
+    """
+    service, colon, account = reference.partition(":")
+    if service != SERVICE or not colon or not account:
+        raise EntryError(server, f"{field} refers to a keyring service other than {SERVICE!r}")
+    try:
+        import keyring
+    except ImportError:
+        raise EntryError(
+            server,
+            f"{field} is in the system's keyring, which needs the package 'keyring'",
+            case="keyring-missing",
+        ) from None
+    try:
+        secret = keyring.get_password(SERVICE, account)
+    except keyring.errors.KeyringError as cause:
+        raise EntryError(server, f"{field}: the keyring cannot be read: {cause}") from cause
+    if secret is None:
+        raise EntryError(server, f"{field}: the keyring has no entry {account!r}")
+    return str(secret)

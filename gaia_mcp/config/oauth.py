@@ -63,7 +63,7 @@ class OAuthMembers(NamedTuple):
         for name in _TEXTS:
             held = found.get(name)
             if isinstance(held, dict):
-                from gaia_mcp.config.keyring import secret_from_keyring
+                from gaia_mcp.config.command import secret_from_keyring
 
                 found[name] = secret_from_keyring(server, f"oauth {_TEXTS[name][0]}", held["$keyring"])
             elif held is not None:

@@ -96,7 +96,7 @@ def _header(server: str, name: str, held: Any, environ: Mapping[str, str]) -> st
     if isinstance(held, str):
         value = expanded(held, environ, server=server, field=field)
     else:
-        from gaia_mcp.config.keyring import secret_from_keyring
+        from gaia_mcp.config.command import secret_from_keyring
 
         value = secret_from_keyring(server, field, held["$keyring"])
     if _is_without_token(name, value) or (value != held and not value.strip(" \t")):

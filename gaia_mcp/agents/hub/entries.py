@@ -50,7 +50,7 @@ class Endpoint(NamedTuple):
             raise EntryError(agent, "'endpoint' must begin with http:// or https://, also after its variables")
         if isinstance(self.api_key, str):
             return Endpoint(url, expanded(self.api_key, environ, server=agent, field="api_key"))
-        from gaia_mcp.config.keyring import secret_from_keyring
+        from gaia_mcp.config.command import secret_from_keyring
 
         return Endpoint(url, secret_from_keyring(agent, "api_key", self.api_key["$keyring"]))
 

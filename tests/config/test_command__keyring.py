@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.config.command import Command
+from gaia_mcp.config.command import Command, secret_from_keyring
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.keyring import secret_from_keyring
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.errors import EntryError
 
