@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from gaia_mcp.config.command import NOTHING, Command
-from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.command import NOTHING, Command, expanded
 from gaia_mcp.errors import ConfigFileError, EntryError
 
 if TYPE_CHECKING:

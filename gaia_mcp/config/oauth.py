@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.command import expanded
 from gaia_mcp.errors import EntryError
 
 # The members that are strings, with their alternative spellings, by the name of the setting.

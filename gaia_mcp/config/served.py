@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gaia_mcp.config.command import NOTHING, Command, on_one_line, secret_from_keyring, with_home
-from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, secret_from_keyring, with_home
 from gaia_mcp.config.serving_order import ORDER_VARIABLE
 from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file

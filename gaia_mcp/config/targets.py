@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gaia_mcp.config.command import NOTHING, Command, on_one_line
-from gaia_mcp.config.expansion import expanded, references_in
+from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, references_in
 from gaia_mcp.config.oauth import NO_MEMBERS, OAuthMembers
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES
-from gaia_mcp.config.command import Command
+from gaia_mcp.config.command import Command, expanded
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.expansion import expanded
 from gaia_mcp.config.targets import URL_SCHEMES
 from gaia_mcp.errors import ConfigFileError, EntryError
 from gaia_mcp.names import did_you_mean, is_server_name
