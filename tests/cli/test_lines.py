@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.lines import Typed, again, how_to_add, how_to_begin, to_type
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.typed import TypedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.refusals import (
@@ -22,7 +23,6 @@ from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.server.http.handshake import HAS_ENDED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.names import is_server_name
 
 if TYPE_CHECKING:

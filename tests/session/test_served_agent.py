@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.served import Served
-from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, CallLostError, HandlerError, MCPError, ServerExitedError
 from gaia_mcp.session.served_agent import explained
 

@@ -16,20 +16,20 @@ from gaia_mcp.cli.entries.code_files import code_kind
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
+from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
-from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import import_named, split_target
-from gaia_mcp.names import split_tool_name
+from gaia_mcp.names import UNSAVED_MARK, split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
+from gaia_mcp.safetext import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.grammar.server_words import ServerWords
-    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
@@ -249,3 +249,26 @@ def is_handler(target: str, order: Mapping[str, Any]) -> bool:
     except (Exception, SystemExit):  # noqa: BLE001 (the module's own code: it is reported where it is loaded)
         return False
     return isinstance(found, type) and issubclass(found, MCPHandler)
+
+
+class TypedEntry(ServerEntry):
+    """The entry of a typed server. Its name is what was typed, without secrets."""
+
+    @property
+    def key(self) -> str:
+        """The same however it was typed, and another one for a file of another folder."""
+        return f"{UNSAVED_MARK}{self.identity():08x}-{encodable(self.described())}"
+
+    def identifying(self) -> list[Any]:
+        """What the target is, and the working folder if a word of the command names something in it."""
+        target = self.target
+        words = [target.command, *(target.args or [])] if isinstance(target, Command) else []
+        is_local = any(not os.path.isabs(word) and os.path.exists(word) for word in words)  # noqa: PTH110, PTH117
+        return [*target.identity(), *([_folder_now()] if is_local else [])]
+
+
+def _folder_now() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return ""  # It has been removed.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gaia_mcp.cli.entries.keeping import how_to_keep
-from gaia_mcp.cli.entries.targets import command_entry
+from gaia_mcp.cli.entries.targets import TypedEntry, command_entry
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import TypedEntry
 
 LINES = (
     (command_entry(["uvx", "mcp-server-time", "a b"]), "time -- uvx mcp-server-time 'a b'"),

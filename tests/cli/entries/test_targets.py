@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.entries.targets import (
+    TypedEntry,
     command_entry,
     find_entry,
     find_server,
@@ -24,7 +25,6 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError, ServerUnknownError
 
 if TYPE_CHECKING:
