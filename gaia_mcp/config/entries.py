@@ -275,8 +275,7 @@ def _read_args(name: str, args: Any) -> list[str] | None:
 
 
 def _read_remote(name: str, config: dict[str, Any]) -> Target:
-    from gaia_mcp.config.oauth import read_oauth
-    from gaia_mcp.config.targets import TLS_FILES, URL_SCHEMES, Remote
+    from gaia_mcp.config.targets import TLS_FILES, URL_SCHEMES, Remote, read_oauth
 
     url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")
     if not isinstance(url, str) or not url.startswith((*URL_SCHEMES, "${")):

@@ -10,13 +10,162 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, references_in
-from gaia_mcp.config.oauth import NO_MEMBERS, OAuthMembers
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 
 URL_SCHEMES = ("http://", "https://")
 # The members of an entry that name TLS files, as in Hermes Agent's format.
 TLS_FILES = ("ssl_verify", "client_cert", "client_key")
+
+
+# The members that are strings, with their alternative spellings, by the name of the setting.
+_TEXTS = {
+    "client_id": ("clientId", "client_id", "CLIENT_ID"),
+    "client_secret": ("clientSecret", "client_secret", "CLIENT_SECRET"),
+    "issuer": ("issuer",),
+    "metadata_url": ("authServerMetadataUrl",),
+    "client_document": ("clientMetadataUrl",),
+    "redirect_uri": ("redirectUri", "redirect_uri"),
+    "private_key": ("privateKey",),
+    "algorithm": ("signingAlgorithm",),
+    "assertion": ("assertion",),
+    "provider": ("idpTokenEndpoint",),
+    "provider_client": ("idpClientId",),
+}
+_SECRETS = ("client_secret", "private_key", "assertion")
+# A secret that another program renews: it is read on use.
+_FILES = {"private_key": "privateKeyFile", "assertion": "assertionFile"}
+_SCOPES = ("scopes", "scope")
+_PORT = ("callbackPort", "callback_port")
+_GRANT = ("grantType", "grant")
+_ENABLED = "enabled"
+KNOWN = frozenset(
+    (_ENABLED, *_FILES.values(), *_SCOPES, *_PORT, *_GRANT, *(each for names in _TEXTS.values() for each in names))
+)
+# The names of the grants, and the settings that each requires.
+_GRANTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "authorization_code": ("", ()),
+    "client_credentials": ("client_credentials", ("client_id",)),
+    "jwt_bearer": ("jwt_bearer", ("assertion",)),
+    "urn:ietf:params:oauth:grant-type:jwt-bearer": ("jwt_bearer", ("assertion",)),
+    "enterprise": ("enterprise", ("client_id", "assertion", "provider", "provider_client")),
+}
+# Far larger than any key or token.
+MAX_FILE_BYTES = 1 << 20
+
+
+class OAuthMembers(NamedTuple):
+    """The settings by name, as written in the entry: a string, or `{"$keyring": …}`. `files` are files that contain a
+    secret. With `is_off` there is no authorization.
+    """
+
+    values: Mapping[str, Any]
+    files: Mapping[str, str]
+    is_off: bool = False
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> dict[str, Any]:
+        """The settings for use. Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be read."""
+        found = dict(self.values)
+        for name in _TEXTS:
+            held = found.get(name)
+            if isinstance(held, dict):
+                from gaia_mcp.config.command import secret_from_keyring
+
+                found[name] = secret_from_keyring(server, f"oauth {_TEXTS[name][0]}", held["$keyring"])
+            elif held is not None:
+                found[name] = expanded(held, environ, server=server, field=f"oauth {_TEXTS[name][0]}")
+        for name, path in self.files.items():
+            found[name] = _content(server, _FILES[name], expanded(path, environ, server=server, field=_FILES[name]))
+        return found
+
+    def masked(self) -> dict[str, Any]:
+        """The member of the entry for display, with its secrets masked."""
+        if self.is_off:
+            return {"enabled": False}
+        from gaia_mcp.redaction import masked_url, masked_value
+
+        shown: dict[str, Any] = {}
+        for name, held in self.values.items():
+            spelled = _TEXTS[name][0] if name in _TEXTS else {"callback_port": _PORT[0], "grant": _GRANT[0]}.get(name)
+            if isinstance(held, str):
+                held = masked_value("secret", held) if name in _SECRETS else masked_url(held)
+            shown[spelled or name] = held
+        return {**shown, **{_FILES[name]: path for name, path in self.files.items()}}
+
+
+NO_MEMBERS = OAuthMembers({}, {})
+
+
+def read_oauth(server: str, entry: Mapping[str, Any]) -> OAuthMembers:
+    """The settings of an entry. Raises `EntryError` for a member that is invalid."""
+    held = entry.get("oauth", entry.get("auth"))
+    if held is False:
+        return OAuthMembers({}, {}, is_off=True)
+    if held is None or held is True or ("oauth" not in entry and not isinstance(held, dict)):
+        return NO_MEMBERS
+    if not isinstance(held, dict):
+        raise EntryError(server, "'oauth' must be an object, or false for none")
+    if held.get(_ENABLED) is False:
+        return OAuthMembers({}, {}, is_off=True)
+    values: dict[str, Any] = {}
+    for name, spellings in _TEXTS.items():
+        found = _first(held, spellings)
+        if found is None:
+            continue
+        is_reference = name in _SECRETS and isinstance(found, dict) and isinstance(found.get("$keyring"), str)
+        if not is_reference and (not isinstance(found, str) or not found):
+            raise EntryError(server, f"'oauth' has {spellings[0]!r}, which must be a string that is not empty")
+        values[name] = found
+    files = {name: held[member] for name, member in _FILES.items() if isinstance(held.get(member), str)}
+    if (scopes := _first(held, _SCOPES)) is not None:
+        values["scopes"] = _scopes(server, scopes)
+    if (port := _first(held, _PORT)) is not None:
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
+            raise EntryError(server, f"'oauth' has {_PORT[0]!r}, which must be the number of a port")
+        values["callback_port"] = port
+    if (word := _first(held, _GRANT)) is not None:
+        values["grant"] = _grant(server, word, {*values, *files})
+    return OAuthMembers(values, files)
+
+
+def unknown_members(entry: Mapping[str, Any]) -> list[str]:
+    """The members of an entry's settings that are not read."""
+    held = entry.get("oauth")
+    return [name for name in held if name not in KNOWN] if isinstance(held, dict) else []
+
+
+def _first(held: Mapping[str, Any], spellings: tuple[str, ...]) -> Any:
+    return next((held[each] for each in spellings if held.get(each) is not None), None)
+
+
+def _scopes(server: str, held: object) -> list[str]:
+    scopes = held.split() if isinstance(held, str) else held
+    if not isinstance(scopes, list) or not all(isinstance(scope, str) and scope.split() == [scope] for scope in scopes):
+        raise EntryError(server, "'oauth' has 'scopes', which must be a list of scopes")
+    return scopes
+
+
+def _grant(server: str, word: object, given: set[str]) -> str:
+    known = _GRANTS.get(word) if isinstance(word, str) else None
+    if known is None:
+        raise EntryError(server, f"'oauth' has {_GRANT[0]!r}, which must be one of {', '.join(_GRANTS)}")
+    grant, needed = known
+    missing = [_TEXTS[name][0] for name in needed if name not in given]
+    if missing:
+        raise EntryError(server, f"'oauth' needs {', '.join(map(repr, missing))} for the grant {word!r}")
+    return grant
+
+
+def _content(server: str, member: str, path: str) -> str:
+    from gaia_mcp.config.command import with_home
+    from gaia_mcp.filebytes import read_file
+
+    try:
+        return read_file(with_home(path), MAX_FILE_BYTES).decode().strip()
+    except OSError as cause:
+        raise EntryError(server, f"{member} {path!r} cannot be read: {cause.strerror}") from cause
+    except UnicodeDecodeError as cause:
+        raise EntryError(server, f"{member} {path!r} is not text") from cause
 
 
 class Remote(NamedTuple):

@@ -17,8 +17,7 @@ from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.oauth import OAuthMembers
-from gaia_mcp.config.targets import Remote
+from gaia_mcp.config.targets import OAuthMembers, Remote
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,

@@ -17,7 +17,7 @@ def remark_on_oauth(entries: Iterable[ServerEntry]) -> None:
     """Print a remark for each entry whose `oauth` has members that are not read. They may be another program's, or
     misspelled.
     """
-    from gaia_mcp.config.oauth import KNOWN, unknown_members
+    from gaia_mcp.config.targets import KNOWN, unknown_members
     from gaia_mcp.names import did_you_mean
 
     for entry in entries:
