@@ -5,18 +5,20 @@ child receives the entry's settings in one environment variable, never as an arg
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, secret_from_keyring, with_home
-from gaia_mcp.config.serving_order import ORDER_VARIABLE
 from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import split_target
+from gaia_mcp.names import SERVER_SECRETS
 
 # Another program with the same name has not loaded this module.
 _COMMAND_LINE = "gaia_mcp.cli.program"
@@ -81,7 +83,7 @@ class Served(NamedTuple):
         cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
         return Command(program, [*words, target], env, cwd, self.inherit)
 
-    def in_file(self, file: Path) -> "Served":
+    def in_file(self, file: Path) -> Served:
         """The code when only `file` is used: the hub serves the agents of that file, unless its entry names another.
         Not for a pipe, which cannot be read twice.
         """
@@ -264,3 +266,24 @@ def _as_json(server: str, order: dict[str, Any]) -> str:
     if len(text) > MAX_ORDER_BYTES:
         raise EntryError(server, f"'settings' has {len(text)} bytes, and at most {MAX_ORDER_BYTES} can be passed on")
     return text
+
+
+# Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
+ORDER_VARIABLE = "GAIA_MCP_SERVE"
+
+
+def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
+    """The order for this process, removed from `environ`; empty if it was started by hand."""
+    try:
+        order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
+    except (ValueError, RecursionError):
+        return {}  # Set by another program.
+    return order if isinstance(order, dict) else {}
+
+
+def drop_secrets(environ: MutableMapping[str, str]) -> None:
+    """Remove the server's own secrets from `environ`, once they are read and before code is loaded that may start
+    programs.
+    """
+    for name in SERVER_SECRETS:
+        environ.pop(name, None)

@@ -12,8 +12,7 @@ import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.served import MAX_SOURCE_BYTES, Served, own_program
-from gaia_mcp.config.serving_order import ORDER_VARIABLE, take_order
+from gaia_mcp.config.served import MAX_SOURCE_BYTES, ORDER_VARIABLE, Served, own_program, take_order
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
 SERVE = ["-P", "-m", "gaia_mcp", "serve"]

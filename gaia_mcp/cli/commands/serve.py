@@ -228,7 +228,7 @@ def serve(
 
     Example: gaia mcp serve demo
     """
-    from gaia_mcp.config.serving_order import drop_secrets, take_order
+    from gaia_mcp.config.served import drop_secrets, take_order
 
     # Done before any code is imported, because that code may start programs.
     order = take_order(os.environ)
