@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.config.project_code import MAX_BYTES, Limits, TooMuchCodeError, code_of
-from gaia_mcp.config.trust import approve, find_project_file, revoke
+from gaia_mcp.config.trust import MAX_BYTES, Limits, TooMuchCodeError, approve, code_of, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import approvals_file
 

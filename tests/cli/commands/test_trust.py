@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.config.project_code import MAX_FILES
+from gaia_mcp.config.trust import MAX_FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
