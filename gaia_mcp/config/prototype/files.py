@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.prototype.planning import members_of, planned
-from gaia_mcp.config.prototype.reading import Listing, Server, default_handler, merged, read_listing, same_name
-from gaia_mcp.config.prototype.routing import split
+from gaia_mcp.config.prototype.reading import Listing, Server, default_handler, merged, read_listing, same_name, split
 from gaia_mcp.errors import ConfigFileError, ServerExistsError
 from gaia_mcp.jsontext import TextProblemError, place_in
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes

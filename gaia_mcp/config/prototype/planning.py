@@ -6,8 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gaia_mcp.config.prototype.reading import SERVERS, TARGETS, Item, Listing, Server, default_handler, overlaid
-from gaia_mcp.config.prototype.routing import REFERENCE, is_secret, split
+from gaia_mcp.config.prototype.reading import (
+    REFERENCE,
+    SERVERS,
+    TARGETS,
+    Item,
+    Listing,
+    Server,
+    default_handler,
+    is_secret,
+    overlaid,
+    split,
+)
 from gaia_mcp.yamltext.editing import REMOVED, Change
 
 Path = tuple[str, ...]
