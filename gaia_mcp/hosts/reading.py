@@ -17,8 +17,8 @@ from gaia_mcp.hosts.dialects import (
     URL_KEYS,
     Dialect,
     NotCarriedError,
+    filter_from,
 )
-from gaia_mcp.hosts.tool_filters import filter_from
 from gaia_mcp.hosts.variables import UntranslatableError, to_ours
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError, folded_setting
-from gaia_mcp.hosts.tool_filters import filter_for
+from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError, filter_for, folded_setting
 from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.variables import OURS as REFERENCE
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE

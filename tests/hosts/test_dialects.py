@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from gaia_mcp.hosts.dialects import NotCarriedError
+from gaia_mcp.hosts.dialects import NotCarriedError, choice_by_names, has_patterns
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.reading import entry_from
-from gaia_mcp.hosts.tool_filters import choice_by_names, has_patterns
 from gaia_mcp.hosts.writing import entry_for
 
 COMMAND = {"command": "x", "args": ["a"]}
