@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaia_mcp.hosts.dialects import Dialect, OAuthKeys, ToolKeys
+from gaia_mcp.hosts.dialects import (
+    BRACES,
+    CLINE,
+    EDITOR,
+    GEMINI,
+    KIRO,
+    QWEN,
+    SECRETS,
+    SHELL,
+    Dialect,
+    OAuthKeys,
+    ToolKeys,
+)
 from gaia_mcp.hosts.documents import Layout
-from gaia_mcp.hosts.variables import BRACES, CLINE, EDITOR, GEMINI, KIRO, QWEN, SECRETS, SHELL
 
 _USUAL = Layout("json", ("mcpServers",))
 _SERVERS = Layout("json", ("servers",))

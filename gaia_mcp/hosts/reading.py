@@ -17,9 +17,10 @@ from gaia_mcp.hosts.dialects import (
     URL_KEYS,
     Dialect,
     NotCarriedError,
+    UntranslatableError,
     filter_from,
+    to_ours,
 )
-from gaia_mcp.hosts.variables import UntranslatableError, to_ours
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The members that restrict who may use a server.

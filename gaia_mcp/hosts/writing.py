@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError, filter_for, folded_setting
-from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
-from gaia_mcp.hosts.variables import OURS as REFERENCE
+from gaia_mcp.hosts.dialects import (
+    MEANT,
+    NONE,
+    OUR_NOTATION,
+    TYPES,
+    Dialect,
+    NotCarriedError,
+    UntranslatableError,
+    Value,
+    filter_for,
+    folded_setting,
+    to_theirs,
+)
+from gaia_mcp.hosts.dialects import OUR_NOTATION as REFERENCE
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The end of what is told of a variable that the host does not look up.
@@ -58,7 +69,9 @@ class _Writing:
                 self.remarks.append("it is enabled there: the host cannot disable a server")
             else:
                 new[dialect.disabled] = dialect.disabled == "disabled"
-        left = [key for key in entry if key not in OURS and (key != "auth" or self._authorization_of_ours() is None)]
+        left = [
+            key for key in entry if key not in OUR_NOTATION and (key != "auth" or self._authorization_of_ours() is None)
+        ]
         if left:
             self.remarks.append(f"not exported, since the host does not know them: {', '.join(left)}")
         return new | kept, self.remarks

@@ -18,8 +18,8 @@ from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.paths import is_there, shown
 
 if TYPE_CHECKING:
+    from gaia_mcp.hosts.dialects import Value
     from gaia_mcp.hosts.known import HostProgram
-    from gaia_mcp.hosts.variables import Value
 
 
 class ExportStep(NamedTuple):

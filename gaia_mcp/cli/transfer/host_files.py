@@ -24,7 +24,7 @@ from gaia_mcp.paths import cache_folder, home_expanded, is_there
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
-    from gaia_mcp.hosts.variables import Value
+    from gaia_mcp.hosts.dialects import Value
 
 
 def known_host(word: str) -> HostProgram:

@@ -15,9 +15,9 @@ from gaia_mcp.config.prototype.reading import is_secret, same_name, split
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import ConfigError, ConfigFileError, MCPError
+from gaia_mcp.hosts.dialects import NONE, UntranslatableError, Value, to_theirs
+from gaia_mcp.hosts.dialects import OUR_NOTATION as REFERENCE
 from gaia_mcp.hosts.merging import differences, with_replaced
-from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
-from gaia_mcp.hosts.variables import OURS as REFERENCE
 from gaia_mcp.paths import is_there, shown
 from gaia_mcp.redaction import looks_secret
 

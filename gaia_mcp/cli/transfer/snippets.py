@@ -23,8 +23,8 @@ from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.hosts.dialects import Value
     from gaia_mcp.hosts.known import HostProgram
-    from gaia_mcp.hosts.variables import Value
 
 
 def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
