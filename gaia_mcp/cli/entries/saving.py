@@ -18,8 +18,7 @@ from gaia_mcp.cli.screen.output import Form, counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.config.command import Command
 from gaia_mcp.errors import DeadlineError, EntryError, MCPError, ServerExitedError, SpawnError
-from gaia_mcp.hosts.masking import plain_secrets
-from gaia_mcp.hosts.placeholders import placeholders
+from gaia_mcp.hosts.masking import placeholders, plain_secrets
 from gaia_mcp.names import did_you_mean, typeable
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.redaction import masked_arguments, masked_url
