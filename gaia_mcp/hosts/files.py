@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_file
+from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
+from gaia_mcp.hosts.known import BY_KEY, HOSTS, HostProgram
 from gaia_mcp.jsontext import TextProblemError, place_in
+from gaia_mcp.paths import is_there
 from gaia_mcp.storage.atomic import MAX_BYTES, locked, snapshot_of, write_bytes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -87,3 +89,127 @@ def _told(path: Path, title: str, act: Callable[[], T]) -> T:
 
 def _of(title: str) -> str:
     return f" (the file of {title})" if title else ""
+
+
+class Place(NamedTuple):
+    """One file of one host."""
+
+    host: HostProgram
+    path: Path
+    layout: Layout
+    scope: str
+
+
+def places(host: HostProgram, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
+    """The files with the user's servers in `host`, the default one first, whether they exist or not."""
+    paths = (_filled(template, environ, home, platform) for template in host.user)
+    return [Place(host, path, host.layout, "user") for path in paths if path is not None]
+
+
+def project_places(host: HostProgram, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:
+    """The files with `host`'s servers of the project in `folder`."""
+    found = []
+    if host.project is not None:
+        found.append(Place(host, folder / host.project, host.layout, "project"))
+    if host.key == "claude-code":
+        # Where `claude mcp add` writes by default: servers of the project, private to this user.
+        (own,) = places(host, environ, home)
+        root = ("projects", str(folder), "mcpServers")
+        found.append(Place(host, own.path, Layout("json", root), "local"))
+    return found
+
+
+def folder_of(place: Place, here: Path | None) -> Path | None:
+    """The folder of the project whose servers are in `place`; `here` for a local place, None for a user's own file."""
+    if place.scope == "local":
+        return here
+    if place.scope != "project" or place.host.project is None:
+        return None
+    return place.path.absolute().parents[len(Path(place.host.project).parts) - 1]
+
+
+def chosen_place(candidates: list[Place]) -> Place:
+    """The file to write: the first one that exists, else the default."""
+    return next((place for place in candidates if is_there(place.path)), candidates[0])
+
+
+def _filled(template: str, environ: Mapping[str, str], home: Path, platform: str) -> Path | None:
+    system = {"darwin": "mac", "win32": "win"}.get(platform, "linux")
+    limit, colon, rest = template.partition(":")
+    if colon and limit in ("mac", "win", "linux"):
+        if limit != system:
+            return None
+        template = rest
+    base, _, below = template.partition("/")
+    name, colon, default = base.strip("{}").partition(":")
+    if colon:
+        return Path(environ.get(name) or home / default) / below
+    folders = {"home": home, "dot": Path(environ.get("XDG_CONFIG_HOME") or home / ".config")}
+    if system == "mac":
+        folders["config"] = home / "Library" / "Application Support"
+        folders["dot"] = home / ".config"
+    elif system == "win":
+        folders["config"] = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        folders["local"] = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        folders["config"] = folders["dot"]
+    return folders[name] / below
+
+
+def all_places(environ: Mapping[str, str], home: Path, folder: Path | None) -> Iterator[Place]:
+    """Every existing file of every host: the user's, and those of the project in `folder`."""
+    seen: set[tuple[Path, tuple[str, ...]]] = set()
+    for host in HOSTS.values():
+        candidates = places(host, environ, home)
+        if folder is not None:
+            candidates += project_places(host, folder, environ, home)
+        for place in candidates:
+            if (place.path, place.layout.root) not in seen and is_there(place.path):
+                seen.add((place.path, place.layout.root))
+                yield place
+
+
+def place_of(path: Path, document: Any, environ: Mapping[str, str], home: Path) -> Place:
+    """The place that a given file is: identified by its path, else by its name, else by its content."""
+    whole = path.absolute()
+    for host in HOSTS.values():
+        for place in places(host, environ, home):
+            if place.path == whole:
+                return place
+    for host in HOSTS.values():
+        if host.project is not None and whole.parts[-len(Path(host.project).parts) :] == Path(host.project).parts:
+            return Place(host, path, host.layout, "project")
+    host, layout = layout_of(document, format_of(path))
+    return Place(host, path, layout, "file")
+
+
+def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
+    """The host whose format `document`, parsed from the format `kind`, probably has, and its layout."""
+    keys = document if isinstance(document, dict) else {}
+    key = next((key for key in BY_KEY if key in keys and not is_entry(keys[key])), None)
+    if key is None and any(map(is_entry, keys.values())):
+        return HOSTS["mcpm"], HOSTS["mcpm"].layout
+    if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), dict):
+        return HOSTS["vscode"], Layout(kind, ("mcp", "servers"))  # Its settings, their former location.
+    if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), list):
+        return HOSTS["prototype"], HOSTS["prototype"].layout._replace(format=kind)
+    usual = {"toml": "codex", "yaml": "goose"}.get(kind, "claude-code")
+    host = HOSTS[BY_KEY[key] if key is not None else usual]
+    if isinstance(keys.get("mcpServers"), list):
+        host = HOSTS["continue"]
+    return host, host.layout._replace(format=kind)
+
+
+def is_entry(value: Any) -> bool:
+    """Whether a value is the entry of a server, rather than entries by their names, one of which may be `url`."""
+    if not isinstance(value, dict):
+        return False
+    of_zed = value.get("command")
+    return (isinstance(of_zed, dict) and "path" in of_zed) or any(
+        isinstance(value.get(key), (str, list)) for key in (*COMMAND_KEYS, *URL_KEYS)
+    )
+
+
+def format_of(path: Path) -> str:
+    """The format of a file, by its name."""
+    return {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}.get(path.suffix.lower(), "json")

@@ -11,7 +11,7 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.hosts.places import Place
+    from gaia_mcp.hosts.files import Place
 
 # The members that define the connection, which are replaced together.
 _REACHED = ("command", "args", "cwd", "url", "type", "handler", "agent")

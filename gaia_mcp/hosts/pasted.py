@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from gaia_mcp.hosts import jsonc
 from gaia_mcp.hosts.dialects import EDITOR, MEANT, OURS
 from gaia_mcp.hosts.documents import parsed, servers_in
+from gaia_mcp.hosts.files import is_entry, layout_of
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.hosts.places import is_entry, layout_of
 from gaia_mcp.jsontext import TextProblemError
 
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)

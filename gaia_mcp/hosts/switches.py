@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.hosts.files import read_document
-from gaia_mcp.hosts.places import Place, places
+from gaia_mcp.hosts.files import Place, places, read_document
 
 if TYPE_CHECKING:
     from pathlib import Path

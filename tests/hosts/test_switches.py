@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from gaia_mcp.hosts.files import places, project_places
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.places import places, project_places
 from gaia_mcp.hosts.switches import switched_off
 
 PROJECT = Path("/p")

@@ -71,7 +71,7 @@ def export(
     from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.snippets import entry_to_export, print_entries, print_handlers
     from gaia_mcp.errors import ConfigError, MCPError
-    from gaia_mcp.hosts.places import chosen_place
+    from gaia_mcp.hosts.files import chosen_place
 
     if names and everything:
         raise UsageError("--all and the name of a server cannot be used together", hint="give one of the two")

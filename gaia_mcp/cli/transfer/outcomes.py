@@ -15,17 +15,16 @@ from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.host_files import home_folder, working_folder
 from gaia_mcp.cli.transfer.snippets import snippet
 from gaia_mcp.errors import ConfigError, MCPError
-from gaia_mcp.hosts.files import servers_of
+from gaia_mcp.hosts.files import all_places, servers_of
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
-from gaia_mcp.hosts.places import all_places
 from gaia_mcp.names import typeable
 from gaia_mcp.paths import is_there, shown
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.transfer.export_plan import ExportStep
+    from gaia_mcp.hosts.files import Place
     from gaia_mcp.hosts.merging import Step
-    from gaia_mcp.hosts.places import Place
 
 # As long as a path may be on Linux.
 MAX_PATH_CHARS = 4096

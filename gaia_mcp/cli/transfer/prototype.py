@@ -22,7 +22,7 @@ from gaia_mcp.paths import is_there, shown
 from gaia_mcp.redaction import looks_secret
 
 if TYPE_CHECKING:
-    from gaia_mcp.hosts.places import Place
+    from gaia_mcp.hosts.files import Place
 
 # The key of this host in `HOSTS`.
 PROTOTYPE = "prototype"

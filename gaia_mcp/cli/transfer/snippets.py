@@ -16,8 +16,8 @@ from gaia_mcp.config.prototype.reading import split
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
+from gaia_mcp.hosts.files import places
 from gaia_mcp.hosts.masking import masked_entry
-from gaia_mcp.hosts.places import places
 from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.paths import shown
 
