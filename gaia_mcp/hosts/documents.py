@@ -92,7 +92,7 @@ def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str
         names = list(servers_in(_parsed(text, layout.format), layout))
         place = names.index(name) if name in names else len(names)
         return edited(text, [Change((*layout.root, place if layout.listed else name), entry)])
-    from gaia_mcp.hosts import yaml_text
+    from gaia_mcp.yamltext import editing as yaml_text
 
     return yaml_text.with_item(text, layout.root[0], name, entry, listed=layout.listed)
 

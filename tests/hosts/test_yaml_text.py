@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.hosts.yaml_text import with_item
 from gaia_mcp.jsontext import TextProblemError
+from gaia_mcp.yamltext.editing import with_item
 from gaia_mcp.yamltext.reading import parse
 from tests.protocol_support import steady
 
