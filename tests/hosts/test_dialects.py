@@ -27,8 +27,7 @@ from gaia_mcp.hosts.dialects import (
     to_theirs,
 )
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.reading import entry_from
-from gaia_mcp.hosts.writing import entry_for
+from gaia_mcp.hosts.reading import entry_for, entry_from
 from tests.protocol_support import steady
 
 COMMAND = {"command": "x", "args": ["a"]}

@@ -17,7 +17,7 @@ from gaia_mcp.filebytes import open_file
 from gaia_mcp.hosts.dialects import NotCarriedError, choice_by_names, has_patterns
 from gaia_mcp.hosts.files import Place, all_places, format_of, place_of, places, project_places, read_document
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.hosts.writing import BY_VALUE, entry_for
+from gaia_mcp.hosts.reading import BY_VALUE, entry_for
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import cache_folder, home_expanded, is_there
 from gaia_mcp.storage.server_cache import ServerCache
