@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.hosts.windows import without_windows
+from gaia_mcp.cli.entries.building import without_windows
 
 
 def _words(command: str, *args: str) -> list[str]:
