@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.catalog.executables import is_own_program, runs_anything
+from gaia_mcp.catalog.runners import is_own_program, runs_anything
 
 
 def test_a_program_of_a_package_is_recognized_by_its_name() -> None:
