@@ -197,7 +197,7 @@ IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time
 MAX_LINES = 700
 VERBS = "cli.commands"
 DRIVERS = "agents.hub.drivers"
-PACKAGES = ("catalog.packages", "catalog.runners", "catalog.mounts")
+PACKAGES = ("catalog.packages", "catalog.runners", "catalog.runners")
 # The transport's own name; `http` of the standard library is found all the same, for no import is relative.
 TRANSPORTS = {"client.transports.http", "server.http"}
 # They name no purpose: whatever lies there belongs where it is used.
