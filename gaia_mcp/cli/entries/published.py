@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.catalog.documents import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
-from gaia_mcp.catalog.inputs import InputError, asked_of, missing, reference
-from gaia_mcp.catalog.packages import Way, entry_of, unusable, ways_of
+from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missing, reference, unusable, ways_of
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
 from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
 from gaia_mcp.cli.entries.given import Given

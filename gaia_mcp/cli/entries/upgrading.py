@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.catalog.inputs import asked_of
+from gaia_mcp.catalog.packages import asked_of
 
 if TYPE_CHECKING:
     from gaia_mcp.catalog.packages import Way
