@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import stat
+import threading
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,6 @@ from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, was_shown
 from gaia_mcp.importing.failures import failure_in_words, missing_package
 from gaia_mcp.importing.files import first_in_path, import_file, move_to_end_of_path
-from gaia_mcp.importing.in_time import NotInTimeError, run_in_time
 from gaia_mcp.importing.targets import import_named, split_target
 from gaia_mcp.names import handler_key, handler_name
 
@@ -272,3 +272,36 @@ def _complete(target: str, kind: type[MCPHandler]) -> type[MCPHandler]:
         problem = f"is not complete: {kind.__qualname__} does not define {missing}"
         raise HandlerError(target, problem, hint="a handler defines connect, list_tools, call_tool and disconnect")
     return kind
+
+
+class NotInTimeError(Exception):
+    """The code was still running, and may continue to run. The message completes "FILE …"."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"was not loaded within {seconds:g} s")
+
+
+def run_in_time(run: Callable[[], Any], seconds: float | None) -> Any:
+    """Call `run`; returns and raises what it does. With `seconds` it runs in a separate thread; without, in this thread
+    and without a limit. Raises `NotInTimeError`.
+    """
+    if seconds is None:
+        return run()
+    values: list[Any] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            values.append(run())
+        except BaseException as error:  # noqa: BLE001 (the caller raises it)
+            errors.append(error)
+
+    # A daemon thread does not prevent the process from ending.
+    thread = threading.Thread(target=work, name="MCP handler: import", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise NotInTimeError(seconds)
+    if errors:
+        raise errors[0]
+    return values[0]
