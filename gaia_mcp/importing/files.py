@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.importing.module_names import INSTALLED, module_name
+from gaia_mcp.importing import INSTALLED, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
