@@ -140,7 +140,7 @@ def _is_marked(found: Any) -> bool:
 
 
 def _import_file(target: str, path: Path) -> ModuleType:
-    from gaia_mcp.importing.files import import_file
+    from gaia_mcp.importing import import_file
 
     if not path.is_file():
         raise AgentError(target, f"does not exist: there is no file {str(path)!r}", hint="check the path")

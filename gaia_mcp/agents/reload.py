@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from gaia_mcp.errors import MCPError
-from gaia_mcp.importing.files import forget_modules
+from gaia_mcp.importing import forget_modules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.importing.files import load_by_source
+from gaia_mcp.importing import load_by_source
 
 if TYPE_CHECKING:
     from types import ModuleType

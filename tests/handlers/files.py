@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.importing.files import forget_modules
+from gaia_mcp.importing import forget_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ from gaia_mcp.handlers.loader import (
     load_handlers_from_directory,
     load_mcp_handler,
 )
-from gaia_mcp.importing.files import import_file
+from gaia_mcp.importing import import_file
 from tests.handlers.echo import EchoHandler
 from tests.handlers.files import HANDLER, IMPORT, METHODS, WORD, handler_text
 from tests.waiting import wait_until

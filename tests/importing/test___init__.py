@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.agents.loader import load_agent
-from gaia_mcp.importing import module_name
-from gaia_mcp.importing.files import forget_modules, import_file
+from gaia_mcp.importing import forget_modules, import_file, module_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gaia_mcp.importing import import_file
 from gaia_mcp.importing.failures import failure_in_words, missing_package
-from gaia_mcp.importing.files import import_file
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import py_compile
 import sys
 from typing import TYPE_CHECKING
 
-from gaia_mcp.importing.files import forget_modules
+from gaia_mcp.importing import forget_modules
 from gaia_mcp.importing.targets import import_named, split_target
 
 if TYPE_CHECKING:

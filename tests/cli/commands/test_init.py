@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, load_handlers_from_directory
-from gaia_mcp.importing.files import forget_modules
+from gaia_mcp.importing import forget_modules
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_mcp
-from gaia_mcp.importing.files import first_in_path, forget_modules, import_file, load_by_source
+from gaia_mcp.importing import first_in_path, forget_modules, import_file, load_by_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
