@@ -59,7 +59,7 @@ def source_folder(target: str) -> Path | None:
     """
     if target in BUILT_IN:
         return None
-    from gaia_mcp.importing.targets import split_target
+    from gaia_mcp.importing import split_target
 
     place, _, _ = split_target(target)
     if place.endswith(".py"):
@@ -71,7 +71,7 @@ def source_folder(target: str) -> Path | None:
 
 
 def _find(target: str) -> Any:
-    from gaia_mcp.importing.targets import import_named, split_target
+    from gaia_mcp.importing import import_named, split_target
 
     if (own := BUILT_IN.get(target) or _UNLISTED.get(target)) is not None:
         place, _, name = own.partition(":")

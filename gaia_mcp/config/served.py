@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, secret_from_keyring, with_home
 from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file
-from gaia_mcp.importing.targets import split_target
+from gaia_mcp.importing import split_target
 from gaia_mcp.names import SERVER_SECRETS
 
 # Another program with the same name has not loaded this module.

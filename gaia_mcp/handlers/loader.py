@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, was_shown
-from gaia_mcp.importing import first_in_path, import_file, move_to_end_of_path
+from gaia_mcp.importing import first_in_path, import_file, import_named, move_to_end_of_path, split_target
 from gaia_mcp.importing.failures import failure_in_words, missing_package
-from gaia_mcp.importing.targets import import_named, split_target
 from gaia_mcp.names import handler_key, handler_name
 
 if TYPE_CHECKING:

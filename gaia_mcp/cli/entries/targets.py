@@ -21,7 +21,7 @@ from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
-from gaia_mcp.importing.targets import import_named, split_target
+from gaia_mcp.importing import import_named, split_target
 from gaia_mcp.names import UNSAVED_MARK, split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.safetext import encodable

@@ -13,7 +13,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
 from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
-from gaia_mcp.importing.targets import split_target
+from gaia_mcp.importing import split_target
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.names import handler_name
