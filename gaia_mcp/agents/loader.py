@@ -156,7 +156,7 @@ def _import_file(target: str, path: Path) -> ModuleType:
 
 
 def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
-    from gaia_mcp.importing.failures import failure_in_words, missing_package
+    from gaia_mcp.importing import failure_in_words, missing_package
 
     try:
         module = run()
@@ -167,7 +167,7 @@ def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
 
 
 def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
-    from gaia_mcp.importing.failures import failure_in_words
+    from gaia_mcp.importing import failure_in_words
 
     for quiet in _QUIET:
         try:

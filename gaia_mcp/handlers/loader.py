@@ -18,8 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, was_shown
-from gaia_mcp.importing import first_in_path, import_file, import_named, move_to_end_of_path, split_target
-from gaia_mcp.importing.failures import failure_in_words, missing_package
+from gaia_mcp.importing import (
+    failure_in_words,
+    first_in_path,
+    import_file,
+    import_named,
+    missing_package,
+    move_to_end_of_path,
+    split_target,
+)
 from gaia_mcp.names import handler_key, handler_name
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ def note_failure(what: str, error: BaseException) -> None:
 
 def placed(what: str, error: BaseException) -> str:
     """`what` on one line, with the file and the line of the user's code that raised the exception, if any did."""
-    from gaia_mcp.importing.failures import place_of
+    from gaia_mcp.importing import place_of
 
     text, place = one_line(what, LINE_CHARS), place_of(error)
     return f"{text}, at {place}" if place else text

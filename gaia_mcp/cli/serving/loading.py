@@ -116,7 +116,7 @@ def agent_provider(
 
 def open_agent(target: str, provider: AgentProvider) -> None:
     """Open the agent's resources, which live as long as the server. Raises `AgentError`."""
-    from gaia_mcp.importing.failures import failure_in_words
+    from gaia_mcp.importing import failure_in_words
 
     try:
         provider.open()
@@ -148,7 +148,7 @@ def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) 
 @contextmanager
 def _describing(target: str) -> Iterator[None]:
     """Convert an exception of the agent's code, raised while it is described, to an `AgentError` with its name."""
-    from gaia_mcp.importing.failures import failure_in_words
+    from gaia_mcp.importing import failure_in_words
 
     try:
         yield
