@@ -20,8 +20,7 @@ from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.filebytes import open_file, read_file
 from gaia_mcp.redaction.masker import MaskedLines
 from gaia_mcp.safetext import clean
-from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
-from gaia_mcp.storage.unsaved import make_room
+from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, make_room, remove_left_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable

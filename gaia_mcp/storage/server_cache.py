@@ -156,7 +156,7 @@ class ServerCache:
                 return  # It would be too large to read.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
-                from gaia_mcp.storage.unsaved import make_room
+                from gaia_mcp.storage.left_over import make_room
 
                 make_room(path)
             remove_left_over(path.parent, rf"{re.escape(path.stem)}\.\d+", UNLOCKED_SECONDS)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.names import UNSAVED_MARK
 from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.storage.left_over import KEPT_SERVERS, make_room
 from gaia_mcp.storage.run_logs import RunLog, RunLogs
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.storage.unsaved import KEPT_SERVERS, make_room
 
 if TYPE_CHECKING:
     from pathlib import Path
