@@ -24,7 +24,7 @@ from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_re
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Change, Provider
-    from gaia_mcp.storage.audit_file import AuditFile
+    from gaia_mcp.storage.output_files import AuditFile
     from gaia_mcp.toolcall import Call
 
 

@@ -10,10 +10,12 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from gaia_mcp.filebytes import irregular
 from gaia_mcp.storage.atomic import names_beside, owned_alike, written_beside
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 
@@ -112,3 +114,56 @@ def _about(path: Path) -> Iterator[None]:
         # The given file, not the temporary one; for a failed write the system names none.
         problem.filename, problem.filename2 = str(path), None
         raise
+
+
+# It records the users' calls.
+NEW_AUDIT_MODE = 0o600
+# A pipe without a reader would block the writer.
+_AUDIT_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_AUDIT_FLAGS |= getattr(os, "O_BINARY", 0)
+
+
+class AuditFile:
+    """The file at `path`, resolved now, even if the working folder changes. May be used from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        # Held to write. Reentrant: a signal handler that ends the program may write in the same thread.
+        self._lock = threading.RLock()
+        self._unwritten = b""
+
+    def check(self) -> None:
+        """Write the rest of earlier lines. Raises `OSError` if no line can be appended now."""
+        self.add(b"")
+
+    def add(self, line: bytes) -> None:
+        """Append a line, which ends in a newline. Raises `OSError` if that is impossible now."""
+        with self._lock:
+            self._unwritten += line
+            file = self._open()
+            try:
+                while self._unwritten:
+                    self._unwritten = _unwritten_rest(self._unwritten, os.write(file, self._unwritten))
+            finally:
+                os.close(file)
+
+    def _open(self) -> int:
+        try:
+            file = os.open(self.path, _AUDIT_FLAGS, NEW_AUDIT_MODE)
+        except OSError as problem:
+            if problem.errno == errno.ENXIO:
+                raise irregular(self.path.stat().st_mode, self.path) from problem
+            raise
+        mode = os.fstat(file).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(file)
+            raise irregular(mode, self.path)
+        return file
+
+
+def _unwritten_rest(lines: bytes, written: int) -> bytes:
+    """The rest of `lines` to write. A partially written line is terminated and written again: another process may
+    append its own line after the fragment.
+    """
+    begin = lines.rfind(b"\n", 0, written) + 1
+    return lines[written:] if begin == written else b"\n" + lines[begin:]

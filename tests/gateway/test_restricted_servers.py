@@ -12,7 +12,7 @@ from gaia_mcp.gateway.naming import Owner, Prefix
 from gaia_mcp.gateway.restrictions import AuditedProvider, Locked, NamePatterns, ReadOnly, RestrictedProvider
 from gaia_mcp.gateway.search import SearchProvider
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.storage.audit_file import AuditFile
+from gaia_mcp.storage.output_files import AuditFile
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolspec.contract import contract_of
 from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, asker, script

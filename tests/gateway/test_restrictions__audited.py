@@ -25,7 +25,7 @@ from gaia_mcp.gateway.restrictions import (
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.storage.audit_file import AuditFile
+from gaia_mcp.storage.output_files import AuditFile
 from gaia_mcp.testing import client_for
 from gaia_mcp.toolcall import Call
 from tests.gateway.shelf import Shelf, answer, owners, tool

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_mcp.gateway.naming import Owner
     from gaia_mcp.gateway.restrictions import NamePatterns, Owners, Restriction
     from gaia_mcp.server.provider import Provider
-    from gaia_mcp.storage.audit_file import AuditFile
+    from gaia_mcp.storage.output_files import AuditFile
     from gaia_mcp.toolspec.contract import ToolChange
 
 AllowOption = Annotated[
@@ -159,7 +159,7 @@ def _locked_tools(options: ToolOptions) -> LockedTools | None:
 
 def _audit_file(path: Path) -> AuditFile:
     from gaia_mcp.errors import ConfigFileError
-    from gaia_mcp.storage.audit_file import AuditFile
+    from gaia_mcp.storage.output_files import AuditFile
 
     file = AuditFile(path)
     try:
