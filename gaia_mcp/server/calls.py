@@ -108,7 +108,7 @@ class Calls:
         if self._given_tasks is not None:
             return self._given_tasks
         from gaia_mcp.server.tasks import Tasks
-        from gaia_mcp.store.memory import MemoryStore
+        from gaia_mcp.store import MemoryStore
 
         with self._lock:
             if self._own_tasks is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 
 
 class FailingStore(MemoryStore):

@@ -19,7 +19,7 @@ from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.tracing import with_trace
 from tests.server.talk import Wire, call, cancel, initialize, plain, stateless

@@ -6,8 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 from tests.server.stores import FailingStore
 from tests.server.task_client import Jobs, TaskClient
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until

@@ -17,8 +17,7 @@ from gaia_mcp.protocol.task_states import RUNNING_SECONDS
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store import StoreFullError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreFullError
 from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.server.stores import FailingStore
 from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of

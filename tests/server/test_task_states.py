@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.server.task_states import BY_CLIENT, BY_TOOL, TaskStates
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.waiting import Clock
 
 

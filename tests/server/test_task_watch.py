@@ -10,8 +10,7 @@ import pytest
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY
 from gaia_mcp.server.task_watch import TaskWatch
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 from tests.server.stores import FailingStore
 from tests.server.task_client import EXTENSIONS, Jobs, TaskClient
 from tests.task_support import problems_of_detailed

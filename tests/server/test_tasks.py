@@ -11,8 +11,7 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_
 from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 from gaia_mcp.toolcall import CallCancelledError
 from tests.server.stores import FailingStore
 from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of

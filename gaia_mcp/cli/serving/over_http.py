@@ -180,7 +180,7 @@ def _authorizer(options: HttpOptions) -> Authorizer | None:
 def _store(url: str | None) -> Store:
     """The store for sessions and tasks: in this process, or in a Redis that other processes share."""
     if url is None:
-        from gaia_mcp.store.memory import MemoryStore
+        from gaia_mcp.store import MemoryStore
 
         return MemoryStore()
     from gaia_mcp.store.redis import RedisStore

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 
 if TYPE_CHECKING:
     from gaia_mcp.store import Store

@@ -19,7 +19,7 @@ from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import StaticToken
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Tools, app_of
 from tests.server.stores import FailingStore
 from tests.waiting import PATIENCE_SECONDS, wait_until

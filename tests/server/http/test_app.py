@@ -17,7 +17,7 @@ from gaia_mcp.server.http.app import new_metrics
 from gaia_mcp.server.http.bearer import JwtAuthorizer
 from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of, with_capabilities
 from tests.server.stores import FailingStore
 from tests.server.talk import DISCOVER, call, stateless

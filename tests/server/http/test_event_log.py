@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gaia_mcp.server.http.event_log import EventLog, split_event_id
-from gaia_mcp.store import Listener, StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import Listener, MemoryStore, StoreError
 from tests.server.stores import FailingStore
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.limits import Limits
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Tools, app_of
 from tests.server.stores import FailingStore
 from tests.waiting import Clock

@@ -14,7 +14,7 @@ from gaia_mcp.server.http import handshake
 from gaia_mcp.server.http.answering import QUICK_SECONDS
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.limits import Limits
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.stores import FailingStore
 from tests.server.talk import call, cancel, initialize, plain

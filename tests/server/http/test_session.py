@@ -23,7 +23,7 @@ from gaia_mcp.server.http.session import DamagedError, Session
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import Change
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Gate, Tools
 from tests.server.stores import FailingStore
 from tests.server.talk import cancel, initialize, plain

@@ -20,7 +20,7 @@ from gaia_mcp.server.http.session import LISTENING
 from gaia_mcp.server.http.sessions import IDLE_SECONDS, SWEEP_SECONDS, Sessions
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Tools
 from tests.server.stores import FailingStore
 from tests.server.talk import cancel, initialize, plain

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 from gaia_mcp.store.redis import RedisStore
 from tests.server.stores import FailingStore
 

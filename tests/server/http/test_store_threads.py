@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from gaia_mcp.server.http.store_threads import StoreThreads
-from gaia_mcp.store import StoreError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import MemoryStore, StoreError
 from tests.server.stores import FailingStore
 from tests.waiting import PATIENCE_SECONDS
 

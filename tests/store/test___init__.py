@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.store import Event, Store, StoreError, StoreFullError
-from gaia_mcp.store.memory import MemoryStore
+from gaia_mcp.store import Event, MemoryStore, Store, StoreError, StoreFullError
 from tests.store.contract import StoreContract
 from tests.waiting import Clock
 
