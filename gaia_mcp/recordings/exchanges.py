@@ -13,7 +13,7 @@ from gaia_mcp.jsontext import canonical, canonical_text
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Notification, Request, RequestId, Result
-from gaia_mcp.recordings.transcript import CLIENT, TranscriptLine
+from gaia_mcp.recordings import CLIENT, TranscriptLine
 
 
 class Send(NamedTuple):

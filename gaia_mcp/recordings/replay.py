@@ -19,7 +19,7 @@ from gaia_mcp.recordings.exchanges import AwaitResponse, Exchange, RecordedConve
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
-    from gaia_mcp.recordings.transcript import Transcript
+    from gaia_mcp.recordings import Transcript
 
 # Answered with an empty result even if not recorded, as by every server of the handshake era.
 ALWAYS_ANSWERED = frozenset({"ping", "logging/setLevel"})

@@ -20,7 +20,7 @@ from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_rest
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
-from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
+from gaia_mcp.recordings import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
 from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:

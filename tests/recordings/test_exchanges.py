@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.recordings import CLIENT, SERVER, TranscriptLine
 from gaia_mcp.recordings.exchanges import AwaitResponse, RecordedConversation, Send, request_keys
-from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptLine
 from tests.protocol_support import check_each
 
 LOG = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}

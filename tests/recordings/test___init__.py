@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.recordings.replay import Player
-from gaia_mcp.recordings.transcript import (
+from gaia_mcp.recordings import (
     CLIENT,
     SERVER,
     Transcript,
@@ -19,6 +18,7 @@ from gaia_mcp.recordings.transcript import (
     message_line,
     read_transcripts,
 )
+from gaia_mcp.recordings.replay import Player
 from tests.protocol_support import check_rows
 
 HEADER = header_line("time", "2026-11-21T08:00:00+00:00")
