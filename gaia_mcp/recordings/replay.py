@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.recordings.exchanges import AwaitResponse, Exchange, RecordedConversation, request_keys
+from gaia_mcp.recordings import AwaitResponse, Exchange, RecordedConversation, request_keys
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
