@@ -25,8 +25,7 @@ from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.pasted import looks_pasted, read_pasted
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.jsontext import TextProblemError
-from gaia_mcp.recordings import TranscriptError, read_transcripts
-from gaia_mcp.recordings.replay import Player
+from gaia_mcp.recordings import Player, TranscriptError, read_transcripts
 from gaia_mcp.storage.json_files import parse_object
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_assignment, read_object, typed_value
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference

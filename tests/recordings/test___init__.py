@@ -12,6 +12,7 @@ from gaia_mcp.recordings import (
     CLIENT,
     SERVER,
     AwaitResponse,
+    Player,
     RecordedConversation,
     Send,
     Transcript,
@@ -22,7 +23,6 @@ from gaia_mcp.recordings import (
     read_transcripts,
     request_keys,
 )
-from gaia_mcp.recordings.replay import Player
 from tests.protocol_support import check_each, check_rows
 
 HEADER = header_line("time", "2026-11-21T08:00:00+00:00")

@@ -35,8 +35,7 @@ def replay(file: FileArgument) -> None:
 
     from gaia_mcp.errors import ConfigFileError, MCPError
     from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
-    from gaia_mcp.recordings import TranscriptError, read_transcripts
-    from gaia_mcp.recordings.replay import Player
+    from gaia_mcp.recordings import Player, TranscriptError, read_transcripts
     from gaia_mcp.server.stdio.descriptors import GuardedPipes
     from gaia_mcp.storage.atomic import read_bytes
 

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from gaia_mcp.recordings import CLIENT, SERVER, Transcript, TranscriptLine
-from gaia_mcp.recordings.replay import Player
+from gaia_mcp.recordings import CLIENT, SERVER, Player, Transcript, TranscriptLine
 from tests.protocol_support import check_each, check_rows
 
 META = "io.modelcontextprotocol/"
