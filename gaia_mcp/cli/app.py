@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from gaia_mcp.cli.grammar.leading import with_group
+from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.guard import refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
 from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, remark, to_stderr

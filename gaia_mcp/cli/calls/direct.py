@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.grammar.leading import with_group
+from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.lines import Typed
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.grammar.leading import with_group
+from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.safetext import clean, encodable, one_line
 

@@ -4,6 +4,8 @@ Annotations are evaluated here: as strings, those of a named tuple would be comp
 every TAB.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -76,6 +78,22 @@ class Command:
         return [Option(**self._options[name]) for name in self._part["options"]]
 
     @cached_property
-    def commands(self) -> "dict[str, Command]":
+    def commands(self) -> dict[str, Command]:
         """The commands of a group, by name."""
         return {name: Command(part, self._options) for name, part in self._part["commands"].items()}
+
+
+# Words that belong to the program, not to `mcp`.
+_OF_PROGRAM = ("mcp", "help", "version")
+
+
+def with_group(words: Sequence[str]) -> list[str]:
+    """`words`, with a missing `mcp` added before the command: for `gmcp call …`, `gmcp help call`.
+
+    `help` belongs after `mcp`, because it explains the commands of `mcp`.
+    """
+    if words[:2] == ["help", "mcp"]:
+        return ["mcp", "help", *words[2:]]
+    lead = words[1:2] if words[:1] == ["help"] else words[:1]
+    is_command = bool(lead) and lead[0] not in _OF_PROGRAM and not lead[0].startswith("-")
+    return ["mcp", *words] if is_command else list(words)
