@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.grammar.server_words import ServerWords
+    from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.cli.screen.render import Destination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
@@ -96,7 +96,7 @@ class Invocation(NamedTuple):
 
     def typed(self, words: Sequence[str]) -> ServerWords:
         """All arguments that may name servers, split at the two dashes."""
-        from gaia_mcp.cli.grammar.server_words import ServerWords
+        from gaia_mcp.cli.grammar.model import ServerWords
 
         return ServerWords.of(words, self.after)
 

@@ -21,7 +21,7 @@ from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_ob
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.grammar.server_words import ServerWords
+    from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.calls.plan import planned
-from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.prestart import Prestarted, prestarted

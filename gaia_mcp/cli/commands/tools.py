@@ -12,7 +12,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark

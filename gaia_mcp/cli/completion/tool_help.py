@@ -14,8 +14,8 @@ from typing import Any
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json, value_words
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line

@@ -29,7 +29,7 @@ from gaia_mcp.safetext import encodable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.grammar.server_words import ServerWords
+    from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.config.store import ConfigStore
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.

@@ -6,7 +6,7 @@ every TAB.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -97,3 +97,46 @@ def with_group(words: Sequence[str]) -> list[str]:
     lead = words[1:2] if words[:1] == ["help"] else words[:1]
     is_command = bool(lead) and lead[0] not in _OF_PROGRAM and not lead[0].startswith("-")
     return ["mcp", *words] if is_command else list(words)
+
+
+class ServerWords(NamedTuple):
+    """The arguments `before` two dashes and those `after` them. The latter are a server's command, unless the line is
+    valid without the dashes.
+    """
+
+    before: Sequence[str]
+    after: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, words: Sequence[str], after: Sequence[str]) -> ServerWords:
+        """Split `words`, of which the last are those `after` the dashes."""
+        return cls(words[: len(words) - len(after)], after)
+
+    @property
+    def words(self) -> list[str]:
+        """All words."""
+        return [*self.before, *self.after]
+
+    def of_names(self, servers: Collection[str]) -> ServerWords:
+        """These words, for a command that takes only names: joined if all words after the dashes are `servers`."""
+        return ServerWords(self.words) if set(self.after) <= set(servers) else self
+
+    def has_command(self, servers: Collection[str], *, has_item: bool = True) -> bool:
+        """Whether the words after the dashes are a command, as in `ITEM [ARG...] -- COMMAND [ARG...]`. They are not if
+        the line without the dashes names one of `servers`: `NAME ITEM [ARG...]`.
+
+        With `has_item` the command takes an item, such as a tool, followed only by `key=value`.
+        """
+        if not self.after or not _is_word(self.after[0]):
+            return False
+        if has_item and not self.before:
+            return False
+        first, *rest = self.words
+        if first in servers and any(map(_is_word, self.before[1:2])):
+            return False  # `NAME ITEM`, with the dashes before the arguments.
+        return first not in servers or (has_item and any("=" not in word for word in rest[1:]))
+
+
+def _is_word(word: str) -> bool:
+    """Whether `word` cannot be a tool's argument."""
+    return "=" not in word and not word.startswith(("-", "{"))

@@ -18,7 +18,7 @@ from gaia_mcp.cli.entries.targets import (
     tool_of,
     typed_entry,
 )
-from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.grammar.server_words import ServerWords
 
 NAMES = ["fetch", "time"]
 
