@@ -149,7 +149,7 @@ READERS = {
     "agents.demo wave.open": "writes to memory",
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
     "cli.entries.editor os.fdopen": "writes",
-    "cli.grammar.table FILE.read_bytes": "a file of the package",
+    "cli.grammar.parsing FILE.read_bytes": "a file of the package",
     "cli.manual.pages (PROSE / 'audit.txt').read_text": "a file of the package",
     "cli.manual.pages (PROSE / 'error.txt').read_text": "a file of the package",
     "cli.manual.pages (PROSE / name).read_text": "a file of the package",

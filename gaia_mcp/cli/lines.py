@@ -108,7 +108,7 @@ def entry_options(entry: ServerEntry, command: str) -> list[str]:
     headers, env = getattr(entry.target, "headers", {}), getattr(entry.target, "env", {})
     if not headers and not env:
         return []
-    from gaia_mcp.cli.grammar.table import PROGRAM
+    from gaia_mcp.cli.grammar.parsing import PROGRAM
     from gaia_mcp.redaction import masked_value
 
     if not any("--header" in option.names for option in PROGRAM.commands["mcp"].commands[command].options):

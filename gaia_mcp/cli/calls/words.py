@@ -92,7 +92,7 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
     """The error for an option that the command does not have, and that is not an argument of `tool`, if `tool` is
     given.
     """
-    from gaia_mcp.cli.grammar.table import PROGRAM
+    from gaia_mcp.cli.grammar.parsing import PROGRAM
     from gaia_mcp.names import near_misses
     from gaia_mcp.toolspec.schema import properties_of
 

@@ -6,16 +6,22 @@ parsing continues with the next word.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.grammar.model import FORMER_NAMES, Argument, Command, Option
-from gaia_mcp.cli.grammar.table import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
 _UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options": [], "commands": {}}, {})
+
+
+FILE = Path(__file__).with_name("table.json")
+_TABLE = json.loads(FILE.read_bytes())
+PROGRAM = Command(_TABLE["program"], _TABLE["options"])
 
 
 def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:

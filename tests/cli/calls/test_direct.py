@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
 from gaia_mcp.cli.calls.direct import call_of
-from gaia_mcp.cli.grammar.table import PROGRAM
+from gaia_mcp.cli.grammar.parsing import PROGRAM
 from tests.cli.conftest import BIN
 from tests.protocol_support import steady
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -12,7 +12,7 @@ import pytest
 from gaia_mcp.cli.completion.answering import answered
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.grammar.table import PROGRAM
+from gaia_mcp.cli.grammar.parsing import PROGRAM
 from tests.cli.conftest import BIN
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
 from gaia_mcp.cli.grammar.generating import read_completers, table_text
 from gaia_mcp.cli.grammar.model import Argument
-from gaia_mcp.cli.grammar.table import FILE, PROGRAM
+from gaia_mcp.cli.grammar.parsing import FILE, PROGRAM
 
 
 def test_the_generated_table_is_up_to_date() -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
 from gaia_mcp.cli.grammar.model import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line, with_option
-from gaia_mcp.cli.grammar.table import PROGRAM
+from gaia_mcp.cli.grammar.parsing import PROGRAM, parse_line, with_option
 from tests.protocol_support import steady
 
 if TYPE_CHECKING:
