@@ -12,7 +12,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from gaia_mcp.cli.launchers import may_start_server
 from gaia_mcp.names import is_server_name, typeable
 
 if TYPE_CHECKING:
@@ -195,3 +194,26 @@ def how_to_begin() -> str:
         return to_type("init")
     names = chain(["example.py"], (f"example{number}.py" for number in count(2)))
     return to_type("init", next(name for name in names if not Path(name).exists()))
+
+
+# Programs that start other programs.
+LAUNCHERS = frozenset(
+    ("npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uvx", "uv", "pipx",
+     "python", "python3", "py", "docker", "podman", "cmd", "sh", "bash", "zsh", "env", "java", "dotnet", "go", "cargo",
+     "gaia", "gmcp")
+)  # fmt: skip
+# Programs that without arguments are a server, or print their help.
+_OURS = frozenset(("gaia", "gmcp"))
+
+
+def needs_arguments(program: str) -> bool:
+    """Whether a program without arguments cannot be a server: it reads a script from stdin, or exits."""
+    name = program.replace("\\", "/").rpartition("/")[2]
+    return name.removesuffix(".exe").removesuffix(".cmd") in LAUNCHERS - _OURS
+
+
+def may_start_server(program: str) -> bool:
+    """Whether a program is known to start servers, or has `mcp` in its name. Other words may be programs as well, such
+    as `time`.
+    """
+    return program in LAUNCHERS or "mcp" in program.lower()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gaia_mcp.cli.launchers import LAUNCHERS
+from gaia_mcp.cli.lines import LAUNCHERS
 from gaia_mcp.names import handler_name, tidy_name
 from gaia_mcp.redaction import masked_arguments
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gaia_mcp.cli.launchers import may_start_server
+from gaia_mcp.cli.lines import may_start_server
 
 
 def test_launchers_and_names_with_mcp_may_start_a_server() -> None:
