@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.model import with_group
-from gaia_mcp.cli.guard import refused
+from gaia_mcp.cli.invocation import refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
 from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, remark, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.cli.dashes import AFTER_DASHES
-from gaia_mcp.cli.guard import status_of_run
-from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.options import with_implied
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 from gaia_mcp.cli.typer_internals import CommandLineError, HelpFormatter

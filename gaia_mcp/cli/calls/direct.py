@@ -51,8 +51,7 @@ def _run(line: ParsedLine, words: list[str]) -> int:
     with prestarted_for(line) as server:
         # Imported late, while the server is starting.
         from gaia_mcp.cli.calls.calling import make_call
-        from gaia_mcp.cli.guard import status_of_run
-        from gaia_mcp.cli.invocation import Invocation
+        from gaia_mcp.cli.invocation import Invocation, status_of_run
 
         given = dict(line.values)
         typed = [given.pop("target"), *given.pop("words", [])]
