@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type, unsaved
 from gaia_mcp.cli.login_hints import LOGIN_CASES, log_in
 from gaia_mcp.cli.refusals import about_variables, after_error, how_to_reach, is_unreached
-from gaia_mcp.cli.shortage import shortage_told
+from gaia_mcp.cli.signals import shortage_told
 from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status
 from gaia_mcp.errors import (
     AgentError,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.screen.output import STDOUT, Form, choose_form, fail, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
-from gaia_mcp.cli.shortage import shortage_in
-from gaia_mcp.cli.signals import Terminated, listen_to_signals
+from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.errors import MCPError
 

@@ -40,7 +40,7 @@ def main() -> None:
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
         _complete(words[1:])
-    from gaia_mcp.cli.shortage import last_words
+    from gaia_mcp.cli.signals import last_words
 
     try:
         _run_to_its_end(words)
@@ -86,8 +86,7 @@ def _watch_threads(dead: list[BaseException]) -> None:
     import signal
     import threading
 
-    from gaia_mcp.cli.shortage import last_words, shortage_in
-    from gaia_mcp.cli.signals import send_to_main
+    from gaia_mcp.cli.signals import last_words, send_to_main, shortage_in
 
     def report(death: threading.ExceptHookArgs) -> None:
         if death.exc_value is None or shortage_in(death.exc_value) is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.shortage import FILES, MEMORY, THREADS, shortage_in, shortage_told
+from gaia_mcp.cli.signals import FILES, MEMORY, THREADS, shortage_in, shortage_told
 from tests.cli.conftest import BIN, Ran, entry_of
 from tests.forking.client import Command
 
