@@ -237,7 +237,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _takes_server(error: Any) -> bool:
-    from gaia_mcp.cli.dashes import takes_server
+    from gaia_mcp.cli.typer_command import takes_server
 
     return takes_server(error)
 

@@ -9,8 +9,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
-from gaia_mcp.cli.dashes import AFTER_DASHES
 from gaia_mcp.cli.invocation import Invocation, status_of_run
 from gaia_mcp.cli.options import with_implied
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
@@ -99,3 +99,32 @@ class HelpPage(HelpFormatter):  # type: ignore[misc]
 
     def _write(self, lines: Sequence[str]) -> None:
         self.write("".join(f"{line}\n" for line in lines))
+
+
+# The key in a command's context for the arguments after two dashes.
+AFTER_DASHES = "gaia_mcp.after_dashes"
+
+
+def takes_server(error: Any) -> bool:
+    """Whether `error` is about the line of a `ServerCommand`."""
+    return isinstance(getattr(getattr(error, "ctx", None), "command", None), ServerCommand)
+
+
+class ServerCommand(TyperCommand):
+    """A command whose arguments may end with the command of a server."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            from gaia_mcp.cli.grammar.parsing import parse_line
+
+            # Typer does not report which arguments followed the dashes.
+            ctx.meta[AFTER_DASHES] = parse_line(["mcp", self.name or "", *args]).after
+        return super().parse_args(ctx, args)
+
+
+class ArgumentsCommand(ServerCommand):
+    """A command that takes arguments for an item of the server. An unknown option is passed on as a word, since it may
+    be one of these arguments.
+    """
+
+    ignore_unknown_options = True

@@ -8,10 +8,10 @@ import typer
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
+from gaia_mcp.cli.typer_command import ArgumentsCommand
 from gaia_mcp.errors import MCPError
 
 Target = Annotated[

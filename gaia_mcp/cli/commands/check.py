@@ -11,13 +11,13 @@ import typer
 
 from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
+from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.report import Report

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import only_server
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line
+from gaia_mcp.cli.typer_command import ServerCommand
 
 Name = Annotated[
     list[str] | None,

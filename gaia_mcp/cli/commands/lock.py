@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import servers
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import fail_with, print_json, remark
+from gaia_mcp.cli.typer_command import ServerCommand
 
 Names = Annotated[
     list[str] | None,

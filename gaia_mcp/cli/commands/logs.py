@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, counted, done, is_read, print_event, print_json, print_line, remark
+from gaia_mcp.cli.typer_command import ServerCommand
 from gaia_mcp.errors.connection import exit_in_words
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
-from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import ANSWER, CONFIG, HEADER, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.typer_command import ArgumentsCommand
 
 Uri = Annotated[
     str,

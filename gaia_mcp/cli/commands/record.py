@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, OnlyServerArgument
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.cli.typer_command import ServerCommand
 
 ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Append the recording to this file.")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, ServersArgument
+from gaia_mcp.cli.typer_command import ServerCommand
 
 SETTINGS = {"cls": ServerCommand}
 

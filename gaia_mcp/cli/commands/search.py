@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import servers
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
+from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, print_json, print_line
+from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import tool_targets
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.typer_command import ServerCommand
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.repair import FunctionNames, openai_function
 

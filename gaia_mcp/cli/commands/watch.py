@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
-from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, ServerArgument, timeout_option
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.typer_command import ServerCommand
 
 Uris = Annotated[
     list[str] | None,
