@@ -18,11 +18,11 @@ from gaia_mcp.cli.invocation import refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
 from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, remark, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
-from gaia_mcp.cli.typer_command import guarded
-from gaia_mcp.cli.typer_internals import (
+from gaia_mcp.cli.typer_command import (
     CommandLineError,
     accept_former_names,
     command_path_of,
+    guarded,
     is_closed_pipe,
     is_missing_command,
     read_numbers,

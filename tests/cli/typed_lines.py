@@ -15,7 +15,7 @@ import typer
 
 from gaia_mcp.cli.app import app
 from gaia_mcp.cli.grammar.parsing import with_option
-from gaia_mcp.cli.typer_internals import CommandLineError
+from gaia_mcp.cli.typer_command import CommandLineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

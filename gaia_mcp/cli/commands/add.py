@@ -34,7 +34,7 @@ from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import done, remark
-from gaia_mcp.cli.typer_internals import wrong_line
+from gaia_mcp.cli.typer_command import wrong_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

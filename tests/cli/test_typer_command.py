@@ -12,7 +12,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from gaia_mcp.cli import typer_internals as internals
+from gaia_mcp.cli import typer_command as internals
 
 program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keep count.")
 
