@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import typer
 
 from gaia_mcp._version import __version__
-from gaia_mcp.cli.app import COMMANDS, CommandGroup
+from gaia_mcp.cli.app import ALIASES, COMMANDS, CommandGroup
 from gaia_mcp.cli.manual.markup import (
     Block,
     Definition,
@@ -26,7 +26,6 @@ from gaia_mcp.cli.manual.markup import (
     parsed,
 )
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERITED_PREFIXES
 from gaia_mcp.hosts.known import HOSTS
 
