@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.entries.entry_options import (
+from gaia_mcp.cli.entries.habits import own_words
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import (
+    CONFIG,
+    JSON,
+    TIMEOUT,
     AgentOption,
     BearerTokenOption,
     CallbackPortOption,
@@ -30,9 +35,6 @@ from gaia_mcp.cli.entries.entry_options import (
     TrustHintsOption,
     UrlOption,
 )
-from gaia_mcp.cli.entries.habits import own_words
-from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.typer_command import wrong_line
 

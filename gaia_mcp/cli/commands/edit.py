@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import entry_keys, server_names
-from gaia_mcp.cli.entries.entry_options import (
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import (
+    CONFIG,
+    JSON,
+    TIMEOUT,
     AgentOption,
     CwdOption,
     EnvOption,
@@ -26,8 +30,6 @@ from gaia_mcp.cli.entries.entry_options import (
     TrustHintsOption,
     UrlOption,
 )
-from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import Form, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
