@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import (
     CONFIG,
@@ -34,6 +33,7 @@ from gaia_mcp.cli.options import (
     TokenEnvOption,
     TrustHintsOption,
     UrlOption,
+    own_words,
 )
 from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.typer_command import wrong_line

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import on_this_system
-from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.options import own_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.entries.habits import own_words
+from gaia_mcp.cli.options import own_words
 
 REWRITTEN = (
     (["claude", "mcp", "add", "time", "--", "uvx", "x"], ["time", "--", "uvx", "x"]),
