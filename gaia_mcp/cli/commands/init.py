@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
+from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from gaia_mcp.cli.completion.file_names import files
-from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.lines import AGENT_FILE, to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.cli.templates import AGENT, HANDLER, server_name
+from gaia_mcp.names import HANDLER_SUFFIX, handler_name
 
 FileArgument = Annotated[
     Path | None,
@@ -69,3 +71,101 @@ def init(file: FileArgument = None, handler: HandlerOption = False, force: Force
     ]
     lines = [f"wrote {shown(path)}; call its tool, and save it under a name:", *(f"  {line}" for line in following)]
     done("\n".join(lines), path=str(path.absolute()), next=following)
+
+
+_AGENT = '''"""An agent: its methods with @tool are tools of an MCP server.
+
+The source of the module gaia_mcp.agents.demo shows what else it may offer: prompts, resources, questions.
+"""
+
+from gaia_mcp import MCPAgent, tool
+
+
+class {name}(MCPAgent):
+    """Greets people."""
+
+    @tool(read_only=True)
+    def greet(self, name: str, times: int = 1) -> str:
+        """Greet a person.
+
+        Args:
+            name: Whom to greet.
+            times: How often.
+        """
+        return " ".join([f"Hello, {{name}}!"] * times)
+'''
+_HANDLER = '''"""A handler: its tools are tools of an MCP server, and it connects to what they need."""
+
+from typing import Any
+
+from gaia_mcp.handlers import MCPHandler, MCPToolDefinition, MCPToolResult
+
+
+class {name}(MCPHandler):
+    """Greets people."""
+
+    description = "Greets people"
+
+    def connect(self) -> None:
+        # Called before the first use: log in, open a session. If it raises, the tools are not offered.
+        # `settings` are those of the entry: "settings": {{"greeting": "Good morning"}}
+        self._greeting = self.config.settings.get("greeting", "Hello")
+        self._connected = True
+
+    def disconnect(self) -> None:
+        # Close what `connect` has opened. This may be called several times.
+        self._connected = False
+
+    def list_tools(self) -> list[MCPToolDefinition]:
+        schema = {{
+            "type": "object",
+            "properties": {{"name": {{"type": "string", "description": "Whom to greet."}}}},
+            "required": ["name"],
+        }}
+        return [MCPToolDefinition("greet", "Greet a person.", schema, handler_name=self.name)]
+
+    def call_tool(self, name: str, arguments: dict[str, Any]) -> MCPToolResult:
+        # Must end within `self.config.timeout` seconds, and return a failure instead of raising it.
+        if name != "greet":
+            return MCPToolResult("", is_error=True, error_message=f"Unknown tool: {{name}}")
+        return MCPToolResult(f"{{self._greeting}}, {{arguments['name']}}!")
+'''
+
+
+class Template(NamedTuple):
+    """A kind of file: its default name, its text, and the names of its class."""
+
+    file: str
+    text: str
+    # Added to the name of a file that was given without `.py`.
+    suffix: str
+    # The class name if the file's name yields none, and the names that the text imports.
+    default: str
+    taken: tuple[str, ...]
+
+    def path(self, given: Path) -> Path:
+        """The path of the file to write; `given` ends in `.py` or has no suffix."""
+        if given.suffix or given.stem.endswith(self.suffix):
+            return given.with_suffix(".py")
+        return given.with_name(f"{given.name}{self.suffix}.py")
+
+    def content(self, path: Path) -> bytes:
+        """The content of the file `path`."""
+        return self.text.format(name=self._class_name(path.stem)).encode()
+
+    def _class_name(self, stem: str) -> str:
+        """`MyNotes` for `my_notes`, `CostHandler` for `cost`; the default if the file name yields no valid name."""
+        ending = self.suffix.strip("_").capitalize()
+        words = [word for word in re.split(r"[^A-Za-z0-9]+", stem.removesuffix(self.suffix)) if word]
+        name = "".join(word[:1].upper() + word[1:] for word in words) + ending
+        is_usable = bool(words) and name.isidentifier() and not iskeyword(name)
+        return name if is_usable and name not in self.taken else self.default
+
+
+AGENT = Template(AGENT_FILE, _AGENT, "", "MyAgent", ("Agent", "MCPAgent"))
+HANDLER = Template("example_handler.py", _HANDLER, HANDLER_SUFFIX, "MyHandler", ("MCPHandler",))
+
+
+def server_name(path: Path) -> str:
+    """A name for the server of this file."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", handler_name(path.stem)).strip("-.") or "agent"
