@@ -12,9 +12,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type, unsaved
-from gaia_mcp.cli.refusals import NEW_HEADER, about_variables, after_error, how_to_reach, is_unreached
+from gaia_mcp.cli.refusals import (
+    NEW_HEADER,
+    URL_CASES,
+    about_variables,
+    after_error,
+    after_loss,
+    after_status,
+    how_to_reach,
+    in_entry,
+    is_unreached,
+)
 from gaia_mcp.cli.signals import shortage_told
-from gaia_mcp.cli.url_hints import URL_CASES, after_loss, after_status, in_entry
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
