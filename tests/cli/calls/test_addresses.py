@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.calls.addresses import address_lines, is_site
+from gaia_mcp.cli.refusals import address_lines, is_site
 
 HOSTS = {
     "https://e.org/a?b=1": "on e.org;",
