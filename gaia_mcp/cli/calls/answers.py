@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.calls.plan import read_file, typed
-from gaia_mcp.cli.calls.words import check_utf8, syntax_error
+from gaia_mcp.cli.calls.plan import check_utf8, read_file, syntax_error, typed
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_json, read_object

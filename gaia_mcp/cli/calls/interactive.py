@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
-from gaia_mcp.cli.calls.words import read_words
+from gaia_mcp.cli.calls.plan import read_words
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.cli.screen.terminal import folded

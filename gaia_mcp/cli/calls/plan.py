@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.calls.words import check_utf8, check_words, option_unknown, read_given, syntax_error
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
 from gaia_mcp.filebytes import read_rest, read_typed
 from gaia_mcp.paths import home_expanded
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
-from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, Assignment, read_object, split_arguments
+from gaia_mcp.toolspec.arguments import (
+    DASHES,
+    ArgumentSyntaxError,
+    Assignment,
+    Given,
+    NoKeyError,
+    NotJSONError,
+    OptionUnknownError,
+    given_keys,
+    is_text,
+    read_arguments,
+    read_json,
+    read_object,
+    split_arguments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
@@ -144,3 +157,132 @@ def read_file(name: str, hint: str = "", deadline: Deadline | None = None) -> st
     except UnicodeDecodeError:
         shown = "standard input" if name == "-" else repr(name)
         raise UsageError(f"{shown} is not UTF-8 text", hint="encode it first, for instance with base64") from None
+
+
+# Together with the problem before it, this fits two lines of a usual terminal.
+SIGNATURE_CHARS = 120
+HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+HOW_TO_QUOTE = """quote JSON as one word: '{"key": "value"}'"""
+
+
+def check_utf8(words: Iterable[str]) -> None:
+    """Raises `UsageError` for a word that is not UTF-8, because no message can contain it."""
+    for word in words:
+        if not is_text(word):
+            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
+            raise UsageError(f"'{shown}' is not UTF-8", hint="type it in UTF-8, or encode it, for instance with base64")
+
+
+def check_no_option(word: str) -> None:
+    """Raises `UsageError` for an option where a name is expected."""
+    if word.startswith("-"):
+        raise option_unknown(word)
+
+
+def read_given(words: Sequence[str]) -> Given:
+    """The arguments in `words`, without the schema of any tool. Raises `UsageError`."""
+    try:
+        return read_arguments(words)
+    except ArgumentSyntaxError as problem:
+        raise syntax_error(problem) from None
+
+
+def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
+    """The arguments in `words`, as far as they can be read without the schema. Raises `UsageError`."""
+    try:
+        given = read_arguments(words)
+        for key, value, is_raw in given.assignments:
+            if is_raw and not value.startswith("@"):
+                read_json(value, key)
+        return given
+    except NoKeyError as problem:
+        raise _without_key(str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
+    except OptionUnknownError as problem:
+        raise option_unknown(problem.option) from None
+    except ArgumentSyntaxError as problem:
+        raise syntax_error(problem) from None
+
+
+def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
+    """The arguments in `words`, read with the schema of their tool. Raises `UsageError`."""
+    try:
+        return read_arguments(words, schema)
+    except NoKeyError as problem:
+        raise _without_key(str(problem), server, tool, words, schema) from None
+    except OptionUnknownError as problem:
+        raise option_unknown(problem.option, server, tool, schema) from None
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=_how_to_see(server, tool)) from None
+
+
+def syntax_error(problem: ArgumentSyntaxError) -> UsageError:
+    """The error for arguments with invalid syntax, worded the same before and after the schema is known."""
+    return UsageError(str(problem), hint=HOW_TO_QUOTE if isinstance(problem, NotJSONError) else HOW_TO_WRITE)
+
+
+def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
+    """The error for an option that the command does not have, and that is not an argument of `tool`, if `tool` is
+    given.
+    """
+    from gaia_mcp.cli.grammar.parsing import PROGRAM
+    from gaia_mcp.names import near_misses
+    from gaia_mcp.toolspec.schema import properties_of
+
+    command = Typed.command or "call"
+    ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
+    # The dashes are common to all options, and would make every name similar.
+    close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])
+    meant = f"did you mean {' or '.join(repr(f'{DASHES}{name}') for name in close)}?" if close else ""
+    if not tool:
+        return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type(command, more='--help')}")
+    problem = f"no such option: {option}, and tool {tool!r} of {server!r} has no such argument"
+    return UsageError(problem, hint=meant or _how_to_see(server, tool))
+
+
+def _without_key(problem: str, server: str, tool: str, words: Sequence[str], schema: Any) -> UsageError:
+    from gaia_mcp.toolspec.in_words import signature
+
+    if schema is None:
+        return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")
+    problem = f"{problem}; the tool is {signature(tool, schema, SIGNATURE_CHARS)}"
+    keyed = _with_keys(words, schema)
+    return UsageError(problem, hint=f"write: {to_type('call', server, tool, *keyed)}" if keyed else HOW_TO_WRITE)
+
+
+def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
+    """`words` with keys added to the values that have none, in the order of the tool's parameters; empty if there are
+    too few parameters.
+    """
+    from gaia_mcp.toolspec.arguments import split_arguments
+    from gaia_mcp.toolspec.schema import needed_of, parts_of, properties_of, types_of
+
+    known, given, needed = properties_of(schema), given_keys(words, schema), needed_of(schema)
+    keys = [key for key in [*needed, *(key for key in known if key not in needed)] if key not in given]
+    keyed: list[str] = []
+    for word, option, value in split_arguments(words, schema):
+        if option:
+            keyed.append(word if value is None or "=" in word else f"{word}={value}")
+        elif "=" in word or word.startswith("{"):
+            keyed.append(word)
+        elif word in keys:
+            keyed.append(f"{word}=VALUE")
+        elif not keys:
+            return []
+        else:
+            keyed.append(f"{keys[0]}={word}")
+            if not any("array" in types_of(part) for part in parts_of(known.get(keys[0]), schema)):
+                keys.pop(0)
+    return keyed
+
+
+def _seen_schema(entry: ServerEntry, tool: str) -> Any:
+    """The cached schema of a tool; None if it is not cached."""
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.storage.server_cache import ServerCache
+
+    tools = ServerCache(cache_folder(), entry).seen() or []
+    return next((each.get("inputSchema") for each in tools if each["name"] == tool), None)
+
+
+def _how_to_see(server: str, tool: str) -> str:
+    return f"show its parameters: {to_type('call', server, tool, more='--help')}"

@@ -7,9 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking.structure import structure_problem
-from gaia_mcp.cli.calls.plan import Plan, typed
+from gaia_mcp.cli.calls.plan import Plan, read_words, typed
 from gaia_mcp.cli.calls.validation import checked_arguments
-from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError

@@ -167,8 +167,7 @@ def _calls(
     """The calls of these `tools`. A single one has all the arguments; otherwise each has those behind it. `placed` has
     each word with the number of `--call` before it. Raises `UsageError`.
     """
-    from gaia_mcp.cli.calls.plan import base_arguments
-    from gaia_mcp.cli.calls.words import check_utf8, read_given
+    from gaia_mcp.cli.calls.plan import base_arguments, check_utf8, read_given
     from gaia_mcp.cli.checks.steps import CallWanted
 
     arguments = [(word, calls) for word, calls in placed if _is_argument(word)]
