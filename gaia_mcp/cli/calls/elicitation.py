@@ -8,8 +8,8 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import validation_errors
-from gaia_mcp.cli.calls.answers import MAX_ANSWERED, Answers, missing_in, with_defaults
 from gaia_mcp.cli.calls.form import TRUTHS, YES_OR_NO, Ask, ask_value, asked_while, can_ask, definitions_of
+from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, with_defaults
 from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.refusals import address_lines, host_of, is_site
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
