@@ -101,7 +101,7 @@ def _watch_threads(dead: list[BaseException]) -> None:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
-        from gaia_mcp.cli.calls.direct import run_if_plain
+        from gaia_mcp.cli.calls.calling import run_if_plain
 
         status = run_if_plain(words)
         if status is not None:

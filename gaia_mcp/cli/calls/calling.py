@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.calls.plan import planned
+from gaia_mcp.cli.grammar.model import ServerWords, with_group
+from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.errors import MCPError
+from gaia_mcp.session.prestart import Prestarted, prestarted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
+    from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.cli.invocation import Invocation
-    from gaia_mcp.session.prestart import Prestarted
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.session import Session
 
 
@@ -133,3 +142,109 @@ def _written(session: Session, begun: str, within: str = "") -> str:
         if lines or deadline.expired:
             return lines[-1] if lines else ""
         deadline.sleep(PLACE_SECONDS / 20)
+
+
+# A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
+# `--lock-file`, because a server whose tools are not approved must not be started.
+_PARAMETERS = frozenset((
+    "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
+    "timeout", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
+))  # fmt: skip
+
+
+def run_if_plain(words: Sequence[str]) -> int | None:
+    """Run the command line `words` if it is a plain `call`. Returns the exit code, or None for any other line."""
+    line = call_of(words)
+    return _run(line, with_group(words)) if line is not None else None
+
+
+def call_of(words: Sequence[str]) -> ParsedLine | None:
+    """The `call` in the command line `words`; None if Typer must report an error in it or parse it."""
+    line = parse_line(with_group(words))
+    if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
+        return None
+    if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
+        return None
+    return line
+
+
+def _run(line: ParsedLine, words: list[str]) -> int:
+
+    Typed.enter(words)
+    # The built-in hub serves the servers of this configuration file.
+    Typed.begin("call", Path(line.values["config"]) if "config" in line.values else None)
+    with prestarted_for(line) as server:
+        # Imported late, while the server is starting.
+        from gaia_mcp.cli.invocation import Invocation, status_of_run
+
+        given = dict(line.values)
+        typed = [given.pop("target"), *given.pop("words", [])]
+        args, read_only = given.pop("args", None), given.pop("read_only", False)
+        for name, kind in (("config", Path), ("output_dir", Path), ("timeout", float)):
+            if name in given:
+                given[name] = kind(given[name])
+        invocation = Invocation(**given, after=line.after)
+        return status_of_run(
+            "call",
+            invocation,
+            lambda: make_call(invocation, typed, args, read_only=read_only, prestarted=server),
+        )
+
+
+# The options that answer the server's requests.
+_ANSWERING = frozenset(("answer", "answers", "root", "sample"))
+# Those for the entry of a server that is not saved.
+_OF_ENTRY = ("env", "header", "token_env")
+
+
+@contextmanager
+def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
+    """Start the server of the `call` in `line`, and yield it; yield None if the line is not certainly valid. The server
+    is stopped when the `with` ends, at the latest.
+    """
+    entry = _entry_to_call(line)
+    server = None
+    with ExitStack() as running:
+        if entry is not None:
+            with suppress(MCPError):  # The command meets the same error and reports it.
+                server = running.enter_context(prestarted(entry, "call"))
+        yield server
+
+
+def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
+    """The entry of the server to call; None if the line is invalid, which the command reports."""
+    call = line.values
+    args, config, answers = call.get("args"), call.get("config"), call.get("answers")
+    try:
+        # Anything but a regular file, such as standard input or `<(…)`, can be read only once: the command reads it.
+        if "-" in (args, answers) or any(
+            not Path(name).expanduser().is_file() for name in _files(args, config, answers)
+        ):
+            return None
+        if not _ANSWERING.isdisjoint(call):
+            from gaia_mcp.cli.calls.answering import Answering
+            from gaia_mcp.cli.invocation import Invocation
+
+            Answering.of(Invocation(**{name: call[name] for name in _ANSWERING if name in call}))
+        store = ConfigStore.locate(Path(config) if config is not None else None)
+        typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
+        entry = planned(store, typed, args).entry
+        if any(name in call for name in _OF_ENTRY):
+            from gaia_mcp.cli.entries.targets import with_options
+
+            if entry.source is not None:
+                return None
+            entry = with_options(entry, call.get("env", ()), call.get("header", ()), call.get("token_env"))
+        return entry if entry.is_available(call.get("stage"), call.get("agent")) else None
+    except (MCPError, OSError, ValueError, RuntimeError):
+        return None
+
+
+def _files(args: str | None, config: str | None, answers: str | None) -> Iterator[str]:
+    """The files that must be read to find the server and to validate the line."""
+    if answers is not None and not answers.startswith("{"):
+        yield answers
+    if args is not None and args.startswith("@"):
+        yield args[1:]
+    if config is not None:
+        yield config

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.calls.direct import call_of
+from gaia_mcp.cli.calls.calling import call_of
 from gaia_mcp.cli.grammar.parsing import PROGRAM
 from tests.cli.conftest import BIN
 from tests.protocol_support import steady
