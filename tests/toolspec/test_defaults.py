@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from gaia_mcp.cli.calls.validation import MAX_ADDED, with_defaults
+from gaia_mcp.cli.calls.tool_call import MAX_ADDED, with_defaults
 from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA, JSON
 

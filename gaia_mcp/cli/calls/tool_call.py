@@ -4,17 +4,24 @@ result.
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.checking.structure import structure_problem
 from gaia_mcp.cli.calls.plan import Plan, read_words, typed
-from gaia_mcp.cli.calls.validation import checked_arguments
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError
+from gaia_mcp.jsontext import is_same
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from gaia_mcp.safetext import cut, cut_middle
+from gaia_mcp.toolspec.schema import MAX_STEPS, NO_DEFAULT, choices_of, default_of, properties_of, resolved, types_of
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads
-from gaia_mcp.toolspec.validation import SchemaError, unknown_names
+from gaia_mcp.toolspec.validation import YOUR_ARGUMENTS, ExternalReferenceError, SchemaError, problems_in, unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.session.session import Session
+    from gaia_mcp.toolspec.validation import ValidationError
 
 
 def find_tool(session: Session, name: str) -> MCPTool:
@@ -101,3 +109,170 @@ def check_structure(server: str, tool: MCPTool, result: dict[str, Any], deadline
     """Print a remark if a result does not match the tool's output schema. The result is printed in any case."""
     if problem := structure_problem(server, tool.name, tool.output_schema, result, deadline):
         remark(problem)
+
+
+# The limit for the error and its hint together, with the lines broken as on a usual terminal.
+LINES, LINE_CHARS = 3, 100
+# The limits for one problem, which may quote a value, and for arguments that the person did not type.
+PROBLEM_CHARS, GIVEN_CHARS = 80, 60
+
+
+def checked_arguments(
+    server: str,
+    tool: str,
+    schema: Any,
+    arguments: dict[str, Any],
+    deadline: Deadline | None = None,
+    *,
+    shows_given: bool,
+) -> dict[str, Any]:
+    """`arguments`, completed with the defaults of missing required ones, once they are valid.
+
+    With `shows_given` the error shows the arguments, for a person who has not typed them. Raises `ArgumentsError` with
+    the problems, also if the schema refers to another document; `SchemaError` if it cannot be used for another reason,
+    or if validation takes too long.
+    """
+    try:
+        arguments, found = _completed(schema, arguments, deadline)
+    except ExternalReferenceError as elsewhere:
+        problem = f"cannot be checked against its input schema: {elsewhere}"
+        raise ArgumentsError(server, tool, [problem], hint=_schema_hint(server)) from elsewhere
+    problems = problems_in(found, schema, arguments)
+    if not problems:
+        return arguments
+    given = [f"{YOUR_ARGUMENTS} {cut(json.dumps(arguments, ensure_ascii=False), GIVEN_CHARS)}"] if shows_given else []
+    problems_shown = [cut_middle(problem, PROBLEM_CHARS) for problem in problems]
+    whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
+    # The signature gets the lines that the problems leave.
+    lines = 1 if len(whole) > LINE_CHARS else LINES - 1
+    hint = _members_hint(found, schema, lines) or _signature_hint(server, tool, schema, lines)
+    left = LINES - max(1, -(-len(f"hint: {hint}") // LINE_CHARS))
+    excess = len(whole) - max(1, left) * LINE_CHARS
+    shown = _without(problems_shown, excess)
+    error = ArgumentsError(server, tool, [*shown, *given], hint=hint)
+    error.facts = {"tool": tool, "problems": problems, "schema": schema, "arguments": arguments}
+    raise error
+
+
+def _completed(
+    schema: Any, arguments: dict[str, Any], deadline: Deadline | None
+) -> tuple[dict[str, Any], list[ValidationError]]:
+    """The arguments with missing defaults added, and the remaining validation errors."""
+    found = validation_errors(schema, arguments, deadline)
+    if not found:
+        return arguments, found
+    # Imported late: few schemas require a property that has a default.
+
+    completed = with_defaults(arguments, schema)
+    left = validation_errors(schema, completed, deadline)
+    # A default that is itself invalid does not help.
+    return (completed, left) if len(left) < len(found) else (arguments, found)
+
+
+def _schema_hint(server: str) -> str:
+    return f"see the schema with: {to_type('tools', server, more='--schema')}"
+
+
+def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> str:
+    """The members of the one argument that contains the problems, in at most `lines` lines; empty if the problems are
+    not within one argument, or if the text is too long.
+    """
+    from gaia_mcp.toolspec.in_words import members_in_words
+
+    keys = {re.split(r"[.\[]", problem.where)[0] for problem in found if re.search(r"[.\[]", problem.where)}
+    if len(keys) != 1 or (described := properties_of(schema).get(key := keys.pop())) is None:
+        return ""
+    hint = f"the type of {key}: {members_in_words(described, schema)}"
+    return hint if hint.endswith("}") and len(hint) <= lines * LINE_CHARS - len("hint: ") else ""
+
+
+def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
+    """The tool's signature in at most `lines` lines; if it is cut, followed by the command for the tool's help page."""
+    from gaia_mcp.toolspec.in_words import signature
+
+    begun = "its signature: "
+    room = lines * LINE_CHARS - len("hint: ") - len(begun)
+    if len(whole := signature(tool, schema)) <= room:
+        return begun + whole
+    see = f"; see: {to_type('call', server, tool, more='--help')}"
+    return begun + signature(tool, schema, room - len(see)) + see
+
+
+def _without(problems: Sequence[str], excess: int) -> list[str]:
+    """`problems` shortened by `excess` characters: the last ones are replaced by their number. The first one stays."""
+    kept = list(problems)
+    while excess > 0 and len(kept) > 1:
+        # The replacement takes space, too.
+        excess -= len(f"; {kept.pop()}") - (len("; 10 more") if len(kept) == len(problems) - 1 else 0)
+    return [*kept, f"{len(problems) - len(kept)} more"] if len(kept) < len(problems) else kept
+
+
+# Values are a few levels deep, and have few members; a recursive default has no limit.
+MAX_DEPTH, MAX_ADDED = 20, 1000
+
+
+def with_defaults(value: Any, schema: Any) -> Any:
+    """`value` with the default of each member that is missing, is required, and has one, at every level of it."""
+    return _Filling(schema).filled(value, schema, MAX_DEPTH)
+
+
+class _Filling:
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._additions = iter(range(MAX_ADDED))
+
+    def filled(self, value: Any, schema: Any, depth: int) -> Any:
+        if depth == 0 or not isinstance(value, (dict, list)):
+            return value
+        parts = self._applied(value, schema, iter(range(MAX_STEPS)))
+        if isinstance(value, list):
+            items = next((part["items"] for part in parts if "items" in part), None)
+            return value if items is None else [self.filled(item, items, depth - 1) for item in value]
+        known: dict[str, Any] = {}
+        whole = dict(value)
+        for part in parts:
+            known.update(_members(part))
+        for name in (name for part in parts for name in _required(part) if name not in whole):
+            default = default_of(known.get(name), self._root, NO_DEFAULT)
+            if default is not NO_DEFAULT and next(self._additions, None) is not None:
+                whole[name] = default
+        return {name: self.filled(member, known.get(name), depth - 1) for name, member in whole.items()}
+
+    def _applied(self, value: Any, schema: Any, steps: Iterator[int]) -> list[dict[str, Any]]:
+        """The parts of `schema` that apply to `value`; of a union, the first one that may describe it."""
+        part = resolved(schema, self._root, steps)
+        found = [part]
+        for inner in _list(part, "allOf"):
+            found += self._applied(value, inner, steps)
+        for union in ("anyOf", "oneOf"):
+            branches = (self._applied(value, branch, steps) for branch in _list(part, union))
+            found += next((branch for branch in branches if self._can_be(value, branch)), [])
+        return found
+
+    def _can_be(self, value: Any, parts: list[dict[str, Any]]) -> bool:
+        kind = "array" if isinstance(value, list) else "object"
+        if any(kind not in (types_of(part) or [kind]) for part in parts):
+            return False
+        if kind == "array":
+            return True
+        known = {name: member for part in parts for name, member in _members(part).items()}
+        for name in (name for name in known if name in value):
+            choices = choices_of(resolved(known[name], self._root))
+            if choices and not any(is_same(value[name], choice) for choice in choices):
+                return False
+        required = (name for part in parts for name in _required(part) if name not in value)
+        return all(default_of(known.get(name), self._root, NO_DEFAULT) is not NO_DEFAULT for name in required)
+
+
+def _members(part: dict[str, Any]) -> dict[str, Any]:
+    members = part.get("properties")
+    return members if isinstance(members, dict) else {}
+
+
+def _required(part: dict[str, Any]) -> list[str]:
+    return [name for name in _list(part, "required") if isinstance(name, str)]
+
+
+def _list(part: dict[str, Any], keyword: str) -> list[Any]:
+    found = part.get(keyword)
+    return found if isinstance(found, list) else []

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.checking.checker import check_schema, validation_errors
 from gaia_mcp.cli.calls.plan import typed
-from gaia_mcp.cli.calls.tool_call import called
-from gaia_mcp.cli.calls.validation import checked_arguments
+from gaia_mcp.cli.calls.tool_call import called, checked_arguments
 from gaia_mcp.cli.checks.report import CALL, FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
