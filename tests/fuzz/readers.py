@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from gaia_mcp.cli.calls.reading import filled_uri
+from gaia_mcp.cli.calls.tool_call import filled_uri
 from gaia_mcp.cli.checks.locked import _parsed as parsed_lock
 from gaia_mcp.cli.completion.shell_words import read_line
 from gaia_mcp.client.tool import read_tools

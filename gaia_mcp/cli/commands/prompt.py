@@ -32,7 +32,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     """
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import check_no_option, check_utf8, text_arguments
-    from gaia_mcp.cli.calls.reading import check_arguments
+    from gaia_mcp.cli.calls.tool_call import check_arguments
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError

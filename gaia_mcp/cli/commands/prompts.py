@@ -30,7 +30,7 @@ def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.calls.reading import signature_of
+    from gaia_mcp.cli.calls.tool_call import signature_of
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
 
     return signature_lines(signature_of(prompt)) + description_lines(prompt.get("description"))

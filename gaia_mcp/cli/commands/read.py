@@ -42,7 +42,7 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     """
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import check_no_option, check_utf8
-    from gaia_mcp.cli.calls.reading import filled_uri, read_resource
+    from gaia_mcp.cli.calls.tool_call import filled_uri, read_resource
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.session import connected
