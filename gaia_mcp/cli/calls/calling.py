@@ -72,7 +72,7 @@ def make_call(
         locked_tools.contract(server)
 
     if interactive:
-        from gaia_mcp.cli.calls.form import ask_arguments, check_terminal
+        from gaia_mcp.cli.calls.elicitation import ask_arguments, check_terminal
 
         check_terminal()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.catalog.documents import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
 from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missing, reference, unusable, ways_of
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
-from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
+from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask
 from gaia_mcp.cli.entries.given import Given
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.upgrading import REGISTRY, given_before, noted, noted_before
@@ -27,7 +27,7 @@ from gaia_mcp.redaction import masked_arguments, masked_members, masked_url
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.form import Ask
+    from gaia_mcp.cli.calls.elicitation import Ask
     from gaia_mcp.cli.entries.given import Options
 
 # The variables with the URL of a registry other than the official one, and a token for it.
