@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
 from gaia_mcp.errors import DeadlineError, NotSupportedError, PeerError
@@ -13,8 +15,8 @@ from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, Subscr
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.notifications import Notification, Notifications
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.events import Change
     from gaia_mcp.session.session import Session
 
 # The lists that have change notifications.
@@ -148,3 +150,53 @@ def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
         print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
     else:
         print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
+
+
+# A server that sends log messages faster than they are printed must not fill our memory.
+MAX_MESSAGES = 1000
+
+
+class Notification(NamedTuple):
+    """A notification, and its time in seconds since 1970."""
+
+    event: Change | Logged
+    moment: float
+
+
+class Notifications:
+    """A thread-safe queue whose producers never wait. Equal changes are queued only once; log messages that exceed its
+    limit are dropped, and counted in `dropped`.
+    """
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[Notification] = SimpleQueue()
+        self._lock = threading.Lock()
+        # Keyed by type as well, because a list and a resource may have the same name.
+        self._queued: set[tuple[type, Change]] = set()
+        self.dropped = 0
+
+    def changed(self, change: Change) -> None:
+        """Queue a change."""
+        with self._lock:
+            if (type(change), change) not in self._queued:
+                self._queued.add((type(change), change))
+                self._queue.put(Notification(change, time.time()))
+
+    def logged(self, level: str, logger: str, data: Any) -> None:
+        """Queue a log message."""
+        if self._queue.qsize() < MAX_MESSAGES:
+            self._queue.put(Notification(Logged(level, logger, data), time.time()))
+        else:
+            self.dropped += 1
+
+    def next(self, seconds: float) -> Notification | None:
+        """The oldest notification; waits up to `seconds`. From then on an equal change is queued again."""
+        try:
+            notification = self._queue.get(timeout=seconds)
+        except Empty:
+            return None
+        event = notification.event
+        if not isinstance(event, Logged):
+            with self._lock:
+                self._queued.discard((type(event), event))
+        return notification

@@ -49,9 +49,8 @@ def watch(
 
     Example: gaia mcp watch demo --timeout 60
     """
-    from gaia_mcp.cli.calls.notifications import Notifications
     from gaia_mcp.cli.calls.plan import check_utf8
-    from gaia_mcp.cli.calls.watching import Watcher
+    from gaia_mcp.cli.calls.watching import Notifications, Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.protocol.envelope import LOG_LEVELS
