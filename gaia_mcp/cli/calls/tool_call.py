@@ -42,7 +42,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
     if tool is None:
         from dataclasses import replace
 
-        from gaia_mcp.cli.entries.code_files import listed_name
+        from gaia_mcp.cli.entries.targets import listed_name
 
         known = {tool.name: tool for tool in session.tools()}
         if (listed := listed_name(session.entry, name, known)) is not None:

@@ -229,7 +229,7 @@ def known_tool(ctx: CompletionContext) -> tuple[str, str, dict[str, Any] | None]
     server, name, _ = called(ctx)
     known = {tool["name"]: tool for tool in ctx.known(server, "tools")}
     if "." in name and name not in known:
-        from gaia_mcp.cli.entries.code_files import listed_name
+        from gaia_mcp.cli.entries.targets import listed_name
 
         return server, name, known.get(listed_name(ctx.entry(server), name, known) or "")
     return server, name, known.get(name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.code_files import handler_files
+from gaia_mcp.cli.entries.targets import handler_files
 from gaia_mcp.cli.screen.output import remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import HandlerError
