@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import anchored, command_of, on_this_system
-from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
-from gaia_mcp.cli.entries.targets import handler_files, raw_entry, served_code
+from gaia_mcp.cli.entries.targets import handler_files, raw_entry, served_code, suggested_name
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.store import check_server_name

@@ -7,8 +7,7 @@ from itertools import chain, count
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.entries.naming import suggested_name
-from gaia_mcp.cli.entries.targets import raw_entry
+from gaia_mcp.cli.entries.targets import raw_entry, suggested_name
 from gaia_mcp.cli.lines import entry_options, to_type
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.served import Served

@@ -14,7 +14,7 @@ from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missi
 from gaia_mcp.catalog.registry import LATEST, OFFICIAL_URL, Registry, without_credentials
 from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask
 from gaia_mcp.cli.entries.given import Given
-from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.entries.upgrading import REGISTRY, given_before, noted, noted_before
 from gaia_mcp.cli.lines import again, to_type
 from gaia_mcp.cli.screen.output import remark, to_stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_mcp.cli.entries.building import anchored, is_relative, is_served, on_this_system
-from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_alone, home_folder, host_or_file, working_folder
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, entries_in
 from gaia_mcp.config.entries import read_entry

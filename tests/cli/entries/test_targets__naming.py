@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.names import is_server_name
 
 COMMANDS = {
