@@ -203,7 +203,7 @@ class Invocation(NamedTuple):
         """After a success on a terminal: print a remark on how to save a server that was used without a name."""
         if not Typed.unsaved or self.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
             return
-        from gaia_mcp.cli.entries.keeping import how_to_keep
+        from gaia_mcp.cli.entries.targets import how_to_keep
         from gaia_mcp.config.store import ConfigStore
         from gaia_mcp.errors import ConfigFileError
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gaia_mcp.cli.lines import LAUNCHERS, Typed, to_type
+from gaia_mcp.cli.lines import LAUNCHERS, Typed, entry_options, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.entries import ServerEntry
@@ -417,3 +419,18 @@ def _split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return line.split()
+
+
+FALLBACK = "server"
+
+
+def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:
+    """The command that saves a server, with a name that is not in `taken`. Secrets in its command are masked."""
+    target = entry.target
+    passed = entry_options(entry, "add")
+    if not isinstance(target, (Command, Served)):
+        return to_type("add", more=" ".join([*passed, quote(entry.name)]))
+    name = suggested_name(raw_entry(target)) or FALLBACK
+    words = quote(entry.name) if isinstance(target, Served) else f"-- {target.described()}"
+    free = chain([name], (f"{name}-{number}" for number in count(2)))
+    return to_type("add", next(each for each in free if each not in taken), more=" ".join([*passed, words]))
