@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.pasting import is_pasted, is_stream, names_file, pasted_text
+from gaia_mcp.cli.entries.given import is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.hosts.pasted import looks_pasted
 from gaia_mcp.jsontext import JSONTextError, parse_json
