@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.entries.published import open_registry
-from gaia_mcp.cli.entries.upgrading import REGISTRY
+from gaia_mcp.cli.entries.published import REGISTRY, open_registry
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import error_object, fail_with, print_json, print_line, remark
 from gaia_mcp.cli.screen.session_view import SessionView
