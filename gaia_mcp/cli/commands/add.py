@@ -182,7 +182,7 @@ def add(
         trust_hints_of,
     )
     from gaia_mcp.cli.entries.given import Options, check_options, given_servers
-    from gaia_mcp.cli.entries.published_words import published_server
+    from gaia_mcp.cli.entries.published import published_server
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.errors import ServerExistsError
 
