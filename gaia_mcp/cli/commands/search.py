@@ -58,7 +58,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     Example: gaia mcp search issue create
     """
     if registry:
-        from gaia_mcp.cli.entries.searching import print_published
+        from gaia_mcp.cli.entries.published import print_published
 
         print_published(words, invocation.deadline(), invocation.as_json)
         return
