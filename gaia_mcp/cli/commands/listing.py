@@ -46,7 +46,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False, outdated: O
     store = invocation.open_store()
     entries = store.entries()
     if outdated:
-        from gaia_mcp.cli.entries.outdated import print_outdated
+        from gaia_mcp.cli.entries.published import print_outdated
 
         print_outdated(entries, invocation.deadline(), invocation.as_json)
         return

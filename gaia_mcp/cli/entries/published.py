@@ -7,8 +7,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.catalog.documents import MAX_NAME_CHARS, Document, DocumentError, Input, read_document
 from gaia_mcp.catalog.packages import InputError, Way, asked_of, entry_of, missing, reference, unusable, ways_of
@@ -17,13 +18,13 @@ from gaia_mcp.cli.calls.elicitation import ask_value, asked_while, can_ask
 from gaia_mcp.cli.entries.given import Given, is_pasted, is_stream, names_file, pasted_text
 from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.lines import again, to_type
-from gaia_mcp.cli.screen.output import print_json, print_line, remark, to_stderr
+from gaia_mcp.cli.screen.output import error_object, fail_with, print_json, print_line, remark, to_stderr
 from gaia_mcp.cli.screen.session_view import SessionView
-from gaia_mcp.cli.screen.terminal import fitted
+from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.targets import URL_SCHEMES
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
-from gaia_mcp.errors import CatalogError, ToolError
+from gaia_mcp.errors import CatalogError, EntryError, MCPError, ToolError
 from gaia_mcp.hosts.pasted import looks_pasted
 from gaia_mcp.jsontext import JSONTextError, parse_json
 from gaia_mcp.names import tidy_name
@@ -33,6 +34,7 @@ from gaia_mcp.safetext import one_line
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.elicitation import Ask
     from gaia_mcp.cli.entries.given import Options
+    from gaia_mcp.config.entries import ServerEntry
 
 # The variables with the URL of a registry other than the official one, and a token for it.
 VARIABLE = "GAIA_MCP_REGISTRY"
@@ -359,3 +361,81 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
 def _object(one: Document) -> dict[str, Any]:
     shown = {"name": one.name, "version": one.version, "title": one.title, "description": one.description}
     return {**shown, "status": one.status, "via": list(dict.fromkeys(way.name for way in ways_of(one)))}
+
+
+# A registry is one service; more concurrent requests would not be answered sooner.
+_AT_ONCE = 8
+
+
+class Added(NamedTuple):
+    """A server that was added from a registry: its name here, its name and version there, and the registry's URL, None
+    for the official registry.
+    """
+
+    name: str
+    published: str
+    version: str
+    url: str | None
+
+
+def print_outdated(entries: Mapping[str, ServerEntry | EntryError], deadline: Deadline | None, as_json: bool) -> None:
+    """Print each server that has a newer version, or all as JSON. Finally reports the errors of the registries."""
+    added = [one for entry in entries.values() if (one := _added(entry)) is not None]
+    deadline = deadline or Deadline(DEFAULT_TIMEOUT_SECONDS)
+    with SessionView(f"checking {len(added)} servers"), ThreadPoolExecutor(_AT_ONCE) as threads:
+        newest = list(threads.map(lambda one: _newest(one, deadline), added))
+    if as_json:
+        print_json({"servers": [_row(one, found) for one, found in zip(added, newest, strict=True)]})
+    else:
+        _print(added, newest)
+    fail_with(found for found in newest if isinstance(found, MCPError))
+
+
+def _added(entry: ServerEntry | EntryError) -> Added | None:
+    noted = entry.raw.get(REGISTRY) if not isinstance(entry, EntryError) else None
+    if isinstance(entry, EntryError) or not isinstance(noted, dict):
+        return None
+    name, version, url = (noted.get(key) for key in ("name", "version", "url"))
+    if not isinstance(name, str) or not isinstance(version, str):
+        return None
+    return Added(entry.name, name, version, url if isinstance(url, str) else None)
+
+
+def _newest(one: Added, deadline: Deadline) -> Document | MCPError:
+    try:
+        with open_registry(one.url, deadline) as registry:
+            return registry.document(one.published)
+    except MCPError as error:
+        return error
+
+
+def _is_outdated(one: Added, found: Document) -> bool:
+    return found.version != one.version or found.status != "active"
+
+
+def _row(one: Added, found: Document | MCPError) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": one.name, "registry": one.published, "version": one.version}
+    if isinstance(found, MCPError):
+        return {**row, "error": error_object(found)}
+    return {**row, "latest": found.version, "status": found.status, "outdated": _is_outdated(one, found)}
+
+
+def _print(added: Sequence[Added], newest: Sequence[Document | MCPError]) -> None:
+    outdated = [
+        (one, found)
+        for one, found in zip(added, newest, strict=True)
+        if not isinstance(found, MCPError) and _is_outdated(one, found)
+    ]
+    if not added:
+        remark("no server was added from a registry")
+    elif not outdated and not any(isinstance(found, MCPError) for found in newest):
+        remark("all servers from a registry have their newest versions")
+    rows = [
+        [one.name, one_line(one.version), one_line(found.version), "" if found.status == "active" else found.status]
+        for one, found in outdated
+    ]
+    for line in columns(rows):
+        print_line(line.rstrip())
+    if outdated:
+        first, _ = outdated[0]
+        remark(f"add the new version with: {to_type('add', first.name, first.published, more='--force')}")
