@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -81,3 +86,17 @@ def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     # In a valid entry the type is one of a few fixed words.
     visible["type"] = raw.get("type")
     return {key: visible.get(key, MASK) for key in members(raw)}
+
+
+# With more names, the command about all servers is shorter.
+MAX_NAMED = 4
+
+
+def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
+    """Print a remark with the command that caches the tools of those servers that are enabled and were never asked."""
+    folder = cache_folder()
+    names = [entry.name for entry in entries if not entry.disabled and ServerCache(folder, entry).seen() is None]
+    if names:
+        whose = "its tools" if len(names) == 1 else "their tools"
+        shown = to_type("tools", *(names if len(names) <= MAX_NAMED else ()))
+        remark(f"completion and search include {whose} after: {shown}")
