@@ -249,9 +249,8 @@ def add(
 
 def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
     """Print the remarks about servers that are being saved. `is_trusting`: --trust-hints was given."""
-    from gaia_mcp.cli.entries.difference import remark_on_unseen
+    from gaia_mcp.cli.entries.difference import remark_on_oauth, remark_on_retries, remark_on_unseen
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
-    from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
     from gaia_mcp.cli.lines import to_type
 
     for server, entry in zip(servers, entries, strict=True):

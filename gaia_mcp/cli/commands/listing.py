@@ -70,7 +70,7 @@ def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
 
     agents = [entry for entry in entries.values() if not isinstance(entry, EntryError) and entry.transport == "agent"]
     if agents:
-        from gaia_mcp.cli.entries.without_effect import remark_on_retries
+        from gaia_mcp.cli.entries.difference import remark_on_retries
 
         remark_on_retries(agents)
 

@@ -7,9 +7,17 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import command_of
-from gaia_mcp.cli.entries.difference import OPEN, Difference, differences, members, readable, remark_on_unseen
+from gaia_mcp.cli.entries.difference import (
+    OPEN,
+    Difference,
+    differences,
+    members,
+    readable,
+    remark_on_oauth,
+    remark_on_retries,
+    remark_on_unseen,
+)
 from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
-from gaia_mcp.cli.entries.without_effect import remark_on_oauth, remark_on_retries
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
