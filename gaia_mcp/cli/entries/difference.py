@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.safetext import one_line
 from gaia_mcp.storage.server_cache import ServerCache
@@ -126,3 +128,17 @@ def remark_on_retries(entries: Iterable[ServerEntry]) -> None:
         if entry.transport == "agent" and entry.raw.get("max_retries"):
             which = f"'max_retries' of {one_line(entry.name)!r} has no effect"
             remark(f"{which}: a tool of an agent is never called twice; only a handler repeats its own requests")
+
+
+def remark_on_held_back(entry: ServerEntry) -> None:
+    """Print a remark with the variables that the server of `entry` does not inherit, if it is a program that inherits
+    only some.
+    """
+    from gaia_mcp.client.transports.stdio.environment import child_environment
+
+    target = entry.target
+    if isinstance(target, Remote) or target.inherit:
+        return
+    given = child_environment(dict.fromkeys(target.env, ""), os.environ)
+    if names := sorted(name for name in os.environ if name not in given):
+        remark(f"not passed on to {entry.name!r}: {', '.join(names)}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.entries.held_back import remark_on_held_back
+from gaia_mcp.cli.entries.difference import remark_on_held_back
 from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.lines import LAUNCHERS, Typed, again, needs_arguments, to_type
