@@ -103,8 +103,7 @@ def edit(
         set_settings,
         trust_hints_of,
     )
-    from gaia_mcp.cli.entries.changes import Change, changed_entry, save_change
-    from gaia_mcp.cli.entries.editor import edited
+    from gaia_mcp.cli.entries.changes import Change, changed_entry, edited, save_change
     from gaia_mcp.storage.json_files import parse_object
 
     store = invocation.open_store()
