@@ -148,7 +148,7 @@ READERS = {
     "agents.programs os.fdopen": "a pipe",
     "agents.demo wave.open": "writes to memory",
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
-    "cli.entries.changes os.fdopen": "writes",
+    "cli.entries.saving os.fdopen": "writes",
     "cli.grammar.parsing FILE.read_bytes": "a file of the package",
     "cli.manual.pages (PROSE / 'audit.txt').read_text": "a file of the package",
     "cli.manual.pages (PROSE / 'error.txt').read_text": "a file of the package",

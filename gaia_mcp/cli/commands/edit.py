@@ -37,7 +37,7 @@ from gaia_mcp.cli.status import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.cli.entries.changes import Change, Saved
+    from gaia_mcp.cli.entries.saving import Change, Saved
     from gaia_mcp.config.store import ConfigStore
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
@@ -103,7 +103,7 @@ def edit(
         set_settings,
         trust_hints_of,
     )
-    from gaia_mcp.cli.entries.changes import Change, changed_entry, edited, save_change
+    from gaia_mcp.cli.entries.saving import Change, changed_entry, edited, save_change
     from gaia_mcp.storage.json_files import parse_object
 
     store = invocation.open_store()
