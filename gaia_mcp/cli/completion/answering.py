@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.candidates import candidates
+from gaia_mcp.cli.completion.file_names import Candidate
 from gaia_mcp.cli.completion.shell_words import quoted, read_line
 from gaia_mcp.internals import bare_signal
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.completion.file_names import Candidate
 from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.safetext import clean, encodable, one_line

@@ -11,9 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.completion.file_names import file_names
+from gaia_mcp.cli.completion.file_names import Candidate, file_names
 from gaia_mcp.filebytes import read_file
 
 # A hundred times the size of a long module, and still fast to read.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
 
 
@@ -50,3 +50,19 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # A symbolic link to itself, or to a target that cannot be read: the others are still listed.
+
+
+# A candidate with one of these endings is incomplete: a value, a name in the folder, or a class follows.
+_OPEN_ENDS = ("=", "@", "/", ":")
+
+
+class Candidate(NamedTuple):
+    """A candidate for the whole word, and its description."""
+
+    value: str
+    description: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the word continues after the candidate, so that no space may follow."""
+        return self.value.endswith(_OPEN_ENDS)
