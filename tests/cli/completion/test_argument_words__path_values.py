@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.cli.completion.argument_words import argument_words
-from gaia_mcp.cli.completion.path_values import path_values
+from gaia_mcp.cli.completion.argument_words import argument_words, path_values
 
 if TYPE_CHECKING:
     from pathlib import Path
