@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.cli.completion.shell_words import quoted, read_line
+from gaia_mcp.cli.completion.answering import quoted, read_line
 from gaia_mcp.hosts.documents import Layout, read_servers, with_server
 from tests.fuzz import readers
 from tests.fuzz.readers import ENTRY, READERS, faults

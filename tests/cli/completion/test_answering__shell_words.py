@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.cli.completion.shell_words import Line, quoted, read_line
+from gaia_mcp.cli.completion.answering import Line, quoted, read_line
 
 
 def test_an_incomplete_line_is_split_into_words() -> None:
