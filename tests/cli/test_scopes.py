@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.completion.candidates import candidates
+from gaia_mcp.cli.completion.answering import candidates
 from tests.cli.conftest import SERVERS, entry_of
 
 if TYPE_CHECKING:

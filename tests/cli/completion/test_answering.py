@@ -182,7 +182,7 @@ def test_completion_compiles_no_annotation(gaia: Gaia) -> None:
     """Speed is a feature: a string that annotates a named tuple costs a quarter of `python -c pass`."""
     program = (
         "import typing\n"
-        "from gaia_mcp.cli.completion.candidates import candidates\n"
+        "from gaia_mcp.cli.completion.answering import candidates\n"
         "for words in ['call', ''], ['call', 'my server', ''], ['call', 'my server', 'tool', 'argument=']:\n"
         "    candidates(words)\n"
         "for each in tuple.__subclasses__():\n"
