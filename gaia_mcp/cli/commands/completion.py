@@ -40,7 +40,7 @@ def completion(
 
     Example: gaia mcp completion --install
     """
-    from gaia_mcp.cli.completion.scripts import SCRIPTS
+    from gaia_mcp.cli.completion.installing import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 
     if install and uninstall:
@@ -71,7 +71,7 @@ def completion(
 
 def _chosen(shell: str | None) -> str:
     """The shell that is named, or the parent shell. Raises `UsageError` for an unknown one."""
-    from gaia_mcp.cli.completion.scripts import SCRIPTS
+    from gaia_mcp.cli.completion.installing import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 
     hint = f"name one of: {', '.join(SCRIPTS)}"

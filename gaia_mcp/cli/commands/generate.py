@@ -60,7 +60,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 
 def generated() -> dict[str, str]:
     """The expected content of each file, by its path within a checkout."""
-    from gaia_mcp.cli.completion.scripts import FILES, SCRIPTS
+    from gaia_mcp.cli.completion.installing import FILES, SCRIPTS
     from gaia_mcp.cli.manual.pages import pages
 
     return {

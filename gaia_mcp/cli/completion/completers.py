@@ -187,7 +187,7 @@ def revisions(ctx: CompletionContext) -> list[Candidate]:
 
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that have a script."""
-    from gaia_mcp.cli.completion.scripts import SCRIPTS
+    from gaia_mcp.cli.completion.installing import SCRIPTS
 
     return [Candidate(shell) for shell in SCRIPTS if shell.startswith(ctx.word)]
 

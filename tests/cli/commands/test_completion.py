@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.completion.installing import BEGIN, END, install, places, start_files, uninstall
-from gaia_mcp.cli.completion.scripts import FILES, SCRIPTS
+from gaia_mcp.cli.completion.installing import BEGIN, END, FILES, SCRIPTS, install, places, start_files, uninstall
 from gaia_mcp.errors import ConfigFileError
 
 if TYPE_CHECKING:
