@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
-from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import (
     ConnectionLostError,
     DeadlineError,
@@ -356,3 +355,54 @@ class ClientEngine:
         from gaia_mcp.client.questions import are_opened
 
         return are_opened(self.host, error, deadline)
+
+
+class DeadlineLock:
+    """Held by one thread at a time, which may acquire it again. After a Ctrl-C at any moment it is not left held."""
+
+    def __init__(self) -> None:
+        # Guards the attributes below, and wakes waiting threads.
+        self._free = threading.Condition()
+        self._owner = 0
+        # One object for each acquisition by the owner. It identifies an acquisition that a Ctrl-C interrupted.
+        self._holds: list[object] = []
+
+    @contextmanager
+    def held(self, deadline: Deadline) -> Iterator[bool]:
+        """Hold the lock. False if the deadline passed, or was cancelled, before the lock was free."""
+        hold = object()
+        try:
+            yield self._acquire(hold, deadline)
+        finally:
+            try:
+                self._release(hold)
+            except BaseException:
+                # A Ctrl-C may arrive at this very moment.
+                self._release(hold)
+                raise
+
+    def _acquire(self, hold: object, deadline: Deadline) -> bool:
+        me = threading.get_ident()
+        deadline.on_cancel(self._wake)
+        try:
+            with self._free:
+                while self._holds and self._owner != me:
+                    if deadline.expired:
+                        return False
+                    self._free.wait(min(deadline.remaining(), WAIT_SLICE_SECONDS))
+                self._owner = me
+                self._holds.append(hold)
+            return True
+        finally:
+            deadline.forget(self._wake)
+
+    def _release(self, hold: object) -> None:
+        with self._free:
+            if hold in self._holds:
+                self._holds.remove(hold)
+                if not self._holds:
+                    self._free.notify_all()
+
+    def _wake(self) -> None:
+        with self._free:
+            self._free.notify_all()
