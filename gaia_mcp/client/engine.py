@@ -347,12 +347,12 @@ class ClientEngine:
             )
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
-        import gaia_mcp.client.questions as asking  # Few servers ask.
+        import gaia_mcp.client.host as asking  # Few servers ask.
 
         return asking.answers(self.name, self.host, questions, deadline)
 
     def _have_opened(self, error: PeerError, deadline: Deadline) -> bool:
-        from gaia_mcp.client.questions import are_opened
+        from gaia_mcp.client.host import are_opened
 
         return are_opened(self.host, error, deadline)
 

@@ -7,10 +7,15 @@ of a language model (sampling). A host declares only the capabilities that it ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.errors import CancelledError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.connection import EXCERPT_CHARS
+from gaia_mcp.protocol.input_required import FIRST, required_urls
 from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
 
 # Takes the `params` of `elicitation/create`, returns `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
 Elicit = Callable[[dict[str, Any]], dict[str, Any]]
@@ -148,3 +153,39 @@ def _counted(kept: list[str], one: str, several: str) -> str:
         return f"1 {one}: {kept[0]!r}"
     more = " or more" if len(kept) == STRAYS_KEPT else ""
     return f"{len(kept)}{more} {several}, the first: {kept[0]!r}"
+
+
+def answers(server: str, host: Host, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
+    """The host's answers by the keys of `questions`, each of which has a `method` and perhaps `params`.
+
+    Raises `RemoteProtocolError` for a question whose capability the host did not declare, `CancelledError` if the user
+    rejects a sampling request.
+    """
+    found: dict[str, Any] = {}
+    deadline.hold()
+    try:
+        for key, question in questions.items():
+            found[key] = host.answer(question["method"], question.get("params", {}))
+    except UnsupportedError as unsupported:
+        raise RemoteProtocolError(server, f"asked for {unsupported}, which this client did not declare") from None
+    except DeclinedError as declined:
+        # The server cannot be notified, and does not wait.
+        raise CancelledError(server, str(declined) or "what the server wanted to know") from None
+    finally:
+        deadline.release()
+    return found
+
+
+def are_opened(host: Host, error: PeerError, deadline: Deadline) -> bool:
+    """Whether the user has opened every URL that `error` requires; False also if it requires none. After the first one
+    that the user declines, the rest are skipped.
+    """
+    urls = required_urls(error.code, error.data)
+    deadline.hold()
+    try:
+        return bool(urls) and all(
+            host.answer("elicitation/create", {**each, "mode": "url", "_meta": {FIRST: True}}).get("action") == "accept"
+            for each in urls
+        )
+    finally:
+        deadline.release()
