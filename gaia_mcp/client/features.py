@@ -137,7 +137,7 @@ class FeaturesClient(ToolsClient):
         Raises as `read_resource` does, `LocalProtocolError` for a file that the skill does not have, and
         `RemoteProtocolError` for one that differs from the listing: it must not be used.
         """
-        from gaia_mcp.client.skills import check_listed, verified
+        from gaia_mcp.skilltext import check_listed, verified
 
         uri = uri or skill["uri"]
         check_listed(self.name, skill, uri)

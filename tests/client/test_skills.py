@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.skills import check_listed, verified
 from gaia_mcp.errors import LocalProtocolError, RemoteProtocolError
-from gaia_mcp.skilltext import digest_of
+from gaia_mcp.skilltext import check_listed, digest_of, verified
 from tests.client.conftest import error_of
 
 ROOT = "skill://brewing"
