@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.config import MCPConfig
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.mcp_client import MCPClient
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
     from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
@@ -139,7 +139,7 @@ __getattr__ = lazily(
         "gaia_mcp.client.config": ("MCPConfig",),
         "gaia_mcp.client.host": ("Host",),
         "gaia_mcp.client.mcp_client": ("MCPClient",),
-        "gaia_mcp.client.tool": ("MCPTool",),
+        "gaia_mcp.client.tools": ("MCPTool",),
         "gaia_mcp.client.transports.base": ("MCPTransport",),
         "gaia_mcp.client.transports.http.auth.person": ("Person",),
         "gaia_mcp.client.transports.http.transport": ("HttpTransport",),

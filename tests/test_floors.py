@@ -177,7 +177,7 @@ READERS = {
 }
 # The command line uses servers through `session`. What it imports of the client for other reasons:
 BESIDE_SESSIONS = {
-    "client.tool": "a tool is a value that sessions return",
+    "client.tools": "a tool is a value that sessions return",
     "client.transports.stdio.command_line": "a command line is split; none is run",
     "client.transports.stdio.environment": "the variables that a server gets are documented",
 }

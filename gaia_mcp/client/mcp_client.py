@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.features import FeaturesClient
-from gaia_mcp.client.tool import MCPTool, failure_of, mcp_tool_requires_confirmation
+from gaia_mcp.client.tools import MCPTool, failure_of, mcp_tool_requires_confirmation
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS

@@ -5,20 +5,32 @@ Sends no request whose capability the server did not declare (specification, lif
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.engine import ClientEngine
-from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.errors import NotSupportedError, PeerError, ToolExcludedError
+from gaia_mcp.jsontext import is_same
 from gaia_mcp.protocol.caching import Freshness, freshness
 from gaia_mcp.protocol.pagination import Pages
 from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.schema import (
+    choices_of,
+    description_of,
+    parts_of,
+    properties_of,
+    required_of,
+    resolved,
+    types_of,
+)
+from gaia_mcp.toolspec.tool_filter import only_reads
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
@@ -240,3 +252,159 @@ class ToolsClient(ClientEngine):
     def _declares_nothing(self) -> bool:
         """Whether this is a custom transport whose server declares no capabilities at all."""
         return not self._channels.reconnects and not self.capabilities
+
+
+# The number of choices that are compared with each other among the members of a union.
+MAX_CHOICES = 300
+# The JSON types of Python's types.
+_TYPES = {
+    str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
+
+
+@dataclass
+class MCPTool:
+    """A tool, as in GAIA's documents (MCPTool). `input_schema` is the JSON Schema as the server sent it, unchecked;
+    `definition` is the whole definition as the server sent it.
+
+    Annotations are untrusted hints from the server (specification, server/tools). `trusts_hints` is whether the user
+    who chose the server trusts them; a program that creates a tool itself is responsible for its annotations.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    annotations: dict[str, Any] = field(default_factory=dict)
+    definition: dict[str, Any] = field(default_factory=dict, repr=False)
+    trusts_hints: bool = True
+
+    @property
+    def title(self) -> str:
+        """The display name: `title`, else the annotations' title, else the name (specification, server/tools)."""
+        title = self.definition.get("title") or self.annotations.get("title")
+        return title if isinstance(title, str) else self.name
+
+    @property
+    def output_schema(self) -> Any:
+        """The schema of the structured content, None without one."""
+        return self.definition.get("outputSchema")
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the server declares the tool read-only, is trusted, and the tool's name does not contradict it. False
+        without an annotation.
+        """
+        return self.trusts_hints and only_reads(self.name, self.annotations)
+
+    def to_gaia_format(self, prefix: str, raw_server_name: str | None = None) -> dict[str, Any]:
+        """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`: GAIA's documents, "Tool Registration Pattern".
+        Its name is made with `prefix`; `raw_server_name` is the server's own, the same if it is not given.
+
+        A parameter's `type` is one word, or a list of several; `enum` and `items` are there where the schema has them.
+        Tolerates every schema.
+        """
+        required = dict.fromkeys(required_of(self.input_schema))
+        # Some schemas require properties that they do not describe.
+        described = {**properties_of(self.input_schema)}
+        described.update((name, {}) for name in required if name not in described)
+        parameters = {
+            name: _parameter(schema, self.input_schema, is_required=name in required)
+            for name, schema in described.items()
+        }
+        return {
+            "name": f"mcp_{prefix}_{self.name}",
+            "display_name": f"{self.title} ({prefix})",
+            "description": f"[MCP:{prefix}] {self.description}",
+            "parameters": parameters,
+            "atomic": True,
+            "requires_confirmation": not self.only_reads,
+            "_mcp_server": prefix if raw_server_name is None else raw_server_name,
+            "_mcp_tool_name": self.name,
+        }
+
+
+def mcp_tool_requires_confirmation(name: str, annotations: dict[str, Any] | None) -> bool:
+    """Whether the user should confirm a call of the tool `name`: unless its server declares it read-only, and its name
+    does not contradict that.
+    """
+    return not only_reads(name, annotations or {})
+
+
+def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
+    parts = parts_of(schema, root)
+    types = list(dict.fromkeys(kind for part in parts for kind in _types(part)))
+    parameter: dict[str, Any] = {
+        "type": types[0] if len(types) == 1 else types or "string",
+        "required": is_required,
+        "description": description_of(schema, root),
+    }
+    if choices := _all_choices(schema, root):
+        parameter["enum"] = choices
+    if (items := next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)) is not None:
+        parameter["items"] = resolved(items, root)
+    return parameter
+
+
+def _types(part: dict[str, Any]) -> list[str]:
+    return types_of(part) or [_TYPES[type(choice)] for choice in choices_of(part) if type(choice) in _TYPES]
+
+
+def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
+    """The only allowed values; empty if a part of a union does not list its values."""
+    for part in parts_of(schema, root, ("allOf",)):
+        if choices := choices_of(part):
+            return choices
+    unions = ("anyOf", "oneOf")
+    members = [part for part in parts_of(schema, root, unions) if not any(union in part for union in unions)]
+    found = [choices_of(member) for member in members if member.get("type") != "null"]
+    if not all(found):
+        return []
+    merged: list[Any] = []
+    for choice in itertools.islice((choice for choices in found for choice in choices), MAX_CHOICES):
+        if not any(is_same(choice, other) for other in merged):
+            merged.append(choice)
+    return merged
+
+
+def failure_of(result: dict[str, Any]) -> str:
+    """The text of a result that reports a failure (`isError`)."""
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    return "\n".join(texts) or "the tool reported an error without a text"
+
+
+def read_tools(
+    definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True, *, trusts_hints: bool = True
+) -> tuple[list[MCPTool], list[str]]:
+    """The usable tools among a server's definitions, and messages about the unusable ones, except those whose name
+    `is_used` rejects.
+    """
+    tools: list[MCPTool] = []
+    problems: list[str] = []
+    seen: set[str] = set()
+    for number, definition in enumerate(definitions, 1):
+        name = definition.get("name") if isinstance(definition, dict) else None
+        if not isinstance(name, str) or not name:
+            problems.append(f"tool {number} has no name")
+            continue
+        if name in seen:
+            problems += [f"tool {name!r} is listed twice"] if is_used(name) else []
+            continue
+        seen.add(name)
+        schema, annotations = definition.get("inputSchema"), definition.get("annotations")
+        if not isinstance(schema, dict):
+            problems += [f"tool {name!r} has no inputSchema object"] if is_used(name) else []
+            schema = {}
+        description = definition.get("description")
+        tools.append(
+            MCPTool(
+                name,
+                description if isinstance(description, str) else "",
+                schema,
+                annotations if isinstance(annotations, dict) else {},
+                definition,
+                trusts_hints,
+            )
+        )
+    return tools, list(dict.fromkeys(problems))

@@ -21,7 +21,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from gaia_mcp.client.features import Completion
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
@@ -179,7 +179,7 @@ class Session:
         definition = self.masker().definition(tool.definition)
         if definition is tool.definition:
             return tool
-        from gaia_mcp.client.tool import read_tools
+        from gaia_mcp.client.tools import read_tools
 
         return read_tools([definition], trusts_hints=tool.trusts_hints)[0][0]
 

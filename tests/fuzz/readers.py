@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.cli.calls.tool_call import filled_uri
 from gaia_mcp.cli.checks.locked import _parsed as parsed_lock
 from gaia_mcp.cli.completion.answering import read_line
-from gaia_mcp.client.tool import read_tools
+from gaia_mcp.client.tools import read_tools
 from gaia_mcp.client.transports.stdio.command_line import command_words
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import MCPError

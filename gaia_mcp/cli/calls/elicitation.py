@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.calls.plan import Plan
     from gaia_mcp.cli.screen.session_view import Waiting
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
 
 ACCEPTED = {"action": "accept"}
 DECLINED = {"action": "decline"}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Progressed

@@ -27,7 +27,7 @@ from gaia_mcp.toolspec.contract import (
 from gaia_mcp.toolspec.poisoning import UNUSUAL
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.errors import ContractError, MCPError
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session

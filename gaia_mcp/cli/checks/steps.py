@@ -41,7 +41,7 @@ from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.session.session import Session

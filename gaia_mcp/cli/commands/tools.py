@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
 

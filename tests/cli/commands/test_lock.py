@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gaia_mcp.cli.checks.locked import contract_now
-from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.client.tools import MCPTool
 from gaia_mcp.errors import RemoteProtocolError
 from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
