@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from gaia_mcp._version import __version__
-from gaia_mcp.client.conversation.dispatcher import Dispatcher
-from gaia_mcp.client.conversation.waiters import RequestFailed, Waiter
+from gaia_mcp.client.conversation.dispatcher import Dispatcher, RequestFailed, Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
     MCPError,

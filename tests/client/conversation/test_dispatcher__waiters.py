@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.conversation import waiters as module
-from gaia_mcp.client.conversation.waiters import RequestFailed, Waiter
+from gaia_mcp.client.conversation import dispatcher as module
+from gaia_mcp.client.conversation.dispatcher import RequestFailed, Waiter
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import UnansweredError
