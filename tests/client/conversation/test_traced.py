@@ -9,7 +9,7 @@ import pytest
 from opentelemetry import context, propagate, trace
 
 from gaia_mcp.client.conversation.traced import MAX_LOGGED_CHARS, MessageLog, traced_call
-from gaia_mcp.client.transports.memory import MemoryChannel
+from gaia_mcp.client.transports.custom import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, PeerError
 from gaia_mcp.protocol.jsonrpc import Result
