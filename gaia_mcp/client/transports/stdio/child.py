@@ -19,7 +19,6 @@ from gaia_mcp.client.transports.stdio.command_line import command_for_system, co
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
-from gaia_mcp.client.transports.stdio.marks import VARIABLE, ids_begin_after
 from gaia_mcp.client.transports.stdio.process_exit import (
     exit_descriptor,
     exits_within,
@@ -32,7 +31,9 @@ from gaia_mcp.client.transports.stdio.process_groups import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
+    VARIABLE,
     end_others,
+    ids_begin_after,
     signal_group,
 )
 from gaia_mcp.client.transports.stdio.watcher import WATCHER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.marks import PROCESSES
+from gaia_mcp.client.transports.stdio.process_groups import PROCESSES
 from gaia_mcp.safetext import clean
 
 if TYPE_CHECKING:
