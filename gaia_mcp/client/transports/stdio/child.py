@@ -19,22 +19,20 @@ from gaia_mcp.client.transports.stdio.command_line import command_for_system, co
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
-from gaia_mcp.client.transports.stdio.process_exit import (
-    exit_descriptor,
-    exits_within,
-    held_open,
-    is_child,
-    is_running,
-    was_killed,
-)
 from gaia_mcp.client.transports.stdio.process_groups import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
     VARIABLE,
     end_others,
+    exit_descriptor,
+    exits_within,
+    held_open,
     ids_begin_after,
+    is_child,
+    is_running,
     signal_group,
+    was_killed,
 )
 from gaia_mcp.client.transports.stdio.watcher import WATCHER
 from gaia_mcp.errors import NotConnectedError, SpawnError

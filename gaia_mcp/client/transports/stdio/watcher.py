@@ -21,7 +21,7 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.process_exit import is_child
+from gaia_mcp.client.transports.stdio.process_groups import is_child
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

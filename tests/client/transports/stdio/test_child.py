@@ -17,8 +17,7 @@ import pytest
 from gaia_mcp.client.transports.stdio import child as module
 from gaia_mcp.client.transports.stdio.child import Child, SteadyThread
 from gaia_mcp.client.transports.stdio.input_pipe import CutError
-from gaia_mcp.client.transports.stdio.process_exit import exits_within
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE
+from gaia_mcp.client.transports.stdio.process_groups import VARIABLE, exits_within
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from gaia_mcp.redaction.masker import Masker
