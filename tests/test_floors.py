@@ -159,7 +159,7 @@ READERS = {
     "cli.screen.output os.open": "the null device",
     "client.transports.stdio.process_groups (processes / 'loadavg').read_bytes": "a file of the kernel",
     "client.transports.stdio.process_groups open": "a file of the kernel",
-    "client.transports.stdio.pipe_holders (folder / 'comm').read_text": "a file of the kernel",
+    "client.transports.stdio.process_groups (folder / 'comm').read_text": "a file of the kernel",
     "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",
     "filebytes open": "the module itself",
     "filebytes os.open": "the module itself",

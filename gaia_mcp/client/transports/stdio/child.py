@@ -351,7 +351,7 @@ class Child:
         """Warn of processes that were started without our mark: they may be intended, so only the user can end them."""
         import logging
 
-        from gaia_mcp.client.transports.stdio.pipe_holders import pipe_holders
+        from gaia_mcp.client.transports.stdio.process_groups import pipe_holders
 
         for pid, name in sorted(pipe_holders(inodes).items()):
             message = "MCP server %r has left a process running: %d (%s)"

@@ -11,7 +11,12 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+from gaia_mcp.safetext import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 # Servers need a while to exit; the SDKs wait as long.
 TERMINATE_GRACE_SECONDS = 2.0
@@ -228,3 +233,25 @@ def held_open(*pipes: IO[bytes] | None) -> list[int]:
                 if not poller.poll(0):  # Neither hung up nor closed.
                     held.append(os.fstat(pipe.fileno()).st_ino)
     return held
+
+
+# The mode bit of a link in the folder `fd` of a process: its descriptor is open for writing.
+_WRITES = 0o200
+
+
+def pipe_holders(inodes: Collection[int], processes: Path = PROCESSES) -> dict[int, str]:
+    """The names of the processes that can write to a pipe with one of `inodes`, by process id. Without their arguments,
+    which may contain secrets.
+    """
+    wanted = {f"pipe:[{inode}]" for inode in inodes}
+    found = {}
+    for folder in processes.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # It has ended, or belongs to another user.
+            if any(_writes_to(wanted, link) for link in (folder / "fd").iterdir()):
+                found[int(folder.name)] = clean((folder / "comm").read_text(errors="replace").rstrip("\n"))
+    return found
+
+
+def _writes_to(wanted: Collection[str], link: Path) -> bool:
+    # A process forked from us may hold the read end.
+    return str(link.readlink()) in wanted and bool(link.lstat().st_mode & _WRITES)
