@@ -24,6 +24,7 @@ from gaia_mcp.client.transports.stdio.process_groups import (
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
     VARIABLE,
+    WATCHER,
     end_others,
     exit_descriptor,
     exits_within,
@@ -34,7 +35,6 @@ from gaia_mcp.client.transports.stdio.process_groups import (
     signal_group,
     was_killed,
 )
-from gaia_mcp.client.transports.stdio.watcher import WATCHER
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from gaia_mcp.internals import bare_signal
 
