@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, SteadyThread, Stopped
-from gaia_mcp.client.transports.stdio.input_pipe import CutError
+from gaia_mcp.client.transports.stdio.input_pipe import CutError, Outbox
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
-from gaia_mcp.client.transports.stdio.outbox import Outbox
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
