@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.drain import Drain
+from gaia_mcp.client.transports.stdio.input_pipe import Drain
 from gaia_mcp.client.transports.stdio.process_groups import signal_group
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Invocation
-    from gaia_mcp.client.transports.stdio.drain import Drain
+    from gaia_mcp.client.transports.stdio.input_pipe import Drain
     from gaia_mcp.config.command import Command
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.redaction.masker import Masker
