@@ -179,7 +179,6 @@ READERS = {
 BESIDE_SESSIONS = {
     "client.tools": "a tool is a value that sessions return",
     "client.transports.stdio.command_line": "a command line is split; none is run",
-    "client.transports.stdio.environment": "the variables that a server gets are documented",
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {

@@ -10,8 +10,7 @@ from gaia_mcp.agents.hub.overlaying import lay_over
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.client.transports.stdio.command_line import command_words
-from gaia_mcp.client.transports.stdio.environment import child_environment
+from gaia_mcp.client.transports.stdio.command_line import child_environment, command_words
 from gaia_mcp.client.transports.stdio.last_words import last_words
 from gaia_mcp.errors import DeadlineError
 

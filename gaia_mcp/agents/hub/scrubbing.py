@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.environment import secrets_given
+from gaia_mcp.client.transports.stdio.command_line import secrets_given
 from gaia_mcp.config.command import Command
 from gaia_mcp.redaction.masker import Masker
 

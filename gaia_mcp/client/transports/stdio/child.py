@@ -15,8 +15,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.transports.stdio.command_line import command_for_system, command_words, find_program
-from gaia_mcp.client.transports.stdio.environment import child_environment
+from gaia_mcp.client.transports.stdio.command_line import (
+    child_environment,
+    command_for_system,
+    command_words,
+    find_program,
+)
 from gaia_mcp.client.transports.stdio.input_pipe import READ_BYTES, Drain, InputPipe
 from gaia_mcp.client.transports.stdio.process_groups import (
     FOLLOW_SECONDS,

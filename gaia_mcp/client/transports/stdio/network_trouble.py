@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gaia_mcp.client.transports.stdio.environment import child_environment
+from gaia_mcp.client.transports.stdio.command_line import child_environment
 
 # The server usually recovered from an error further up.
 LOOKED_AT_LINES = 40

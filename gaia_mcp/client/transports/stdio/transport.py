@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.stdio.channel import StdioChannel
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
-from gaia_mcp.client.transports.stdio.environment import secrets_given
+from gaia_mcp.client.transports.stdio.command_line import secrets_given
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, ServerExitedError
 from gaia_mcp.errors.connection import exit_in_words
