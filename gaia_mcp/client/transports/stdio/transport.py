@@ -118,7 +118,7 @@ class StdioTransport(ChannelTransport):
         return self._masker
 
     def _not_passed_on(self, is_late: bool) -> list[str]:
-        from gaia_mcp.client.transports.stdio.network_trouble import fetches_packages, not_passed_on
+        from gaia_mcp.client.transports.stdio.last_words import fetches_packages, not_passed_on
 
         if self.inherits_all:
             return []
