@@ -15,8 +15,8 @@ import httpcore2
 import httpx2
 
 from gaia_mcp._version import __version__
+from gaia_mcp.client.transports.http.endpoint import proxy_of
 from gaia_mcp.client.transports.http.network import Network
-from gaia_mcp.client.transports.http.proxies import proxy_of
 from gaia_mcp.errors import ConnectError
 from gaia_mcp.redaction import masked_url
 

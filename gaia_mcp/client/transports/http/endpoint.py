@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import ssl
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +15,6 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from gaia_mcp.client.transports.http.proxies import proxy_of
 from gaia_mcp.errors import EntryError
 from gaia_mcp.protocol.headers import header_fault
 from gaia_mcp.safetext import one_line
@@ -106,3 +107,29 @@ def shown_origin(url: str) -> str:
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def proxy_of(url: str) -> str:
+    """The URL of the proxy through which requests to `url` go, empty without one."""
+    proxies = urllib.request.getproxies()
+    parts = urlsplit(url)
+    found = proxies.get(parts.scheme) or proxies.get("all") or ""
+    if not found or _is_spared(parts.hostname or "", parts.port, proxies.get("no", "")):
+        return ""
+    return found if "://" in found else f"http://{found}"
+
+
+def _is_spared(host: str, port: int | None, no_proxy: str) -> bool:
+    # curl supports networks and `*.`, the standard library does not.
+    for name in no_proxy.lower().split(","):
+        spared = name.strip().removeprefix("*.").strip("[]")
+        if _is_in_network(host, spared) or (spared and host.endswith(f".{spared}")):
+            return True
+    return bool(urllib.request.proxy_bypass(host if port is None else f"{host}:{port}"))
+
+
+def _is_in_network(host: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
