@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections
+from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, InterruptedExchangeError
 from gaia_mcp.client.transports.http.exchange import Exchange
 from gaia_mcp.client.transports.http.lanes import Lanes
-from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline

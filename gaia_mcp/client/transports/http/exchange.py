@@ -15,9 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.client.transports.http import bodies
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
+from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES, TRANSPORT_ERRORS, InterruptedExchangeError
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
-from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES, InterruptedExchangeError
 from gaia_mcp.client.transports.http.refreshing import refresh_tools
 from gaia_mcp.client.transports.http.resuming import resume
 from gaia_mcp.client.transports.http.wire import is_response_to

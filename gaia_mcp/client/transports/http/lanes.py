@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpcore2
 
-from gaia_mcp.client.transports.http.network import InterruptedExchangeError
+from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.connections import Connections, Response
-    from gaia_mcp.client.transports.http.network import Stream
+    from gaia_mcp.client.transports.http.connections import Connections, Response, Stream
     from gaia_mcp.deadline import Deadline
 
 # A program usually calls one tool at a time, and listens meanwhile. Further connections are closed after use.

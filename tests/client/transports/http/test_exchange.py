@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES
 from gaia_mcp.client.transports.http.exchange import MAX_PAUSES, MAX_REDIRECTS, Exchange
-from gaia_mcp.client.transports.http.network import MAX_HELD_BYTES
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     AuthorizationError,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 from gaia_mcp.client.transports.http.lanes import Lane, Lanes
-from gaia_mcp.client.transports.http.network import InterruptedExchangeError
 from gaia_mcp.client.transports.http.resuming import MAX_RESUMPTIONS, pause_seconds, resume
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol.sse import EventParser
