@@ -91,7 +91,7 @@ def authorizer_of(
     from gaia_mcp.paths import config_folder
 
     def context() -> ssl.SSLContext:
-        from gaia_mcp.client.transports.http.endpoint import Endpoint
+        from gaia_mcp.client.transports.http.connections import Endpoint
 
         return Endpoint(entry.name, target.url, ca=target.ca, cert=target.cert, key=target.key).context()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
-    from gaia_mcp.client.transports.http.endpoint import Endpoint
+    from gaia_mcp.client.transports.http.connections import Endpoint
     from gaia_mcp.client.transports.http.lanes import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.jsonrpc import RequestId

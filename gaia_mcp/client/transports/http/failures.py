@@ -15,8 +15,7 @@ from gaia_mcp.errors import ConnectError, ConnectionLostError, MCPError, RemoteP
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.client.transports.http.endpoint import Endpoint
+    from gaia_mcp.client.transports.http.connections import Endpoint, Response
 
 # After these statuses the request has not run; after the other 5xx statuses it may have.
 _NOTHING_DONE = {501, 503, 505}

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from gaia_mcp.client.transports.http import bodies
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, InterruptedExchangeError
-from gaia_mcp.client.transports.http.endpoint import same_origin, shown_origin
+from gaia_mcp.client.transports.http.connections import (
+    TRANSPORT_ERRORS,
+    InterruptedExchangeError,
+    same_origin,
+    shown_origin,
+)
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.resuming import pause_seconds
 from gaia_mcp.deadline import Deadline

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
-from gaia_mcp.client.transports.http.endpoint import NO_HEADERS, Endpoint
+from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
 from gaia_mcp.client.transports.http.rpc import RpcChannel
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, PeerError, StatusError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.http.annotations import Annotations
 from gaia_mcp.client.transports.http.bodies import EVENTS
-from gaia_mcp.client.transports.http.endpoint import same_origin
+from gaia_mcp.client.transports.http.connections import same_origin
 from gaia_mcp.protocol.envelope import VERSION_KEY, has_envelope, meta_of
 from gaia_mcp.protocol.headers import (
     LAST_EVENT_HEADER,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.base import Receiver
     from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
-    from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.client.transports.http.endpoint import Endpoint
+    from gaia_mcp.client.transports.http.connections import Endpoint, Response
     from gaia_mcp.deadline import Deadline
 
 # Servers reject a client that does not accept both, even if they would send only one of them.

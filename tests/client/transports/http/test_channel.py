@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
-from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.client.transports.http.connections import Endpoint
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     AuthorizationError,

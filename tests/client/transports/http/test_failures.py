@@ -13,8 +13,7 @@ import httpcore2
 import httpx2
 import pytest
 
-from gaia_mcp.client.transports.http.connections import Response
-from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.client.transports.http.connections import Endpoint, Response
 from gaia_mcp.client.transports.http.failures import (
     failure_of,
     is_page,

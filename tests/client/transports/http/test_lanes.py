@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 import httpcore2
 import pytest
 
-from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, InterruptedExchangeError
-from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.client.transports.http.connections import (
+    TRANSPORT_ERRORS,
+    Connections,
+    Endpoint,
+    InterruptedExchangeError,
+)
 from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, Lane, Lanes
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.http.certificates import Authority, server_context

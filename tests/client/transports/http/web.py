@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.authorizer import Authorizer, NoAuthorizer
 from gaia_mcp.client.transports.http.channel import LISTEN_AFTER_SECONDS, HttpChannel
-from gaia_mcp.client.transports.http.connections import Connections
-from gaia_mcp.client.transports.http.endpoint import Endpoint
+from gaia_mcp.client.transports.http.connections import Connections, Endpoint
 from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol import jsonrpc

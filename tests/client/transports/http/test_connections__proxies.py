@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.client.transports.http.endpoint import proxy_of
+from gaia_mcp.client.transports.http.connections import proxy_of
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
