@@ -14,7 +14,7 @@ from contextlib import closing
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES, TRANSPORT_ERRORS, InterruptedExchangeError
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.refreshing import refresh_tools

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import meta_of
 from gaia_mcp.protocol.sse import EventParser

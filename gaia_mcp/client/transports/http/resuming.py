@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS
 
 if TYPE_CHECKING:

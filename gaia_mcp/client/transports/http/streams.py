@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import (
     TRANSPORT_ERRORS,
     InterruptedExchangeError,

@@ -13,7 +13,6 @@ import httpcore2
 import httpx2
 import pytest
 
-from gaia_mcp.client.transports.http.bodies import read
 from gaia_mcp.client.transports.http.connections import (
     MAX_HELD_BYTES,
     TRANSPORT_ERRORS,
@@ -26,6 +25,7 @@ from gaia_mcp.client.transports.http.connections import (
     same_origin,
     shown_origin,
 )
+from gaia_mcp.client.transports.http.wire import read
 from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import ConnectError, EntryError, RemoteProtocolError
 from tests.client.transports.http.certificates import Authority, server_context

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.transports.http import bodies
+from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 from gaia_mcp.client.transports.http.lanes import Lane, Lanes
 from gaia_mcp.client.transports.http.resuming import MAX_RESUMPTIONS, pause_seconds, resume
