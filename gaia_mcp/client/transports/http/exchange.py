@@ -18,7 +18,7 @@ from gaia_mcp.client.transports.http import wire as bodies
 from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES, TRANSPORT_ERRORS, InterruptedExchangeError
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.refreshing import refresh_tools
-from gaia_mcp.client.transports.http.resuming import resume
+from gaia_mcp.client.transports.http.streams import resume
 from gaia_mcp.client.transports.http.wire import is_response_to
 from gaia_mcp.errors import LocalProtocolError, MCPError, RemoteProtocolError, SessionExpiredError
 from gaia_mcp.protocol import jsonrpc
