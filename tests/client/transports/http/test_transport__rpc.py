@@ -15,8 +15,7 @@ from gaia_mcp.client.transports.factory import transport_of
 from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
-from gaia_mcp.client.transports.http.rpc import RpcChannel
-from gaia_mcp.client.transports.http.transport import HttpTransport
+from gaia_mcp.client.transports.http.transport import HttpTransport, RpcChannel
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
