@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
-from gaia_mcp.client.transports.http.auth.settings import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

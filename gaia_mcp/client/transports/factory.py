@@ -86,8 +86,8 @@ def authorizer_of(
         return NoAuthorizer(entry.name, has_header=True)
     if target.oauth.is_off:
         return NoAuthorizer(entry.name)
+    from gaia_mcp.client.transports.http.auth import settings_of
     from gaia_mcp.client.transports.http.auth.oauth import OAuth
-    from gaia_mcp.client.transports.http.auth.settings import settings_of
     from gaia_mcp.paths import config_folder
 
     def context() -> ssl.SSLContext:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.http.auth import settings as words
+from gaia_mcp.client.transports.http import auth as words
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
 from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens, unsignable
 from gaia_mcp.client.transports.http.auth.grants import Grant, granted
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from gaia_mcp.client.transports.http.auth import Settings
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.client.transports.http.auth.settings import Settings
     from gaia_mcp.deadline import Deadline
 
 JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

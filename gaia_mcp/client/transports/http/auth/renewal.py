@@ -19,9 +19,9 @@ from gaia_mcp.client.transports.http.auth.tokens import (
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.auth import Settings
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-    from gaia_mcp.client.transports.http.auth.settings import Settings
     from gaia_mcp.deadline import Deadline
 
 

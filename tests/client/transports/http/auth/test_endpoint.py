@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 
+from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.identity import Identity, Method
-from gaia_mcp.client.transports.http.auth.settings import Settings
 from gaia_mcp.client.transports.http.auth.signing import new_key
 from gaia_mcp.client.transports.http.auth.tokens import TokenRefusedError
 from gaia_mcp.deadline import Deadline

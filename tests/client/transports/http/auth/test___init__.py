@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.client.transports.http.auth.settings import CLIENT_CREDENTIALS, Settings, settings_of
+from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, Settings, settings_of
 
 
 def test_settings_are_the_members_of_an_entry() -> None:
