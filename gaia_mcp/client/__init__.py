@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
-    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.manager.client_manager import MCPClientManager
@@ -97,7 +97,7 @@ __getattr__ = lazily(
         "gaia_mcp.client.mcp_client": ("MCPClient",),
         "gaia_mcp.client.tools": ("MCPTool",),
         "gaia_mcp.client.transports.base": ("MCPTransport",),
-        "gaia_mcp.client.transports.http.auth.person": ("Person",),
+        "gaia_mcp.client.transports.http.auth": ("Person",),
         "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
         "gaia_mcp.manager.client_manager": ("MCPClientManager",),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import MCPTransport, OnProgress
-    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache

@@ -16,8 +16,8 @@ from gaia_mcp.paths import cache_folder, config_folder
 from gaia_mcp.storage.server_cache import LISTS, ServerCache
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-    from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
 

@@ -12,8 +12,8 @@ from gaia_mcp.errors import EntryError
 if TYPE_CHECKING:
     import ssl
 
+    from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
-    from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.client.transports.stdio.transport import StdioTransport

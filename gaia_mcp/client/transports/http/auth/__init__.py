@@ -15,7 +15,7 @@ The rules take documents, the time and random bytes as arguments: `challenges`, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 # The grant types without a user, as written in an entry.
 CLIENT_CREDENTIALS = "client_credentials"
@@ -58,3 +58,18 @@ class Settings(NamedTuple):
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """The settings in an entry's members, whose names are the fields. Missing ones have their defaults."""
     return Settings(**{**values, "scopes": tuple(values.get("scopes", ()))})
+
+
+class Person(Protocol):
+    """The user who is asked to grant access. An interactive program subclasses it and implements `show`, which is
+    called on a thread of the client while a request waits, within the deadline of that request.
+    """
+
+    def show(self, url: str) -> None:
+        """Ask the user to open `url` in a browser, which is then redirected to this machine. Returns at once."""
+
+    def pasted(self) -> str | None:
+        """The URL that the user has pasted since the last call, to which a browser on another machine was redirected.
+        None without one. Polled, so it returns at once.
+        """
+        return None

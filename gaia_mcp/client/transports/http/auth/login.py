@@ -41,10 +41,9 @@ from gaia_mcp.errors import DeadlineError
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.auth import Settings
+    from gaia_mcp.client.transports.http.auth import Person, Settings
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import AuthorizationError
 

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gaia_mcp.client.transports.http.auth import Settings
+    from gaia_mcp.client.transports.http.auth import Person, Settings
     from gaia_mcp.client.transports.http.auth.challenges import Challenge
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.endpoint import Sources
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-    from gaia_mcp.client.transports.http.auth.person import Person
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.deadline import Deadline
 

@@ -26,7 +26,7 @@ from tests.waiting import ENOUGH_SECONDS, deadline_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.client.transports.http.auth.person import Person
+    from gaia_mcp.client.transports.http.auth import Person
 
 
 def logged_in(
