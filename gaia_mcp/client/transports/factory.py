@@ -12,8 +12,7 @@ from gaia_mcp.errors import EntryError
 if TYPE_CHECKING:
     import ssl
 
-    from gaia_mcp.client.transports.http.auth import Person
-    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth import Authorizer, Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
@@ -75,7 +74,7 @@ def authorizer_of(
 
     Raises as `ServerEntry.resolved` does.
     """
-    from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+    from gaia_mcp.client.transports.http.auth import NoAuthorizer
     from gaia_mcp.config.targets import Remote
 
     environ = os.environ if environ is None else environ

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.transports.factory import authorizer_of, check_type, command_of, transport_of
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
 from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.client.transports.stdio.transport import StdioTransport

@@ -26,7 +26,7 @@ from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 if TYPE_CHECKING:
     from queue import SimpleQueue
 
-    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.client.transports.http.connections import Endpoint
     from gaia_mcp.client.transports.http.lanes import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing

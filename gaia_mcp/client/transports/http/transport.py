@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.base import Channel, Receiver
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
@@ -19,7 +19,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.redaction import masked_url
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import Message, RequestId

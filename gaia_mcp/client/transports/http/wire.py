@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.client.transports.base import Receiver
-    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.client.transports.http.connections import Endpoint, Response
     from gaia_mcp.deadline import Deadline
 

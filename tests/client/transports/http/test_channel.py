@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
 from gaia_mcp.deadline import Deadline

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES
 from gaia_mcp.client.transports.http.exchange import MAX_PAGES, MAX_PAUSES, MAX_REDIRECTS, Exchange, refresh_tools
 from gaia_mcp.client.transports.http.lanes import Lane, Lanes

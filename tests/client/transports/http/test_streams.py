@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.transports.http import wire as bodies
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 from gaia_mcp.client.transports.http.lanes import Lane, Lanes
 from gaia_mcp.client.transports.http.streams import MAX_RESUMPTIONS, OptionalStream, ServerStream, pause_seconds, resume

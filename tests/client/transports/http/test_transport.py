@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.http.auth import Settings
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer, Settings
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
 from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.oauth import OAuth

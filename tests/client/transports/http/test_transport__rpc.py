@@ -12,7 +12,7 @@ import pytest
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.client.transports.factory import transport_of
-from gaia_mcp.client.transports.http.auth.authorizer import NoAuthorizer
+from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
 from gaia_mcp.client.transports.http.transport import HttpTransport, RpcChannel

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.transports.http.auth.authorizer import Authorizer, NoAuthorizer
+from gaia_mcp.client.transports.http.auth import Authorizer, NoAuthorizer
 from gaia_mcp.client.transports.http.channel import LISTEN_AFTER_SECONDS, HttpChannel
 from gaia_mcp.client.transports.http.connections import Connections, Endpoint
 from gaia_mcp.client.transports.http.wire import Wire

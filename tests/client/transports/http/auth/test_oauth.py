@@ -26,8 +26,7 @@ from tests.waiting import ENOUGH_SECONDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.client.transports.http.auth import Person
-    from gaia_mcp.client.transports.http.auth.authorizer import Authorizer
+    from gaia_mcp.client.transports.http.auth import Authorizer, Person
 
 
 def oauth(world: World, folder: Path, person: Person | None = None, **settings: Any) -> OAuth:
