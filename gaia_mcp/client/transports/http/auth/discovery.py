@@ -17,8 +17,8 @@ from gaia_mcp.client.transports.http.auth.metadata import (
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
-    from gaia_mcp.client.transports.http.auth.challenges import Challenge
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+    from gaia_mcp.client.transports.http.auth.metadata import Challenge
     from gaia_mcp.deadline import Deadline
 
 OF_RESOURCE = "the metadata of the resource"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.http.auth import Person, Settings
-    from gaia_mcp.client.transports.http.auth.challenges import Challenge
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.endpoint import Sources
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
+    from gaia_mcp.client.transports.http.auth.metadata import Challenge
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.deadline import Deadline
 
@@ -83,7 +83,7 @@ class OAuth:
 
     def challenged(self, response: Response, deadline: Deadline) -> bool:
         """See `Authorizer`."""
-        from gaia_mcp.client.transports.http.auth.challenges import challenge_in
+        from gaia_mcp.client.transports.http.auth.metadata import challenge_in
 
         challenge = challenge_in([response.headers.get("www-authenticate", "")])
         is_about_scopes = response.status_code == 403 and challenge.error == INSUFFICIENT
@@ -113,7 +113,7 @@ class OAuth:
         """A new grant, even if there is one, with these `scopes` and those requested before. `headers` are those of
         every request to the server. Raises as `challenged` does.
         """
-        from gaia_mcp.client.transports.http.auth.challenges import challenge_in
+        from gaia_mcp.client.transports.http.auth.metadata import challenge_in
         from gaia_mcp.client.transports.http.auth.probing import PROBE, PROBE_HEADERS
         from gaia_mcp.client.transports.http.auth.scopes import union
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from urllib.parse import quote_plus
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
-from gaia_mcp.client.transports.http.auth.challenges import scopes_in
+from gaia_mcp.client.transports.http.auth.metadata import scopes_in
 from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:

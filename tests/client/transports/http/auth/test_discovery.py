@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.client.transports.http.auth import Settings
-from gaia_mcp.client.transports.http.auth.challenges import Challenge
 from gaia_mcp.client.transports.http.auth.discovery import Found, find
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+from gaia_mcp.client.transports.http.auth.metadata import Challenge
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import Answer, World
