@@ -42,8 +42,8 @@ from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person, Settings
-    from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+    from gaia_mcp.client.transports.http.auth.metadata import Found
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import AuthorizationError
 

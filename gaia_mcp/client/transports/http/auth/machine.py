@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gaia_mcp.client.transports.http.auth import Settings
-    from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+    from gaia_mcp.client.transports.http.auth.metadata import Found
     from gaia_mcp.deadline import Deadline
 
 JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.http.auth import Person, Settings
-    from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.endpoint import Sources
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-    from gaia_mcp.client.transports.http.auth.metadata import Challenge
+    from gaia_mcp.client.transports.http.auth.metadata import Challenge, Found
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.deadline import Deadline
 
@@ -222,7 +221,7 @@ class OAuth:
             raise self._login_due(challenge, scopes)
         if not self._is_allowed(self._authorizations):
             raise AuthorizationError(self._server, "refuses every token that it is granted", scopes=challenge.scopes)
-        from gaia_mcp.client.transports.http.auth.discovery import find
+        from gaia_mcp.client.transports.http.auth.metadata import find
         from gaia_mcp.client.transports.http.auth.scopes import first_scopes, union
 
         with self._make_fetcher() as fetcher:

@@ -8,10 +8,9 @@ import jwt
 import pytest
 
 from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
-from gaia_mcp.client.transports.http.auth.discovery import find
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.machine import obtained
-from gaia_mcp.client.transports.http.auth.metadata import Challenge
+from gaia_mcp.client.transports.http.auth.metadata import Challenge, find
 from gaia_mcp.client.transports.http.auth.signing import new_key
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
