@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp._version import __version__
 from gaia_mcp.client.transports.http.auth.addresses import (
     Reach,
     UnacceptableError,
@@ -17,6 +18,10 @@ from gaia_mcp.client.transports.http.auth.addresses import (
     path_of,
     split,
 )
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
+from gaia_mcp.protocol.headers import standard_headers
+from gaia_mcp.protocol.jsonrpc import encode
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
@@ -284,3 +289,17 @@ def _issuer(url: str, resource: ProtectedResource | None, settings: Settings) ->
     if settings.issuer and settings.issuer not in resource.issuers:
         raise UnacceptableError(f"is {resource.issuers[0]!r}, and not the one that the entry names")
     return settings.issuer or resource.issuers[0]
+
+
+_META = {
+    VERSION_KEY: STATELESS_VERSIONS[0],
+    INFO_KEY: {"name": "gaia-mcp", "version": __version__},
+    CAPABILITIES_KEY: {},
+}
+_MESSAGE = {"jsonrpc": "2.0", "id": "login-1", "method": "server/discover", "params": with_meta(None, _META)}
+PROBE = encode(_MESSAGE)
+PROBE_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    **standard_headers(_MESSAGE),
+}

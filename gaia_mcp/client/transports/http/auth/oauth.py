@@ -112,8 +112,7 @@ class OAuth:
         """A new grant, even if there is one, with these `scopes` and those requested before. `headers` are those of
         every request to the server. Raises as `challenged` does.
         """
-        from gaia_mcp.client.transports.http.auth.metadata import challenge_in
-        from gaia_mcp.client.transports.http.auth.probing import PROBE, PROBE_HEADERS
+        from gaia_mcp.client.transports.http.auth.metadata import PROBE, PROBE_HEADERS, challenge_in
         from gaia_mcp.client.transports.http.auth.scopes import union
 
         with self._locked(deadline):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.metadata import (
     MAX_HEADER_CHARS,
     MAX_ITEMS,
+    PROBE,
+    PROBE_HEADERS,
     Challenge,
     Found,
     ProtectedResource,
@@ -33,6 +36,7 @@ from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import Answer, World
 from tests.protocol_support import steady
 from tests.waiting import ENOUGH_SECONDS
+from tests.wire_support import is_request
 
 URL = "https://mcp.example.com/team/mcp"
 ISSUER = "https://auth.example.com/tenant1"
@@ -415,3 +419,13 @@ def test_a_configured_metadata_url_without_metadata_is_an_error(world: World) ->
     world.routes[f"{WELL_KNOWN}/mcp"] = lambda _: Answer(404)
     with pytest.raises(AuthorizationError, match="there is no metadata"):
         found(world, metadata_url=f"{world.origin}/gone")
+
+
+def test_the_probe_is_a_request_of_the_stateless_era() -> None:
+    """Spec: §3.3 of the transport: it runs nothing, and has no token."""
+    message = json.loads(PROBE)
+
+    is_request("2026-07-28", message)
+    assert PROBE_HEADERS["Mcp-Method"] == message["method"] == "server/discover"
+    assert PROBE_HEADERS["MCP-Protocol-Version"] == "2026-07-28"
+    assert PROBE_HEADERS["Accept"] == "application/json, text/event-stream"
