@@ -38,7 +38,7 @@ class Registry:
     def __init__(self, url: str, deadline: Deadline, token: str = "") -> None:
         import httpx2
 
-        from gaia_mcp.client.transports.http.time_limit import TimeLimit
+        from gaia_mcp.client.transports.http.auth.fetching import TimeLimit
 
         self._deadline = deadline
         self.url = without_credentials(url).rstrip("/")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from gaia_mcp.client.transports.http.time_limit import TimeLimit
+from gaia_mcp.client.transports.http.auth.fetching import TimeLimit
 from gaia_mcp.deadline import Deadline
 from tests.waiting import ENOUGH_SECONDS, wait_until
 

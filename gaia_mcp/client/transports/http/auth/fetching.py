@@ -7,8 +7,9 @@ token requests follow no redirect.
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -20,7 +21,6 @@ from gaia_mcp.client.transports.http.auth.addresses import (
     origin_of,
     reach_of,
 )
-from gaia_mcp.client.transports.http.time_limit import TimeLimit
 from gaia_mcp.errors import AuthorizationError, DeadlineError
 from gaia_mcp.jsontext import JSONTextError, parse_json
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
@@ -246,3 +246,44 @@ def _parsed(data: bytes) -> dict[str, Any] | None:
     except (UnicodeDecodeError, JSONTextError):
         return None
     return value if isinstance(value, dict) else None
+
+
+class TimeLimit:
+    """Limits the requests of one client, one at a time. Pass `extensions` to each request."""
+
+    def __init__(self) -> None:
+        self.extensions: dict[str, Any] = {"trace": self._trace}
+        # Whether the last request exceeded its limit.
+        self.has_passed = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+
+    @contextmanager
+    def until(self, deadline: Deadline) -> Iterator[None]:
+        """Close the connection of the requests in this context once `deadline` has passed, so that they fail."""
+        self.has_passed = False
+        timer = threading.Timer(deadline.remaining(), self._pass)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _pass(self) -> None:
+        with self._lock:
+            self.has_passed = True
+            self._shut_down()
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self.has_passed:
+                    self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            # The shutdown of the plain socket, also for TLS: the TLS state belongs to the reading thread.
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
