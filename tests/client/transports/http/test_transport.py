@@ -16,9 +16,8 @@ import pytest
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.http.auth import NoAuthorizer, Settings
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
-from gaia_mcp.client.transports.http.auth.tokens import Tokens
+from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.deadline import Deadline

@@ -14,7 +14,7 @@ from gaia_mcp.redaction.masker import secrets_in
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.client.transports.http.auth.identity import Identity
+    from gaia_mcp.client.transports.http.auth.tokens import Identity
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import AuthorizationError
 

@@ -15,13 +15,6 @@ from gaia_mcp.client.transports.http.auth.authorization import (
 )
 from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens, unsignable
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
-from gaia_mcp.client.transports.http.auth.identity import (
-    Identity,
-    configured_identity,
-    document_identity,
-    read_registration,
-    registration,
-)
 from gaia_mcp.client.transports.http.auth.listener import (
     LOCALHOST,
     LOOPBACK,
@@ -33,9 +26,14 @@ from gaia_mcp.client.transports.http.auth.listener import (
 from gaia_mcp.client.transports.http.auth.signing import UnsignableError, check_signing, new_key
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,
+    Identity,
     TokenRefusedError,
     code_form,
+    configured_identity,
+    document_identity,
+    read_registration,
     refusal,
+    registration,
 )
 from gaia_mcp.errors import DeadlineError
 from gaia_mcp.safetext import one_line

@@ -10,9 +10,8 @@ import pytest
 from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-from gaia_mcp.client.transports.http.auth.identity import Identity, Method
 from gaia_mcp.client.transports.http.auth.signing import new_key
-from gaia_mcp.client.transports.http.auth.tokens import TokenRefusedError
+from gaia_mcp.client.transports.http.auth.tokens import Identity, Method, TokenRefusedError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Request, World

@@ -9,9 +9,8 @@ import pytest
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
 from gaia_mcp.client.transports.http.auth.grants import FOLDER, Grant, Grants, granted, name_of, unreadable_login
-from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
-from gaia_mcp.client.transports.http.auth.tokens import Tokens
+from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.storage.credentials import NO_PACKAGE
 from tests.waiting import ENOUGH_SECONDS

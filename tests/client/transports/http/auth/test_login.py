@@ -13,10 +13,10 @@ import pytest
 from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.listener import Listener
 from gaia_mcp.client.transports.http.auth.login import Login
 from gaia_mcp.client.transports.http.auth.metadata import Challenge, find
+from gaia_mcp.client.transports.http.auth.tokens import Identity
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Paster, Request, World

@@ -10,9 +10,8 @@ import pytest
 from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.renewal import renewed
-from gaia_mcp.client.transports.http.auth.tokens import Tokens
+from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, World

@@ -8,11 +8,11 @@ from typing import Any
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
 from gaia_mcp.client.transports.http.auth.authorization import begun
-from gaia_mcp.client.transports.http.auth.identity import Identity
 from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import (
     EARLY_SECONDS,
     LONGEST_SECONDS,
+    Identity,
     Tokens,
     authenticated,
     code_form,

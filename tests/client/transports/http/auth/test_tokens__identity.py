@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
-from gaia_mcp.client.transports.http.auth.identity import (
+from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
+from gaia_mcp.client.transports.http.auth.tokens import (
     Identity,
     configured_identity,
     document_identity,
     read_registration,
     registration,
 )
-from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 
 REDIRECT = "http://127.0.0.1:53682/callback"
 
