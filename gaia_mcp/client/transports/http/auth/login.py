@@ -6,13 +6,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
-from gaia_mcp.client.transports.http.auth.authorization import (
-    SECRET_BYTES,
-    Attempt,
-    DeniedError,
-    ForeignRedirectError,
-    begun,
-)
 from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens, unsignable
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.listener import (
@@ -26,8 +19,13 @@ from gaia_mcp.client.transports.http.auth.listener import (
 from gaia_mcp.client.transports.http.auth.signing import UnsignableError, check_signing, new_key
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,
+    SECRET_BYTES,
+    Attempt,
+    DeniedError,
+    ForeignRedirectError,
     Identity,
     TokenRefusedError,
+    begun,
     code_form,
     configured_identity,
     document_identity,

@@ -112,8 +112,8 @@ class OAuth:
         """A new grant, even if there is one, with these `scopes` and those requested before. `headers` are those of
         every request to the server. Raises as `challenged` does.
         """
-        from gaia_mcp.client.transports.http.auth.authorization import union
         from gaia_mcp.client.transports.http.auth.metadata import PROBE, PROBE_HEADERS, challenge_in
+        from gaia_mcp.client.transports.http.auth.tokens import union
 
         with self._locked(deadline):
             with self._make_fetcher() as fetcher:
@@ -198,7 +198,7 @@ class OAuth:
 
     def _missing_scopes(self, challenge: Challenge) -> tuple[str, ...]:
         """The scopes requested before and those of the challenge. Raises `AuthorizationError` if none are new."""
-        from gaia_mcp.client.transports.http.auth.authorization import is_more, union
+        from gaia_mcp.client.transports.http.auth.tokens import is_more, union
 
         requested = self._grant.requested if self._grant is not None else ()
         if self._grant is not None and not is_more(requested, challenge.scopes):
@@ -220,8 +220,8 @@ class OAuth:
             raise self._login_due(challenge, scopes)
         if not self._is_allowed(self._authorizations):
             raise AuthorizationError(self._server, "refuses every token that it is granted", scopes=challenge.scopes)
-        from gaia_mcp.client.transports.http.auth.authorization import first_scopes, union
         from gaia_mcp.client.transports.http.auth.metadata import find
+        from gaia_mcp.client.transports.http.auth.tokens import first_scopes, union
 
         with self._make_fetcher() as fetcher:
             found = find(self._url, challenge, self._settings, fetcher, deadline, status)

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http.auth.authorization import base64url
+from gaia_mcp.client.transports.http.auth.tokens import base64url
 
 if TYPE_CHECKING:
     from types import ModuleType
