@@ -6,7 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
-from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens, unsignable
+from gaia_mcp.client.transports.http.auth.endpoint import (
+    Sources,
+    UnsignableError,
+    check_signing,
+    new_key,
+    request_tokens,
+    unsignable,
+)
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.listener import (
     LOCALHOST,
@@ -16,7 +23,6 @@ from gaia_mcp.client.transports.http.auth.listener import (
     RedirectUriError,
     without_port,
 )
-from gaia_mcp.client.transports.http.auth.signing import UnsignableError, check_signing, new_key
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,
     SECRET_BYTES,

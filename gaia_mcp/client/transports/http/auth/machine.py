@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.http import auth as words
 from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
-from gaia_mcp.client.transports.http.auth.endpoint import Sources, request_tokens, unsignable
+from gaia_mcp.client.transports.http.auth.endpoint import (
+    Sources,
+    UnsignableError,
+    check_signing,
+    new_key,
+    request_tokens,
+    unsignable,
+)
 from gaia_mcp.client.transports.http.auth.grants import Grant, granted
-from gaia_mcp.client.transports.http.auth.signing import UnsignableError, check_signing, new_key
 from gaia_mcp.client.transports.http.auth.tokens import Identity, TokenRefusedError, configured_identity
 from gaia_mcp.safetext import one_line
 

@@ -283,8 +283,7 @@ class OAuth:
         return AuthorizationError(self._server, "no longer accepts its token" if had else "requires authorization")
 
     def _proof(self, grant: Grant, method: str, url: str) -> str:
-        from gaia_mcp.client.transports.http.auth.endpoint import UNIQUE_BYTES
-        from gaia_mcp.client.transports.http.auth.signing import UnsignableError, proof
+        from gaia_mcp.client.transports.http.auth.endpoint import UNIQUE_BYTES, UnsignableError, proof
 
         assert grant.tokens is not None  # noqa: S101 (its header has just been made)
         unique = self._sources.random(UNIQUE_BYTES)

@@ -8,10 +8,10 @@ import jwt
 import pytest
 
 from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
+from gaia_mcp.client.transports.http.auth.endpoint import new_key
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.machine import obtained
 from gaia_mcp.client.transports.http.auth.metadata import Challenge, find
-from gaia_mcp.client.transports.http.auth.signing import new_key
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import SOURCES, Answer, World
