@@ -190,7 +190,7 @@ class OAuth:
         grant = self._grant
         if grant is None or grant.tokens is None or not grant.tokens.refresh:
             return False
-        from gaia_mcp.client.transports.http.auth.renewal import renewed
+        from gaia_mcp.client.transports.http.auth.endpoint import renewed
 
         with self._make_fetcher() as fetcher:
             self._grant = renewed(grant, self._grants, self._settings, fetcher, self._sources, deadline)
