@@ -236,7 +236,7 @@ class OAuth:
         self, found: Found, scopes: tuple[str, ...], fetcher: Fetcher, deadline: Deadline, *, is_anew: bool
     ) -> Grant:
         if self._settings.is_for_programs:
-            from gaia_mcp.client.transports.http.auth.machine import obtained
+            from gaia_mcp.client.transports.http.auth.endpoint import obtained
 
             return obtained(found, self._settings, scopes, fetcher, self._sources, deadline)
         from gaia_mcp.client.transports.http.auth.login import Login
