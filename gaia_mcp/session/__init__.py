@@ -8,3 +8,40 @@ however its use ends. It prints nothing: output for the user goes to an `Observe
 server before the rest of the program is loaded, and `parallel` uses many at once. `stderr_log` and `remembered` store
 what outlives a session. `recorder` relays between a server and another program that uses it.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Observer(Protocol):
+    """A front's view of sessions. The methods are called from any thread and must not block.
+
+    `command` names the front in the servers' logs, in lower-case letters and dashes. With `debug` it also gets the
+    servers' stderr.
+    """
+
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def debug(self) -> bool: ...
+
+    def starting(self, server: str, last_line: Callable[[], str]) -> None:
+        """A server is being started; `last_line()` is the end of its stderr so far."""
+
+    def finished(self, server: str, total: int) -> None:
+        """One of `total` servers is no longer in use."""
+
+    def stopping(self, server: str) -> None:
+        """A server is being stopped, and gets no more requests."""
+
+    def remark(self, text: str) -> None:
+        """A message for the user that is not an error."""
+
+    def stderr(self, server: str, lines: bytes) -> None:
+        """Whole lines of a server's stderr, without its secrets."""
+
+    def logged(self, server: str, level: str, data: Any) -> None:
+        """A log message from a server."""

@@ -17,7 +17,7 @@ from gaia_mcp.session.session import Answerers, Session
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.session.observer import Observer
+    from gaia_mcp.session import Observer
 
 # Each server is one process or several; more than this at once would only delay all of them.
 AT_ONCE = 16

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.redaction.masker import Masker
-    from gaia_mcp.session.observer import Observer
+    from gaia_mcp.session import Observer
     from gaia_mcp.session.prestart import Prestarted
 
 

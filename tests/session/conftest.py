@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.session.observer import Observer
+from gaia_mcp.session import Observer
 from tests.processes import living_with
 from tests.waiting import wait_until
 
