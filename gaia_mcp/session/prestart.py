@@ -12,11 +12,11 @@ from gaia_mcp.client.transports.factory import command_of
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.command_line import secrets_given
 from gaia_mcp.errors import MCPError
-from gaia_mcp.session.stderr_log import StderrLog
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.redaction.masker import MaskedLines, Masker
+    from gaia_mcp.storage.run_logs import RunLog
 
 # Usually the session has stopped the child already; this only ensures that it does not stay.
 LEFT_OVER_GRACE_SECONDS = 0.3
@@ -76,3 +76,60 @@ def _start(child: Child) -> None:
         child.start()
     except MCPError:
         return  # The child stores the error, and raises it again at the next start.
+
+
+class StderrLog:
+    """The stderr of a server that `command` has started. `show` is called with whole lines, masked.
+
+    May be used from several threads.
+    """
+
+    def __init__(
+        self,
+        entry: ServerEntry,
+        command: str,
+        masker: Callable[[], Masker],
+        show: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._entry = entry
+        self._command = command
+        self._masker = masker
+        self._show = show
+        self._log: RunLog | None = None
+        self._lines: MaskedLines | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has written anything."""
+        return self._log is not None
+
+    def hear(self, data: bytes) -> None:
+        """The server has written `data`."""
+        with self._lock:
+            log = self._log or self._begin()
+            log.hear(data)
+            text = self._lines.feed(data) if self._lines is not None else b""
+        # Without the lock: `end` must not wait for a terminal or pipe that blocks.
+        if text and self._show is not None:
+            self._show(text)
+
+    def end(self, status: int | None) -> None:
+        """The server has ended, with this exit status, None if unknown. May be called twice."""
+        with self._lock:
+            text = self._lines.rest() if self._lines is not None else b""
+            if self._log is not None:
+                self._log.end(status)
+        if text and self._show is not None:
+            self._show(text + b"\n")
+
+    def _begin(self) -> RunLog:
+        from gaia_mcp.paths import log_folder
+        from gaia_mcp.redaction.masker import MaskedLines
+        from gaia_mcp.storage.run_logs import RunLog, RunLogs
+
+        entry = self._entry
+        if self._show is not None:
+            self._lines = MaskedLines(self._masker)
+        self._log = RunLog(lambda: RunLogs(log_folder(), entry.key, entry.source), self._command, self._masker)
+        return self._log

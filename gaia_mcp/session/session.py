@@ -15,8 +15,8 @@ from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
+from gaia_mcp.session.prestart import StderrLog
 from gaia_mcp.session.remembered import Remembered
-from gaia_mcp.session.stderr_log import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
