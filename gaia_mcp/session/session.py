@@ -16,7 +16,6 @@ from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, Reso
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.prestart import StderrLog
-from gaia_mcp.session.remembered import Remembered
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.protocol.caching import Freshness
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.session import Observer
     from gaia_mcp.session.prestart import Prestarted
@@ -398,3 +398,42 @@ def connected(
         session.close(grace)
     if noise := session.noise():
         observer.remark(f"server {name!r} wrote {noise}; report it to its author")
+
+
+class Remembered:
+    """The lists of one server: "tools", "prompts" and "resources". A list stays until it is replaced, even after the
+    server has announced a change: most of it is still correct. Each item is `masked` before it is written.
+    """
+
+    def __init__(self, cache: ServerCache, masked: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
+        self._cache = cache
+        self._masked = masked
+        # The kinds of lists that have changed since they were requested.
+        self._changed: set[str] = set()
+        # Whether the tools were cached, or requested.
+        self._knew_tools = False
+
+    def asking(self, kind: str) -> None:
+        """The list is being requested."""
+        self._knew_tools |= kind == "tools"
+        self._changed.discard(kind)
+
+    def keep(self, kind: str, items: Sequence[Any], freshness: Freshness | None = None) -> None:
+        """Cache the items of a list, with their freshness, in place of earlier ones."""
+        self._cache.keep_seen([self._masked(item) for item in items if isinstance(item, dict)], kind, freshness)
+
+    def keep_new(self, tools: Sequence[Any], freshness: Freshness | None = None) -> None:
+        """Cache the tools unless some are cached already."""
+        self._knew_tools = True
+        if self._cache.seen() is None:
+            self.keep("tools", tools, freshness)
+
+    def changed(self, kind: str) -> None:
+        """The server has announced that the list has changed."""
+        self._changed.add(kind)
+        self._knew_tools |= kind == "tools" and self._cache.seen() is not None
+
+    @property
+    def lacks_tools(self) -> bool:
+        """Whether the known tools have changed, and have not been requested since."""
+        return self._knew_tools and "tools" in self._changed
