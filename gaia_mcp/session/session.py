@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +10,8 @@ from gaia_mcp.client.host import Elicit, Host, OnLog, Roots, Sample
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import UNLISTED as UNLISTED
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import MCPError, PeerError
+from gaia_mcp.errors import MCPError, PeerError, ToolUnknownError
+from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
@@ -437,3 +438,17 @@ class Remembered:
     def lacks_tools(self) -> bool:
         """Whether the known tools have changed, and have not been requested since."""
         return self._knew_tools and "tools" in self._changed
+
+
+def unknown_tool(session: Session, name: str, known: Iterable[str]) -> ToolUnknownError:
+    """The error for the tool `name`, which is not in `known`, the names that `session` listed last. It contains the
+    reason if the server has the tool but it cannot be called, or no tools at all, else a suggestion of a similar name.
+    """
+    server, tool = session.entry.name, f"tool {name!r} "
+    for problem in session.problems:
+        if problem.startswith(f"{tool}is left out"):
+            reason = f"it {problem.removeprefix(tool)}"
+            return ToolUnknownError(server, name, reason=reason, suggestion="its author has to change that")
+    if not (names := list(known)) and session.entry.tool_filter is None:
+        return ToolUnknownError(server, name, reason="it lists no tools", case="no-tools")
+    return ToolUnknownError(server, name, suggestion=did_you_mean(name, names))

@@ -20,8 +20,9 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.session.prestart import prestarted
-from gaia_mcp.session.session import Answerers, Remembered, Session, connected
+from gaia_mcp.session.session import Answerers, Remembered, Session, connected, unknown_tool
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.session.conftest import QUIET, Noting
 from tests.waiting import PATIENCE_SECONDS
 
@@ -327,3 +328,25 @@ def test_changed_tools_are_missing_if_they_were_cached_or_requested(cache: Serve
     assert not known.lacks_tools
     known.changed("tools")
     assert known.lacks_tools
+
+
+def test_a_tool_with_an_invalid_definition_is_named_with_the_reason(entries: Entries) -> None:
+    """Ours: a person who sees it in the server's documents would look for a misspelling."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        session.problems = ["tool 'bad' has no inputSchema object", "tool 'bad' is left out: it is wrong"]
+
+        error = unknown_tool(session, "bad", ["bat"])
+        assert str(error).endswith("has no tool 'bad': it is left out: it is wrong")
+        assert "author" in error.hint
+        assert "bat" in unknown_tool(session, "bax", ["bat"]).hint
+        assert str(unknown_tool(session, "bax", [])).endswith("has no tool 'bax': it lists no tools")
+
+
+def test_a_server_whose_tools_are_all_excluded_is_not_said_to_list_none(entries: Entries) -> None:
+    """Ours: it lists tools, of which the entry wants none."""
+    entry = entries("good_handshake")._replace(tool_filter=ToolFilter(["nothing*"]))
+    with connected(entry, QUIET) as session:
+        error = unknown_tool(session, "bax", [])
+
+    assert str(error).endswith("has no tool 'bax'")
+    assert error.case == ""

@@ -48,7 +48,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
         if (listed := listed_name(session.entry, name, known)) is not None:
             # Only the server knows whether that handler has the tool.
             return replace(known[listed], name=name)
-        from gaia_mcp.session.unknown import unknown_tool
+        from gaia_mcp.session.session import unknown_tool
 
         raise unknown_tool(session, name, known)
     return tool

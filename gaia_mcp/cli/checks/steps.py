@@ -30,8 +30,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.parallel import use_all
-from gaia_mcp.session.session import UNLISTED, unsupported
-from gaia_mcp.session.unknown import unknown_tool
+from gaia_mcp.session.session import UNLISTED, unknown_tool, unsupported
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.arguments import Assignment
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool

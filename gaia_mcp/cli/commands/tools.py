@@ -143,7 +143,7 @@ def _read(session: Session, names: Sequence[str]) -> Inventory:
     does.
     """
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.session.unknown import unknown_tool
+    from gaia_mcp.session.session import unknown_tool
 
     found = session.tools()
     known = {tool.name: tool for tool in found}
