@@ -149,7 +149,7 @@ class Session:
 
     def explained(self, error: MCPError) -> MCPError:
         """The error to report for an error of this session, without the secrets that the server was given."""
-        from gaia_mcp.session.served_agent import explained
+        from gaia_mcp.session.prestart import explained
 
         told = explained(error, self.entry)
         masker = self.masker()
