@@ -20,7 +20,7 @@ from gaia_mcp.session.prestart import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.features import Completion
+    from gaia_mcp.client.mcp_client import Completion
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped

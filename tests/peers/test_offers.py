@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
-from gaia_mcp.client.features import Completion
 from gaia_mcp.client.host import DeclinedError
+from gaia_mcp.client.mcp_client import Completion
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.errors import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
-from gaia_mcp.client.features import Completion
+from gaia_mcp.client.mcp_client import Completion
 from gaia_mcp.errors import (
     ConnectionLostError,
     DeadlineError,
