@@ -8,14 +8,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import (
+    CancelledError,
     ConnectionLostError,
     DeadlineError,
     LocalProtocolError,
@@ -27,11 +28,13 @@ from gaia_mcp.errors import (
     ServerExitedError,
     SessionExpiredError,
     StatusError,
+    outcome_unknown,
 )
+from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, is_complete, pause_before, retry_params
 from gaia_mcp.protocol.jsonrpc import UNSUPPORTED_VERSION, URL_REQUIRED
 from gaia_mcp.protocol.pagination import LISTS
-from gaia_mcp.protocol.tasks import is_task
+from gaia_mcp.protocol.tasks import SHORTEST_POLL_SECONDS, Task, is_task, read_task
 from gaia_mcp.protocol.versions import ALL_VERSIONS, best_of
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.input_required import InputRequired
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.storage.server_cache import ServerCache
+
+    Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -217,7 +222,6 @@ class ClientEngine:
                 return result
             if is_task(result):
                 # Imported here: few servers have tasks.
-                from gaia_mcp.client.tasks import TaskOfCall
 
                 task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
                 return task.result(deadline, lambda requests: self._answers(requests, deadline), on_progress)
@@ -406,3 +410,77 @@ class DeadlineLock:
     def _wake(self) -> None:
         with self._free:
             self._free.notify_all()
+
+
+# A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
+CANCEL_SECONDS = 1.0
+
+
+class TaskOfCall:
+    """The task that `server` created for a call of `tool`, as `created` describes it. It is polled on `conversation`:
+    on another connection it would be unknown.
+
+    Raises `RemoteProtocolError` for an invalid description.
+    """
+
+    def __init__(self, server: str, tool: str, conversation: Conversation, created: dict[str, Any]) -> None:
+        self._server = server
+        self._tool = tool
+        self._conversation = conversation
+        self._task = self._read(created)
+        # Each input request is answered once, even if the server still lists it as open.
+        self._answered: set[str] = set()
+
+    def result(self, deadline: Deadline, answers: Answers, on_progress: OnProgress | None) -> dict[str, Any]:
+        """The result of the call, once the task is completed. Each response to a poll extends the deadline.
+
+        `answers` returns the responses to input requests; `on_progress` gets the server's status messages. Raises as a
+        request does, `PeerError` for a failed task, and `CancelledError` for one that the server has cancelled. If the
+        wait ends in any other way, the task is cancelled.
+        """
+        try:
+            reports = 0
+            while True:
+                self._pause(deadline)
+                before, self._task = self._task, self._read(self._ask("tasks/get", deadline))
+                deadline.extend()
+                if self._task.is_final:
+                    break
+                if on_progress is not None and self._task.message not in ("", before.message if reports else ""):
+                    reports += 1
+                    on_progress(Progressed(self._task.id, reports, None, self._task.message))
+                self._answer(deadline, answers)
+        except BaseException as error:
+            with suppress(MCPError):
+                self._ask("tasks/cancel", Deadline(CANCEL_SECONDS))
+            if isinstance(error, MCPError):
+                raise outcome_unknown(error, self._tool) from None
+            raise
+        return self._task.result if self._task.status == "completed" else self._raise_failure()
+
+    def _pause(self, deadline: Deadline) -> None:
+        """Wait until the next poll; raises if the deadline has passed."""
+        # The task is polled before the deadline, however long the poll interval of the server.
+        deadline.sleep(min(self._task.poll_seconds, max(deadline.remaining() / 2, SHORTEST_POLL_SECONDS)))
+        if deadline.expired:
+            raise time_ran_out(self._server, deadline, f"the task of {self._tool!r}")
+
+    def _answer(self, deadline: Deadline, answers: Answers) -> None:
+        wanted = {key: request for key, request in self._task.requests.items() if key not in self._answered}
+        if wanted:
+            self._answered.update(wanted)
+            self._ask("tasks/update", deadline, inputResponses=answers(wanted))
+
+    def _ask(self, method: str, deadline: Deadline, **params: Any) -> dict[str, Any]:
+        return self._conversation.request(method, {"taskId": self._task.id, **params}, deadline)
+
+    def _read(self, described: dict[str, Any]) -> Task:
+        task = read_task(described)
+        if isinstance(task, str):
+            raise outcome_unknown(RemoteProtocolError(self._server, task), self._tool)
+        return task
+
+    def _raise_failure(self) -> NoReturn:
+        if self._task.status == "cancelled":
+            raise outcome_unknown(CancelledError(self._server, f"the task of {self._tool!r}"), self._tool)
+        raise PeerError(self._server, f"tools/call {self._tool!r}", *self._task.error)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.engine import CANCEL_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.tasks import CANCEL_SECONDS
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CallCancelledError, CallLateError, OutcomeUnknownError, PeerError, RemoteProtocolError
 from tests.client.eras import CAPABILITIES, ERAS, scripted
