@@ -106,7 +106,7 @@ def forget_unused(removed: Iterable[ServerEntry], left: Iterable[ServerEntry], d
 
     Raises `ConfigFileError`.
     """
-    from gaia_mcp.client.transports.http.auth.addresses import covers
+    from gaia_mcp.client.transports.http.auth.fetching import covers
 
     used = [target.url for entry in left if (target := _remote_or_none(entry)) is not None]
     ended = []
@@ -143,7 +143,7 @@ def _remote(entry: ServerEntry) -> Remote:
 
 
 def _remote_or_none(entry: ServerEntry) -> Remote | None:
-    from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError, origin_of
+    from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError, origin_of
 
     try:
         target = _remote(entry)

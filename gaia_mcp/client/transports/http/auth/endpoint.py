@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from gaia_mcp.client.transports.http import auth as words
-from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
+from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
 from gaia_mcp.client.transports.http.auth.grants import Grant, granted
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,

@@ -9,7 +9,7 @@ import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.transports.http.auth.addresses import canonical, covers, origin_of
+from gaia_mcp.client.transports.http.auth.fetching import canonical, covers, origin_of
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens, read_tokens
 from gaia_mcp.errors import AuthorizationError
 from gaia_mcp.storage.credentials import NO_PACKAGE, CredentialStore

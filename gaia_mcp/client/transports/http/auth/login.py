@@ -14,7 +14,6 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
 from gaia_mcp.client.transports.http.auth.endpoint import (
     Sources,
     UnsignableError,
@@ -23,6 +22,7 @@ from gaia_mcp.client.transports.http.auth.endpoint import (
     request_tokens,
     unsignable,
 )
+from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,

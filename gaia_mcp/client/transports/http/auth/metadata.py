@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
-from gaia_mcp.client.transports.http.auth.addresses import (
+from gaia_mcp.client.transports.http.auth.fetching import (
     Reach,
     UnacceptableError,
     canonical,

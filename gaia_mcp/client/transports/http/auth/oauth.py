@@ -155,7 +155,7 @@ class OAuth:
             self._lock.release()
 
     def _is_own(self, url: str) -> bool:
-        from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError, origin_of
+        from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError, origin_of
 
         try:
             return origin_of(url) == origin_of(self._url)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from gaia_mcp.client.transports.http.auth.addresses import Reach
 from gaia_mcp.client.transports.http.auth.fetching import (
     MAX_BYTES,
     Fetcher,
+    Reach,
     Reply,
     addresses_of,
     is_proxied,

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gaia_mcp.client.transports.http.auth import Settings
-from gaia_mcp.client.transports.http.auth.addresses import Reach, UnacceptableError
-from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher, Reach, UnacceptableError
 from gaia_mcp.client.transports.http.auth.metadata import (
     MAX_HEADER_CHARS,
     MAX_ITEMS,

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
+from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
 from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import (
     EARLY_SECONDS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.transports.http.auth.addresses import UnacceptableError
+from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
 from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import (
     Identity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.client.transports.http.auth.addresses import (
+from gaia_mcp.client.transports.http.auth.fetching import (
     MAX_URL_CHARS,
     Reach,
     UnacceptableError,
