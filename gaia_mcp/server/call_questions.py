@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gaia_mcp.asking.forms import AnswerError
+from gaia_mcp.asking.questions import AnswerError
 from gaia_mcp.asking.record import Record
 from gaia_mcp.asking.sealing import SealError, subject_of
 from gaia_mcp.content import NotJSONError, as_json_value

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from gaia_mcp.asking.forms import AnswerError
 from gaia_mcp.asking.questions import (
     Accepted,
+    AnswerError,
     Asked,
     Cancelled,
     Declined,

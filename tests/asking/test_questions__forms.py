@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
-from gaia_mcp.asking.forms import AnswerError, form_of
+from gaia_mcp.asking.questions import AnswerError, form_of
 
 
 class Size(enum.Enum):
