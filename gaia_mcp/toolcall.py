@@ -6,6 +6,7 @@ ask, so the same tool also runs in a test or a script.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Accepted, AnswerList, Asked, Cancelled, Declined, Roots, Sampled
+
+
+def is_in_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def in_thread(ask: Callable[[], T]) -> T:
+    """Run `ask` in another thread, with the context of this task. Returns or raises what `ask` does."""
+    return await asyncio.to_thread(ask)
+
 
 T = TypeVar("T")
 
@@ -193,8 +209,6 @@ class Call:
     def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any]) -> Any:
         """The part of the answers that `pick` returns; in `async` code an awaitable of it."""
         if "asyncio" in sys.modules:
-            from gaia_mcp.asking.event_loops import in_thread, is_in_loop
-
             if is_in_loop():
                 return in_thread(lambda: pick(self._ask(questions)))
         return pick(self._ask(questions))
