@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.base.features import prompt, resource
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
     from gaia_mcp.agents.base.tools import tool
+    from gaia_mcp.asking import Call, current_call
     from gaia_mcp.asking.questions import Accepted, Cancelled, Declined, Elicit, ElicitURL, ListRoots, Sample
     from gaia_mcp.client.config import MCPConfig
     from gaia_mcp.client.host import Host
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
     from gaia_mcp.server.provider import InsufficientScopeError, RequestError
-    from gaia_mcp.toolcall import Call, current_call
 
 __all__ = [
     "Accepted",
@@ -185,7 +185,7 @@ __getattr__ = lazily(
             "InsufficientScopeError",
             "RequestError",
         ),
-        "gaia_mcp.toolcall": (
+        "gaia_mcp.asking": (
             "Call",
             "current_call",
         ),

@@ -55,7 +55,6 @@ FLOORS = {
     "skilltext": 2,
     # A running call, and what it asks of its client.
     "asking": 2,
-    "toolcall": 2,
     # What answers requests: peers are providers, and fronts show them.
     "server.provider": 2,
     # Peers: a client of theirs, a server of ours, an agent, a handler.
@@ -110,9 +109,9 @@ EARLIER = {
     "recordings": {"protocol"},
     "redaction": {"safetext"},
     "safetext": {"jsontext"},
-    "server.provider": {"toolcall"},
+    "server.provider": {"asking"},
     "jsontext": {"jsontext"},
-    "toolcall": {"asking"},
+    "asking": {"asking"},
     "spans": {"_version"},
     "tracing": {"spans"},
 }
@@ -182,7 +181,7 @@ BESIDE_SESSIONS = {
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {
-    "toolcall", "server.event_loop", "server.http.a2a", "server.http.answering", "server.http.app",
+    "asking", "server.event_loop", "server.http.a2a", "server.http.answering", "server.http.app",
     "server.http.bearer", "server.http.exchange",
     "server.http.connections", "server.http.following", "server.http.handshake", "server.http.listening",
     "server.http.received", "server.http.store_threads",

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from gaia_mcp.asking import Call, CallCancelledError, current_call, enter_call
 from gaia_mcp.asking.questions import ListRoots
-from gaia_mcp.toolcall import Call, CallCancelledError, current_call, enter_call
 
 
 def test_the_methods_of_a_call_do_nothing_outside_of_one() -> None:

@@ -20,8 +20,8 @@ from gaia_mcp.server.provider import RequestError, method_not_found, unknown_too
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

@@ -23,8 +23,8 @@ from gaia_mcp.gateway.questions import ALL_CAPABILITIES, Declared, ServerRequest
 from gaia_mcp.protocol.questions import is_asked_by_result
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.gateway.backend import Backend
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

@@ -16,8 +16,8 @@ from gaia_mcp.errors import MCPError
 from gaia_mcp.uri_templates import Template, TemplateError
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.gateway.backend import Backend
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.errors import (
     ArgumentsError,
     DeadlineError,
@@ -37,9 +38,9 @@ from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
 from gaia_mcp.server.blocks import checked_block, checked_contents
 from gaia_mcp.server.definitions import well_typed
 from gaia_mcp.server.provider import RequestError, ResultError
-from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.gateway.backend import Backend
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from gaia_mcp.gateway.questions import Run
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.server.definitions import Note
-    from gaia_mcp.toolcall import Call
 
 
 class Rounds:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
+from gaia_mcp.asking import Call, CallingClient
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import MCPError
 from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
@@ -26,7 +27,6 @@ from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import IDENTIFIERS, listed_item
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, Watched, method_not_found
-from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

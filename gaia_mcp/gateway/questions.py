@@ -15,20 +15,20 @@ from functools import cached_property
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.asking.questions import Asked
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Progressed
-    from gaia_mcp.toolcall import Call
 
 # Each has a thread and an open request, and the client may never retry.
 MAX_RUNS = 256

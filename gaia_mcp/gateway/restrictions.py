@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.redaction import looks_secret, masked_value
@@ -18,14 +19,13 @@ from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.server.scopes import require_scopes
-from gaia_mcp.toolcall import CallCancelledError
 from gaia_mcp.toolspec.contract import Contract, PartChange, ToolChange, Undefinable, canonical_tool, tool_difference
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, is_match, only_reads
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.provider import Change, Provider
     from gaia_mcp.storage.output_files import AuditFile
-    from gaia_mcp.toolcall import Call
 
 
 class OwnedTool(NamedTuple):

@@ -17,10 +17,10 @@ from gaia_mcp.toolspec.in_words import score, search_words, signature
 from gaia_mcp.toolspec.validation import report
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.gateway.restrictions import Owners
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolcall import Call
     from gaia_mcp.toolspec.in_words import SearchWord
 
 # Longer texts are shortened: the tool's definition has the full text.

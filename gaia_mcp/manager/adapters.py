@@ -8,19 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.deadline import LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import PeerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.toolcall import CallCancelledError, current_call
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import Change, Listener, Provider
-    from gaia_mcp.toolcall import Call
 
 
 @dataclass

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.errors import MCPError
-from gaia_mcp.toolcall import Call, enter_call
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline

@@ -13,17 +13,17 @@ from enum import Enum, auto
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import CallCancelledError, entered_call
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.handlers.base import MCPToolDefinition
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.handler_threads import HandlerConnection, HandlerHungError, HandlerThreads, described, scrubbed
 from gaia_mcp.server.failures import raised
-from gaia_mcp.toolcall import CallCancelledError, entered_call
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.handlers.base import MCPHandler, MCPToolResult
     from gaia_mcp.server.failures import OnFailure
-    from gaia_mcp.toolcall import Call
 
 logger = logging.getLogger("gaia_mcp")
 

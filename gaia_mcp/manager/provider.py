@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp._version import __version__
+from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.checking.checker import Checker, validation_errors
 from gaia_mcp.manager.adapters import FullDefinition, failed, wire_result
 from gaia_mcp.manager.router import Reason, Refusal
@@ -27,7 +28,6 @@ from gaia_mcp.server.provider import (
     unknown_tool,
 )
 from gaia_mcp.server.results import checked_result
-from gaia_mcp.toolcall import Call, enter_call
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 from gaia_mcp.toolspec.validation import report as explain
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Container
 from typing import Any
 
+from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
@@ -22,7 +23,6 @@ from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import described_agent
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, method_not_found
-from gaia_mcp.toolcall import Call, enter_call
 
 Wire = dict[str, Any]
 

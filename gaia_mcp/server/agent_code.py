@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from gaia_mcp.server.event_loop import EventLoop
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.failures import OnFailure
-    from gaia_mcp.toolcall import Call
 
 
 class TextMethod(Protocol):

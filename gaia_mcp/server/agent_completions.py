@@ -6,10 +6,10 @@ from collections.abc import Sized
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.failures import raised
 from gaia_mcp.server.provider import RequestError, method_not_found
-from gaia_mcp.toolcall import Call, CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, TextMethod

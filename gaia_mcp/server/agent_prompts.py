@@ -11,8 +11,8 @@ from gaia_mcp.server.results import prompt_result
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.agent_code import AgentCode
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

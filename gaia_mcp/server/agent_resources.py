@@ -16,10 +16,10 @@ from gaia_mcp.server.results import resource_result
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource
     from gaia_mcp.server.agent_skills import AgentSkills
     from gaia_mcp.server.definitions import Note
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

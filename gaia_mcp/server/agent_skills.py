@@ -13,9 +13,9 @@ from gaia_mcp.server.results import resource_result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.server.agent_code import AgentCode
     from gaia_mcp.server.skill_folders import Skill
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.definitions import check_task, task_support, tool_definition
@@ -15,7 +16,6 @@ from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError, unknown_tool
 from gaia_mcp.server.results import Validator, call_result, failure, failure_of
 from gaia_mcp.server.scopes import require_scopes
-from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.validation import InvalidArgumentsError, SchemaCostError, SchemaError, report
 
 if TYPE_CHECKING:

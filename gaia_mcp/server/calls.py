@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
 from gaia_mcp.protocol.input_required import RETRY_MEMBERS
@@ -24,7 +25,6 @@ from gaia_mcp.server.outcomes import Job, invalid, outcome_of
 from gaia_mcp.server.provider import Change, Provider, ResultError
 from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
 from gaia_mcp.server.served_call import ServedCall
-from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer

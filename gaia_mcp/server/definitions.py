@@ -15,7 +15,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 from gaia_mcp.server.members import member_problem
 from gaia_mcp.toolspec.repair import repaired_schema

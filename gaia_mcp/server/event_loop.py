@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 # How long cancelled tasks may take to clean up on close. Clients wait about two seconds for a server to exit.
 CLOSE_SECONDS = 0.5

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.server.failures import raised
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import InputRequired
-from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived

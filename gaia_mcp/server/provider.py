@@ -14,8 +14,8 @@ from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.server import Description
-    from gaia_mcp.toolcall import Call
 
 # The names of the capabilities that have a list.
 LISTS = ("tools", "prompts", "resources")

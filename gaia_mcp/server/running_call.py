@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from gaia_mcp.asking import Call, CallingClient
 from gaia_mcp.protocol.questions import is_asked_by_result, missing_for
 from gaia_mcp.protocol.revisions import lacks_task
-from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

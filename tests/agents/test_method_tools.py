@@ -15,8 +15,8 @@ from pydantic import Field
 
 from gaia_mcp import Audio, File, Image, MCPAgent, tool
 from gaia_mcp.agents.base import _TOOL_REGISTRY
+from gaia_mcp.asking import Call, current_call, enter_call
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import Call, current_call, enter_call
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 ICON = {"src": "https://example.com/clock.png", "mimeType": "image/png"}

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextvars import ContextVar
 
-from gaia_mcp.toolcall import in_thread, is_in_loop
+from gaia_mcp.asking import in_thread, is_in_loop
 
 MARK: ContextVar[str] = ContextVar("mark", default="none")
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.base.tools import tool
+from gaia_mcp.asking import current_call
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.subscriptions import MAX_SUBSCRIPTIONS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.encoding import encode_outgoing
-from gaia_mcp.toolcall import current_call
 from tests.fuzz.oracles import Fault, read_strictly
 from tests.fuzz.servers import ClientsMessages, ServerSession
 

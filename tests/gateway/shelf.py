@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp import MCPAgent
+from gaia_mcp.asking import Call
 from gaia_mcp.gateway.naming import Owner
-from gaia_mcp.toolcall import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

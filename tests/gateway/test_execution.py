@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.gateway.naming import prefixed_name
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.client.transports.http.web import Answer, Asked, as_json, serving
 from tests.gateway.conftest import MakeGateway, script
 

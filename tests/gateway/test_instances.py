@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call, CallCancelledError, CallingClient
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.gateway.backend import Backend, Heard
 from gaia_mcp.gateway.instances import BusyError, Instances
 from gaia_mcp.gateway.questions import Declared
-from gaia_mcp.toolcall import Call, CallCancelledError, CallingClient
 from tests.gateway.conftest import STATELESS, asker, script
 from tests.waiting import wait_until
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import EntryError, NotConnectedError, PeerError
 from gaia_mcp.gateway.backend import Backend, Heard
@@ -21,7 +22,6 @@ from gaia_mcp.server.http.gateway_marks import GatewayMarks
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.testing import client_for
-from gaia_mcp.toolcall import Call
 from tests.client.transports.http.web import as_json, handshake, result, serving
 from tests.gateway.conftest import ERAS, HANDSHAKE, STATELESS, MakeGateway, asker, script
 from tests.waiting import Clock, wait_until

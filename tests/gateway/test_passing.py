@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.client import MCPClient
 from gaia_mcp.client.host import DeclinedError
 from gaia_mcp.deadline import Deadline
@@ -14,7 +15,6 @@ from gaia_mcp.errors import CancelledError, PeerError
 from gaia_mcp.gateway.questions import Declared, Passed, ServerRequests
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.testing import client_for
-from gaia_mcp.toolcall import Call
 from tests.gateway.conftest import ERAS, STATELESS, MakeGateway, asker, script
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

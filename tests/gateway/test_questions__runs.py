@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.gateway.questions import Passed, Run, Runs
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.questions import ELICIT, QuestionError
 from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import Call
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 URL = Passed(ELICIT, {"mode": "url", "message": "Log in", "url": "https://example.com"})

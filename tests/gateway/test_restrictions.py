@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.gateway.naming import Owner
 from gaia_mcp.gateway.restrictions import (
     Locked,
@@ -23,7 +24,6 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.pages import PAGE_ITEMS
 from gaia_mcp.server.provider import Change, InsufficientScopeError, RequestError
-from gaia_mcp.toolcall import Call
 from gaia_mcp.toolspec.contract import contract_of
 from tests.gateway.shelf import Shelf, Wire, answer, names, owners, reader, text_of, tool
 from tests.waiting import wait_until

@@ -11,6 +11,7 @@ import pytest
 
 from gaia_mcp import current_call
 from gaia_mcp._version import __version__
+from gaia_mcp.asking import Call
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.gateway.restrictions import (
@@ -27,7 +28,6 @@ from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.output_files import AuditFile
 from gaia_mcp.testing import client_for
-from gaia_mcp.toolcall import Call
 from tests.gateway.shelf import Shelf, answer, owners, tool
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

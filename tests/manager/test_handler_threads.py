@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_mcp.manager
+from gaia_mcp.asking import Call, CallCancelledError, current_call
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager import handler_threads, managed_handler
@@ -29,7 +30,6 @@ from gaia_mcp.manager.handler_threads import (
     log_failure,
 )
 from gaia_mcp.manager.managed_handler import ManagedHandler
-from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.handlers.echo import EchoHandler
 from tests.interleavings import Run, Threads, explore
 from tests.manager.handlers_under_test import Console, ProgrammableHandler, at_once, registry_of

@@ -11,6 +11,7 @@ import pytest
 
 from gaia_mcp import MCPClient, __version__, current_call
 from gaia_mcp.agents.demo import DemoAgent
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, FullDefinition
@@ -18,7 +19,6 @@ from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.provider import Change, Provider, RequestError
-from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, registry_of
 from tests.server.talk import WithoutTask
 from tests.waiting import PATIENCE_SECONDS, wait_until

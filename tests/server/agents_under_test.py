@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import Call
 
 
 class Plain:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import current_call
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.toolcall import current_call
 from tests.server.talk import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.running_call import RunningCall
-    from gaia_mcp.toolcall import Call
 
 
 Wire = dict[str, Any]

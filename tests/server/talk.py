@@ -10,10 +10,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import StdioSession
-from gaia_mcp.toolcall import Call
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 Wire = dict[str, Any]

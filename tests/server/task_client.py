@@ -7,10 +7,10 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import current_call
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.toolcall import current_call
 from tests.server.talk import plain
 from tests.task_support import problems_of_created, problems_of_detailed
 from tests.waiting import wait_until
@@ -18,10 +18,10 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.provider import Provider
-    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 EXTENSIONS: Wire = {"io.modelcontextprotocol/tasks": {}}

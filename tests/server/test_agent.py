@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import MCPAgent, tool
+from gaia_mcp.asking import Call, CallCancelledError, current_call
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import Change
-from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

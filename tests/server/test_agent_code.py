@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from gaia_mcp.asking import Call
 from gaia_mcp.server.agent_code import AgentCode, Features
 from gaia_mcp.server.failures import note_failure
-from gaia_mcp.toolcall import Call
 from tests.server.agents_under_test import Plain
 
 

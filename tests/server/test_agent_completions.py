@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import MCPAgent, current_call, prompt, resource, tool
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import CallCancelledError
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from gaia_mcp.agents.loader import BUILT_IN, load_agent
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import InsufficientScopeError, RequestError
-from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 from tests.schema_support import twice
 from tests.server.agents_under_test import Full, Plain, answer, refusal, tools_of

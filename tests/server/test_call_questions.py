@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server import call_questions, served_call  # noqa: F401 (not in the test that needs it first)
 from gaia_mcp.server.http.workers import Workers
-from gaia_mcp.toolcall import CallCancelledError, current_call
 from tests.server.asking import ADA, BOTH, NAME, Person, Tools, Wire, text_of
 from tests.server.talk import cancel
 from tests.tracing_support import TRACE
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.outcomes import Job
-    from gaia_mcp.toolcall import Call
 
 
 @dataclass

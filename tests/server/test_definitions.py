@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.server.definitions import (
     check_task,
@@ -20,7 +21,6 @@ from gaia_mcp.server.definitions import (
     tool_definition,
 )
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import Call
 from tests.server.talk import WithoutTask
 
 # The schema of no arguments.

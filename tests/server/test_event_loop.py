@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.server.event_loop import EventLoop
-from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:

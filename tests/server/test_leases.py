@@ -12,7 +12,7 @@ from tests.server.task_client import Jobs, TaskClient
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 
 def threads() -> int:

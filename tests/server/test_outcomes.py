@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.events import RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.server.outcomes import Job, Outcome, invalid, outcome_of
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import InputRequired
-from gaia_mcp.toolcall import CallCancelledError
 
 JOB = Job(RequestReceived(1, "tools/call", {}, RequestContext("", {}, {}, None, None)), None)  # type: ignore[arg-type]
 

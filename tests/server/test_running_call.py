@@ -13,7 +13,7 @@ from gaia_mcp.server.running_call import Answer
 from tests.server.asking import BOTH, NAME, Person, Tools, Wire, text_of
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server import served_call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.toolcall import CallCancelledError
 from tests.server.asking import ADA, BOTH, CAPABILITIES, NAME, Person, Tools, Wire, text_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 
 @dataclass

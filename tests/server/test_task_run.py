@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import Elicit, ListRoots
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import QuestionError
@@ -18,7 +19,6 @@ from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import MemoryStore, StoreFullError
-from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.server.stores import FailingStore
 from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until

@@ -17,7 +17,7 @@ from tests.task_support import problems_of_detailed
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 LISTEN = "subscriptions/listen"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks
 from gaia_mcp.store import MemoryStore, StoreError
-from gaia_mcp.toolcall import CallCancelledError
 from tests.server.stores import FailingStore
 from tests.server.task_client import ADA, EXTENSIONS, NAME, Jobs, TaskClient, text_of
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 METHODS = GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 UNKNOWN = "unknown task: it does not exist, or has expired"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from gaia_mcp.toolcall import Call, current_call
+from gaia_mcp.asking import Call, current_call
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,

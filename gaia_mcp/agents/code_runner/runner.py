@@ -21,7 +21,7 @@ from gaia_mcp.deadline import Deadline
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 # The interval at which a run's limits are checked.
 LOOK_SECONDS = 0.05

@@ -11,8 +11,8 @@ from gaia_mcp.errors import DeadlineError
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking import Call
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.toolcall import Call
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ from gaia_mcp.agents.hub.entries import MAX_TIMEOUT_SECONDS
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.routing import MAX_RESULT_BYTES, Routes
 from gaia_mcp.agents.hub.tool_server import RegisteredTools
+from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.manager.adapters import AgentHandler
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
-from gaia_mcp.toolcall import Call, enter_call
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.attending import Attendant

@@ -26,9 +26,9 @@ from gaia_mcp.safetext import cut
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.limits import Limits
     from gaia_mcp.agents.hub.tool_server import Tools
+    from gaia_mcp.asking import Call
     from gaia_mcp.config.command import Command
     from gaia_mcp.redaction.masker import Masker
-    from gaia_mcp.toolcall import Call
 
 
 # In the names of the folders of its runs.

@@ -22,12 +22,12 @@ from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker
 from gaia_mcp.agents.hub.status import is_installed, statuses
 from gaia_mcp.agents.hub.tool_server import Tools
+from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import home_expanded
-from gaia_mcp.toolcall import CallCancelledError, current_call
 
 # Each run of an agent is a process of several hundred megabytes.
 DEFAULT_CONCURRENT = 16

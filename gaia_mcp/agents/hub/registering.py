@@ -18,7 +18,7 @@ from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.routing import Routes
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 # A function name that the APIs of all models allow.
 _NAME = r"[A-Za-z0-9_-]{1,64}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.asking import Call
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
@@ -15,7 +16,6 @@ from gaia_mcp.content import NotJSONError
 from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError, ResultError
-from gaia_mcp.toolcall import Call
 from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.validation import SchemaError
 

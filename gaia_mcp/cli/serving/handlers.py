@@ -22,7 +22,7 @@ from gaia_mcp.safetext import clean
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 # The members of an order that `MCPHandlerConfig` accepts.
 _CONFIGURED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")

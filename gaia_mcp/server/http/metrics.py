@@ -16,6 +16,7 @@ from prometheus_client import multiprocess as untyped_multiprocess
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.revisions import FEATURES
 from gaia_mcp.server.http.received import Received
 from gaia_mcp.server.http.refusals import RefusalError
@@ -23,16 +24,15 @@ from gaia_mcp.server.http.responses import send_refusal
 from gaia_mcp.server.http.security import admit
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.running_call import InputRequired
-from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from gaia_mcp.asking import Call
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolcall import Call
 
 # This module has no type hints.
 multiprocess: Any = untyped_multiprocess

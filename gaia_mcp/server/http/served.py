@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.asking import Call
 from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_parameters, parameter_problem
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
@@ -14,7 +15,6 @@ from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.http.fan_out import Everything, FanOut
 from gaia_mcp.server.http.received import Unfinished
 from gaia_mcp.server.http.refusals import overloaded
-from gaia_mcp.toolcall import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.provider import Change, Listener, Listeners, Provider
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
 
 # Declared for a provider that has not loaded yet: every capability that it may have.
 CAPABILITIES: dict[str, Any] = {

@@ -16,9 +16,9 @@ import pytest
 from gaia_mcp import MCPClient
 from gaia_mcp.agents.code_runner.agent import CodeRunner
 from gaia_mcp.agents.code_runner.runner import Limits, is_cut_off, run
+from gaia_mcp.asking import Call
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.testing import client_for
-from gaia_mcp.toolcall import Call
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
+from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import Call
 from tests.processes import living_with
 
 if TYPE_CHECKING:

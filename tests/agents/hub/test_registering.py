@@ -21,11 +21,11 @@ from gaia_mcp.agents.hub.registering import (
     Registry,
 )
 from gaia_mcp.agents.hub.routing import Route
+from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.server.http.conftest import serve
 from tests.server.talk import call as stateless_call

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.agents.demo import DemoAgent
+from gaia_mcp.asking import Call
 from gaia_mcp.cli.serving.gate import Gate, ToolOptions, scope_rules
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import InsufficientScopeError
-from gaia_mcp.toolcall import Call
 from tests.cli.commands.test_serve_http import url_of
 from tests.cli.conftest import BIN
 from tests.server.talk import META

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from gaia_mcp import Call, MCPAgent, tool
+from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.server.http import app_for
-from gaia_mcp.toolcall import CallCancelledError
 
 
 class Patient(MCPAgent):

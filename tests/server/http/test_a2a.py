@@ -25,7 +25,7 @@ from tests.server.stores import FailingStore
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import Call
+    from gaia_mcp.asking import Call
     from tests.server.http.asgi import Asked, Reply, Server
 
 Wire = dict[str, Any]

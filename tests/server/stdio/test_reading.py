@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp import toolcall
+from gaia_mcp import asking as toolcall
+from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.server import calls
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.stdio import leader_follower, loading, reading
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession
-from gaia_mcp.toolcall import CallCancelledError, current_call
 from tests.interleavings import explore
 from tests.server.talk import DISCOVER, Session, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until
