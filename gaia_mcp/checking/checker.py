@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking import CHECK_SECONDS
-from gaia_mcp.toolspec.validation import Schema, ValidationError, as_text, is_trivial, schema_of
+from gaia_mcp.toolspec.validation import Schema, SchemaError, ValidationError, as_text, is_trivial, schema_of
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -75,3 +75,20 @@ def check_schema(schema: Any, deadline: Deadline | None = None, *, seconds: floa
     from gaia_mcp.checking.process import check_apart
 
     check_apart(ready.text, deadline, seconds=seconds)
+
+
+def structure_problem(
+    server: str, tool: str, output_schema: Any, result: dict[str, Any], deadline: Deadline | None
+) -> str:
+    """The problem of the structured content of a result of `tool`; empty if it is valid. Not required without an
+    `output_schema`, nor for a failed tool.
+    """
+    if output_schema is None or result.get("isError"):
+        return ""
+    if "structuredContent" not in result:
+        return f"{tool!r} declares an output schema and sent no structured content"
+    try:
+        found = validation_errors(output_schema, result["structuredContent"], deadline)
+    except SchemaError as problem:
+        return f"the output schema of {tool!r} of server {server!r} cannot be used: {problem}"
+    return f"the result of {tool!r} does not match its output schema: {found[0]}" if found else ""
