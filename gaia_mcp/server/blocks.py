@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.server.members import member_problem
+from gaia_mcp.server.definitions import member_problem
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.uri_templates import uri_problem
 

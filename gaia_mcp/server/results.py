@@ -14,7 +14,7 @@ from typing import Any
 from gaia_mcp.content import NotJSONError, as_json_value
 from gaia_mcp.protocol.jsonrpc import as_text
 from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents, checked_members
-from gaia_mcp.server.members import json_problem, member_problem
+from gaia_mcp.server.definitions import json_problem, member_problem
 from gaia_mcp.server.provider import ResultError
 
 Wire = dict[str, Any]

@@ -15,7 +15,7 @@ import pytest
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.content import File, Image
-from gaia_mcp.server.members import json_problem
+from gaia_mcp.server.definitions import json_problem
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result
 
