@@ -24,8 +24,7 @@ from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.announcer import Announcer
-from gaia_mcp.server.definitions import IDENTIFIERS, listed_item
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import IDENTIFIERS, listed_item, page_of
 from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, Watched, method_not_found
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.redaction import looks_secret, masked_value
 from gaia_mcp.redaction.finding import hidden, in_text
 from gaia_mcp.safetext import cut, one_line
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.running_call import InputRequired
 from gaia_mcp.server.scopes import require_scopes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.safetext import cut, first_line, one_line
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import Change, RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.results import failure
 from gaia_mcp.toolspec.in_words import score, search_words, signature

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.server.definitions import prompt_definitions
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import page_of, prompt_definitions
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import prompt_result
 from gaia_mcp.toolspec.validation import InvalidArgumentsError

@@ -9,8 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
-from gaia_mcp.server.definitions import listed_resource, listed_template, resource_definitions, template_definitions
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import (
+    listed_resource,
+    listed_template,
+    page_of,
+    resource_definitions,
+    template_definitions,
+)
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import resource_result
 from gaia_mcp.toolspec.validation import InvalidArgumentsError

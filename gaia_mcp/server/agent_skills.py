@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import resource_result
 

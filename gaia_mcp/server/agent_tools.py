@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.questions import MissingCapabilityError
-from gaia_mcp.server.definitions import check_task, json_problem, task_support, tool_definition
+from gaia_mcp.server.definitions import check_task, json_problem, page_of, task_support, tool_definition
 from gaia_mcp.server.failures import raised
-from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError, unknown_tool
 from gaia_mcp.server.results import Validator, call_result, failure, failure_of
 from gaia_mcp.server.scopes import require_scopes

@@ -22,7 +22,7 @@ from gaia_mcp.gateway.restrictions import (
 from gaia_mcp.gateway.search import SearchProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.pages import PAGE_ITEMS
+from gaia_mcp.server.definitions import PAGE_ITEMS
 from gaia_mcp.server.provider import Change, InsufficientScopeError, RequestError
 from gaia_mcp.toolspec.contract import contract_of
 from tests.gateway.shelf import Shelf, Wire, answer, names, owners, reader, text_of, tool

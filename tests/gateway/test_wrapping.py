@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.pages import PAGE_ITEMS
+from gaia_mcp.server.definitions import PAGE_ITEMS
 from gaia_mcp.server.provider import MAX_READINGS, Change, RequestError, WrappingProvider, all_tools
 from tests.gateway.shelf import Shelf, answer, tool
 from tests.waiting import wait_until
