@@ -35,9 +35,9 @@ from gaia_mcp.protocol.input_required import (
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.questions import ELICIT
 from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
-from gaia_mcp.server.blocks import checked_block, checked_contents
 from gaia_mcp.server.definitions import well_typed
 from gaia_mcp.server.provider import RequestError, ResultError
+from gaia_mcp.server.results import checked_block, checked_contents
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
