@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp import MCPAgent, prompt, tool
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp import MCPAgent, prompt, resource, tool
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from tests.server.agents_under_test import Full, Plain, answer, refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Prompts.
 
@@ -99,3 +103,226 @@ def test_a_marked_prompt_overrides_a_described_one() -> None:
     for arguments, words in (({"x": "a"}, "prompt 'p': x: 'a'"), ({"x": 1}, "'x' is not a text")):
         with pytest.raises(RequestError, match=words):
             answer(provider, "prompts/get", {"name": "p", "arguments": arguments})
+
+
+@pytest.fixture
+def librarian() -> Full:
+    """Describes resources, some with their content."""
+    agent = Full()
+    agent.resources = [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain", "text": "hi"},
+        {"uri": "x://bytes", "blob": b"\x00\x01"},
+        {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="},
+        {"uri": "x://bare"},
+        {"name": "no uri"},
+    ]
+    return agent
+
+
+def test_resources_are_listed_with_a_name_and_without_their_content(librarian: Full) -> None:
+    """Spec, Resource: `name` is required. Ours: the uri is one."""
+    assert answer(AgentProvider(librarian), "resources/list", {})["resources"] == [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain"},
+        {"uri": "x://bytes", "name": "x://bytes"},
+        {"uri": "x://base64", "name": "x://base64", "mimeType": "a/b"},
+        {"uri": "x://bare", "name": "x://bare"},
+    ]
+
+
+def test_skills_are_resources_beside_the_others(librarian: Full, tmp_path: Path) -> None:
+    """Extension: the file that describes each is listed."""
+    (tmp_path / "SKILL.md").write_text("---\nname: a\ndescription: b\n---\n")
+    librarian.get_mcp_skills = lambda: [tmp_path]  # type: ignore[attr-defined]
+    provider = AgentProvider(librarian)
+
+    assert len(answer(provider, "resources/list", {})["resources"]) == 5
+    (contents,) = answer(provider, "resources/read", {"uri": "skill://a/SKILL.md"})["contents"]
+    assert "name: a" in contents["text"]
+    assert answer(provider, "resources/read", {"uri": "x://text"})["contents"][0]["text"] == "hi"
+
+
+def test_an_agent_without_templates_returns_an_empty_list(librarian: Full) -> None:
+    """Ours: as long as an agent describes none."""
+    assert answer(AgentProvider(librarian), "resources/templates/list", {}) == {"resourceTemplates": []}
+
+
+def test_contents_in_the_definition_of_a_resource_are_read(librarian: Full) -> None:
+    """Ours: text is text, bytes become base64, and a blob that is a string is base64 already."""
+    contents = [
+        {"uri": "x://text", "mimeType": "text/plain", "text": "hi"},
+        {"uri": "x://bytes", "blob": "AAE="},
+        {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="},
+    ]
+    provider = AgentProvider(librarian)
+
+    assert [answer(provider, "resources/read", {"uri": each["uri"]}) for each in contents] == [
+        {"contents": [each]} for each in contents
+    ]
+
+
+def test_a_resource_that_cannot_be_read_is_refused(librarian: Full) -> None:
+    """Spec, MS-15 and its forerunners: an unknown resource is named in the error; the revision decides on the code."""
+    refused = {uri: refusal(librarian, "resources/read", {"uri": uri}) for uri in ("x://bare", "x://nope")}
+
+    assert {uri: (each.code, each.data) for uri, each in refused.items()} == {
+        "x://bare": (INVALID_PARAMS, {"uri": "x://bare"}),
+        "x://nope": (RESOURCE_NOT_FOUND, {"uri": "x://nope"}),
+    }
+
+
+def test_a_uri_that_is_not_a_string_is_refused(librarian: Full) -> None:
+    """Spec, ReadResourceRequest. The error does not contain it, for it may not be JSON."""
+    refused = [refusal(librarian, "resources/read", {"uri": uri}) for uri in (None, 7, math.nan)]
+
+    assert [(each.code, each.data) for each in refused] == [(INVALID_PARAMS, None)] * 3
+
+
+def test_read_mcp_resource_is_called_for_unlisted_resources_too(librarian: Full) -> None:
+    """Ours: `read_mcp_resource(uri)`; the type is the one it announced."""
+    librarian.read_mcp_resource = lambda uri: f"read {uri}"  # type: ignore[attr-defined]
+    served = AgentProvider(librarian)
+
+    assert answer(served, "resources/read", {"uri": "x://text"})["contents"] == [
+        {"uri": "x://text", "mimeType": "text/plain", "text": "read x://text"}
+    ]
+    assert answer(served, "resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
+
+
+@pytest.mark.parametrize("value", [None, {"contents": []}])
+def test_an_unlisted_resource_without_contents_is_not_found(librarian: Full, value: Any) -> None:
+    """Spec, MS-15: never empty contents instead."""
+    librarian.read_mcp_resource = lambda uri: value  # type: ignore[attr-defined]
+
+    refused = refusal(librarian, "resources/read", {"uri": "x://new"})
+
+    assert (refused.code, refused.data) == (RESOURCE_NOT_FOUND, {"uri": "x://new"})
+
+
+def test_a_listed_resource_may_be_null(librarian: Full) -> None:
+    """Ours: that is a JSON value too."""
+    librarian.read_mcp_resource = lambda uri: None  # type: ignore[attr-defined]
+
+    (contents,) = answer(AgentProvider(librarian), "resources/read", {"uri": "x://bare"})["contents"]
+
+    assert contents["text"] == "null"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])
+def test_an_unlisted_resource_that_raises_is_not_found(librarian: Full, error: type[Exception]) -> None:
+    """Spec, MS-15: never an empty answer instead."""
+
+    def read(uri: str) -> str:
+        raise error(uri)
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    assert refusal(librarian, "resources/read", {"uri": "x://gone"}).data == {"uri": "x://gone"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
+def test_an_exception_in_reading_a_listed_resource_is_raised(librarian: Full, error: Exception) -> None:
+    """Ours: the resource exists, so that "not found" would hide the reason."""
+
+    def read(_: str) -> str:
+        raise error
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    with pytest.raises(type(error)):
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://text"})
+
+
+def test_contents_that_are_not_json_raise_an_error(librarian: Full) -> None:
+    """Ours: "not found" would hide the problem from the author of the agent."""
+    librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
+
+    with pytest.raises(ValueError, match="JSON"):
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://new"})
+
+
+def test_an_agent_without_resources_returns_an_empty_list() -> None:
+    """Ours: a client may ask before it knows the capabilities."""
+    assert answer(AgentProvider(Plain()), "resources/list", {}) == {"resources": []}
+
+
+class Marked(MCPAgent):
+    """Two templates of which one is more specific, and a resource."""
+
+    @tool
+    def nothing(self) -> None:
+        """A tool."""
+
+    @resource("a://all", mime_type="text/plain", ttl_ms=5)
+    def everything(self) -> Any:
+        return "all"
+
+    @resource("a://{x}")
+    def one(self, x: int) -> Any:
+        return {0: None, 1: "one", 2: {"contents": []}}[x]
+
+    @resource("a://{x}/b")
+    def other(self, x: str) -> Any:
+        return {"contents": [{"uri": f"a://{x}", "text": x}], "ttlMs": 7}
+
+    @resource("{+x}", ttl_ms=6)
+    def rest(self, x: str) -> Any:
+        return x
+
+
+def test_marked_resources_and_templates_are_read() -> None:
+    """RFC 6570: a resource, else the most specific template. The `ttlMs` of the author is sent with the contents."""
+    provider = AgentProvider(Marked())
+
+    assert provider.describe().capabilities["resources"] == {"subscribe": True, "listChanged": True}
+    assert answer(provider, "resources/list", {})["resources"][0]["uri"] == "a://all"
+    assert len(answer(provider, "resources/templates/list", {})["resourceTemplates"]) == 3
+    assert answer(provider, "resources/read", {"uri": "a://all"}) == {
+        "ttlMs": 5,
+        "contents": [{"uri": "a://all", "mimeType": "text/plain", "text": "all"}],
+    }
+    assert answer(provider, "resources/read", {"uri": "a://1"})["contents"][0]["text"] == "one"
+    assert answer(provider, "resources/read", {"uri": "a://1/b"})["ttlMs"] == 7
+    assert answer(provider, "resources/read", {"uri": "b:c"})["ttlMs"] == 6
+
+
+def test_a_uri_without_contents_from_its_template_is_not_found() -> None:
+    """Spec, MS-15: None, empty contents, a `LookupError`, a value that does not fit the hint."""
+    uris = ("a://0", "a://2", "a://3", "a://x")
+    codes = {uri: refusal(Marked(), "resources/read", {"uri": uri}).code for uri in uris}
+
+    assert codes == dict.fromkeys(uris, RESOURCE_NOT_FOUND)
+
+
+def test_a_template_reads_listed_resources() -> None:
+    """Ours: the agent lists what there is, and has one method that reads it."""
+
+    class Notes(MCPAgent):
+        """Keeps notes."""
+
+        @resource("note://{number}")
+        def note(self, number: int) -> str:
+            """One note."""
+            return f"note {number}"
+
+        def get_mcp_resources(self) -> list[dict[str, Any]]:
+            """The notes, of which one has its contents here."""
+            return [{"uri": "note://1"}, {"uri": "note://2", "text": "itself"}, {"uri": "other://1"}]
+
+    provider = AgentProvider(Notes())
+    read = [answer(provider, "resources/read", {"uri": f"note://{number}"})["contents"][0] for number in (1, 2, 3)]
+
+    assert [contents["text"] for contents in read] == ["note 1", "itself", "note 3"]
+    assert refusal(Notes(), "resources/read", {"uri": "other://1"}).code == INVALID_PARAMS
+
+
+def test_an_agent_may_describe_templates_itself() -> None:
+    """Ours: then it reads their URIs itself, too."""
+    agent = Full()
+    agent.get_mcp_resource_templates = lambda: [{"uriTemplate": "a://{x}"}, {"name": "none"}]  # type: ignore[attr-defined]
+
+    provider = AgentProvider(agent)
+
+    assert answer(provider, "resources/templates/list", {})["resourceTemplates"] == [
+        {"uriTemplate": "a://{x}", "name": "a://{x}"}
+    ]
+    assert "resources" in provider.describe().capabilities
