@@ -18,8 +18,7 @@ from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
-from gaia_mcp.server.agent_prompts import AgentPrompts, AgentResources
-from gaia_mcp.server.agent_skills import AgentSkills
+from gaia_mcp.server.agent_prompts import AgentPrompts, AgentResources, AgentSkills
 from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import (
     check_task,
