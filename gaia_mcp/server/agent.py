@@ -29,9 +29,17 @@ from gaia_mcp.server.definitions import (
     tool_definition,
 )
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
-from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, method_not_found, unknown_tool
+from gaia_mcp.server.provider import (
+    LISTS,
+    Change,
+    Listener,
+    Listeners,
+    RequestError,
+    method_not_found,
+    require_scopes,
+    unknown_tool,
+)
 from gaia_mcp.server.results import Validator, call_result, failure, failure_of
-from gaia_mcp.server.scopes import require_scopes
 from gaia_mcp.toolspec.validation import InvalidArgumentsError, SchemaCostError, SchemaError, report
 
 if TYPE_CHECKING:

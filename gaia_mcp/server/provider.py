@@ -253,3 +253,10 @@ def _whole(provider: Provider, first: Wire, call: Call, max_pages: int) -> ToolL
         page = provider.answer("tools/list", {"cursor": cursor}, call)
         tools += page["tools"]
     raise RequestError(f"the list of tools has more than {max_pages} pages")
+
+
+def require_scopes(granted: frozenset[str] | None, scopes: Iterable[str]) -> None:
+    """Raises `InsufficientScopeError` if one of `scopes` is not in `granted`; `granted` None means all scopes."""
+    needed = tuple(dict.fromkeys(scopes))
+    if granted is not None and not granted.issuperset(needed):
+        raise InsufficientScopeError(needed)

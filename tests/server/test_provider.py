@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.provider import (
     Change,
@@ -10,6 +12,7 @@ from gaia_mcp.server.provider import (
     RequestError,
     check_scope,
     method_not_found,
+    require_scopes,
     required_scopes,
     unknown_tool,
 )
@@ -145,3 +148,19 @@ def test_listeners_report_changes_of_the_wanted_uris() -> None:
     remove()
 
     assert changes == [{"a://a"}, {"a://a", "b://b"}, {"b://b"}]
+
+
+def test_additional_scopes_and_a_caller_without_a_token_are_allowed() -> None:
+    """Ours: over stdio, nothing grants scopes."""
+    require_scopes(frozenset({"a", "b", "c"}), ["b", "a"])
+    require_scopes(None, ["a"])
+    require_scopes(frozenset(), [])
+
+
+def test_the_error_names_all_required_scopes() -> None:
+    """Spec, AS-3: all scopes needed."""
+    with pytest.raises(InsufficientScopeError, match="scopes 'a', 'b'") as caught:
+        require_scopes(frozenset({"a"}), ["a", "b", "a"])
+
+    assert caught.value.scopes == ("a", "b")
+    assert (caught.value.code, caught.value.data) == (403, {"requiredScopes": ["a", "b"]})

@@ -19,8 +19,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.refusals import RETRY_AFTER, RefusalError
 from gaia_mcp.server.http.security import is_loopback, unauthorized
-from gaia_mcp.server.provider import InsufficientScopeError, check_scope
-from gaia_mcp.server.scopes import require_scopes
+from gaia_mcp.server.provider import InsufficientScopeError, check_scope, require_scopes
 
 if TYPE_CHECKING:
     from jwt import PyJWK
