@@ -23,9 +23,17 @@ from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import IDENTIFIERS, listed_item, page_of
-from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners, RequestError, Watched, method_not_found
+from gaia_mcp.server.provider import (
+    LISTS,
+    Announcer,
+    Change,
+    Listener,
+    Listeners,
+    RequestError,
+    Watched,
+    method_not_found,
+)
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

@@ -15,9 +15,9 @@ from gaia_mcp.checking.checker import Checker, validation_errors
 from gaia_mcp.manager.adapters import FullDefinition, failed, wire_result
 from gaia_mcp.manager.router import Reason, Refusal
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import check_task, json_problem, tool_definition
 from gaia_mcp.server.provider import (
+    Announcer,
     Change,
     Listener,
     Listeners,

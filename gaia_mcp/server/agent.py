@@ -19,7 +19,6 @@ from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
 from gaia_mcp.server.agent_prompts import AgentPrompts, AgentResources, AgentSkills
-from gaia_mcp.server.announcer import Announcer
 from gaia_mcp.server.definitions import (
     check_task,
     described_agent,
@@ -31,6 +30,7 @@ from gaia_mcp.server.definitions import (
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import (
     LISTS,
+    Announcer,
     Change,
     Listener,
     Listeners,

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.tasks import FINAL
-from gaia_mcp.server.announcer import Announcer
-from gaia_mcp.server.provider import Change
+from gaia_mcp.server.provider import Announcer, Change
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import secrets
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
-from gaia_mcp.server.announcer import Announcer
-from gaia_mcp.server.provider import LISTS, Change, Listener, Listeners
+from gaia_mcp.server.provider import LISTS, Announcer, Change, Listener, Listeners
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
