@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -155,3 +155,18 @@ class RunningCall(Call):
     def can_ask(self, question: Asked[Any]) -> bool:
         context = self.request.context
         return not missing_for(question.question, context.version, context.capabilities)
+
+
+def report_no_ended_runs() -> None:
+    """Suppress the report of a thread that ended with `InputRequired`; report others as before. Idempotent."""
+    if not isinstance(threading.excepthook, _Hook):
+        threading.excepthook = _Hook(threading.excepthook)
+
+
+class _Hook:
+    def __init__(self, before: Callable[[threading.ExceptHookArgs], Any]) -> None:
+        self._before = before
+
+    def __call__(self, ended: threading.ExceptHookArgs) -> None:
+        if ended.exc_type is not InputRequired:
+            self._before(ended)

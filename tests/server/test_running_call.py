@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from gaia_mcp.asking.questions import Elicit, ElicitURL, ListRoots, Sample
 from gaia_mcp.protocol.jsonrpc import MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError
-from gaia_mcp.server.running_call import Answer
+from gaia_mcp.server.running_call import Answer, InputRequired, report_no_ended_runs
 from tests.server.asking import BOTH, NAME, Person, Tools, Wire, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_mcp.asking import Call
 
 
@@ -101,3 +104,28 @@ def test_an_answer_is_available_once_it_is_set() -> None:
     assert answer.wait(0)
     assert (answer.request_id, answer.result, answer.error) == (3, {"roots": []}, None)
     assert (refusal.request_id, refusal.result, refusal.error) == (4, None, "no")
+
+
+def end_thread_with(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+
+
+def test_a_thread_that_ends_with_input_required_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: others are reported as they were before, however many servers there are in a process."""
+    reported: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda ended: reported.append(ended.exc_value))
+    report_no_ended_runs()
+    hook: Callable[..., object] = threading.excepthook
+    report_no_ended_runs()
+    assert threading.excepthook is hook
+
+    problem = ValueError("odd")
+    for error in (InputRequired(), problem, InputRequired()):
+        end_thread_with(error)
+
+    assert reported == [problem]

@@ -30,8 +30,8 @@ from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
 from gaia_mcp.server.http.signpost import Signpost
 from gaia_mcp.server.http.store_threads import StoreThreads
 from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.tasks import Tasks
-from gaia_mcp.server.threads import report_no_ended_runs
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.internals import run_exit_functions
 from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession, note_full
-from gaia_mcp.server.threads import report_no_ended_runs
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
