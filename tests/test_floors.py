@@ -120,7 +120,7 @@ EXCEPTIONS = {
     ("agents.code_runner.confined", "os._exit"): "a process that has only forked, and ends as its child did",
     ("agents.code_runner.confined", "sys.exit"): "the end of code that raised, as Python ends it",
     ("importing", "os._exit"): "the child of a file that forks while it is imported must not run this program",
-    ("server.failures", "print"): "one line for the server's log, about an exception of an agent's code",
+    ("server.outcomes", "print"): "one line for the server's log, about an exception of an agent's code",
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     (
         "server.call_questions",

@@ -16,7 +16,7 @@ from gaia_mcp.toolspec.repair import openai_function
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
     from gaia_mcp.manager.router import Handlers
-    from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.outcomes import OnFailure
     from gaia_mcp.server.provider import Listener
 
 

@@ -18,12 +18,12 @@ from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, 
 from gaia_mcp.handlers.base import MCPToolDefinition
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.handler_threads import HandlerConnection, HandlerHungError, HandlerThreads, described, scrubbed
-from gaia_mcp.server.failures import raised
+from gaia_mcp.server.outcomes import raised
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.handlers.base import MCPHandler, MCPToolResult
-    from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")
 

@@ -23,7 +23,7 @@ from gaia_mcp.toolspec.tool_filter import can_meet
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition
-    from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")
 

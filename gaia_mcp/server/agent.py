@@ -27,7 +27,7 @@ from gaia_mcp.server.definitions import (
     task_support,
     tool_definition,
 )
-from gaia_mcp.server.failures import OnFailure, note_failure, raised
+from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import (
     LISTS,
     Announcer,

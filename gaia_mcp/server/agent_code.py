@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from gaia_mcp.asking import Call
-    from gaia_mcp.server.failures import OnFailure
+    from gaia_mcp.server.outcomes import OnFailure
 
 
 class TextMethod(Protocol):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.questions import QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
-from gaia_mcp.server.failures import raised
-from gaia_mcp.server.outcomes import Error, invalid
+from gaia_mcp.server.outcomes import Error, invalid, raised
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.running_call import Answer
 from gaia_mcp.server.task_states import BY_TOOL

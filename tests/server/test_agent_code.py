@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.server.agent_code import AgentCode, EventLoop, Features
-from gaia_mcp.server.failures import note_failure
+from gaia_mcp.server.outcomes import note_failure
 from tests.server.agents_under_test import Plain
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

@@ -115,7 +115,7 @@ def _resource_problems(
     """The resources that cannot be read. The agent is opened for that, as it is when it is served."""
     from gaia_mcp.cli.serving.loading import open_agent
     from gaia_mcp.server.agent import AgentProvider as Agent
-    from gaia_mcp.server.failures import placed, raised
+    from gaia_mcp.server.outcomes import placed, raised
 
     if isinstance(provider, Agent):
         open_agent(target, provider)

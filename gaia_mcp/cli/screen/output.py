@@ -218,7 +218,7 @@ def _to_person(label: str, text: str) -> None:
 
 def report_failure(what: str, error: BaseException) -> None:
     """Report in one line an exception of code that is being served, with `--debug` also the traceback."""
-    from gaia_mcp.server.failures import placed
+    from gaia_mcp.server.outcomes import placed
 
     _trace(error)
     _to_person("error", placed(what, error))

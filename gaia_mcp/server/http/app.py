@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
-from gaia_mcp.server.failures import OnFailure, note_failure
 from gaia_mcp.server.http.a2a import A2aEndpoint
 from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
 from gaia_mcp.server.http.bearer import METADATA_PATH, JwtAuthorizer
@@ -30,6 +29,7 @@ from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
 from gaia_mcp.server.http.signpost import Signpost
 from gaia_mcp.server.http.store_threads import StoreThreads
 from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import StoreError

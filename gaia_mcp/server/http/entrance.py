@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.server.failures import raised
 from gaia_mcp.server.http.received import ClientDisconnectedError, Received
 from gaia_mcp.server.http.refusals import RefusalError, overloaded
 from gaia_mcp.server.http.responses import send_refusal
 from gaia_mcp.server.http.security import admit
+from gaia_mcp.server.outcomes import raised
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
     from starlette.types import Send
 
-    from gaia_mcp.server.failures import OnFailure
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
+    from gaia_mcp.server.outcomes import OnFailure
 
 # The handler for each HTTP method.
 ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"

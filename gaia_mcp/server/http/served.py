@@ -11,10 +11,10 @@ from gaia_mcp.asking import Call
 from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_parameters, parameter_problem
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.http.fan_out import Everything, FanOut
 from gaia_mcp.server.http.received import Unfinished
 from gaia_mcp.server.http.refusals import overloaded
+from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.internals import run_exit_functions
-from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
 from gaia_mcp.server.stdio.loading import LoadingProvider

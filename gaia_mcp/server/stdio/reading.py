@@ -17,7 +17,7 @@ from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLon
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.encoding import encode_outgoing
-from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import PIPE
 from gaia_mcp.server.stdio.leader_follower import Leadership
 
