@@ -24,7 +24,7 @@ from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.versions import ALL_VERSIONS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.encoding import encode_outgoing
+from gaia_mcp.server.outcomes import encode_outgoing
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Roots

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gaia_mcp.asking import CallCancelledError
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY, Message, encode, error
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError, ResultError
@@ -85,3 +85,22 @@ def raised(error: BaseException) -> str:
     """The exception as `ValueError: no such file`, or `ValueError` if it has no message."""
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def encode_outgoing(message: Message | list[Message]) -> bytes:
+    """The message as one line. A response that is not JSON becomes an error response: its client waits for one."""
+    try:
+        return encode(message)
+    except (TypeError, ValueError) as problem:
+        if isinstance(message, list):
+            return b"[" + b",".join(encode_outgoing(part).rstrip() for part in message) + b"]\n"
+        return encode(error(message.get("id"), INTERNAL_ERROR, f"the result is not JSON: {problem}"))
+
+
+def as_json(data: Any) -> Any:
+    """`data`, or its text if it cannot be written as JSON."""
+    try:
+        encode(data)
+    except (TypeError, ValueError):
+        return str(data)
+    return data

@@ -16,7 +16,7 @@ from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.subscriptions import MAX_SUBSCRIPTIONS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.encoding import encode_outgoing
+from gaia_mcp.server.outcomes import encode_outgoing
 from tests.fuzz.oracles import Fault, read_strictly
 from tests.fuzz.servers import ClientsMessages, ServerSession
 

@@ -17,10 +17,10 @@ from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import is_id
 from gaia_mcp.protocol.revisions import known_client
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.server.http.event_log import KEPT_SECONDS, EventLog
 from gaia_mcp.server.http.exchange import Exchange, sent_of
 from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.outcomes import encode_outgoing
 from gaia_mcp.server.provider import LISTS, Change
 from gaia_mcp.store import StoreError
 

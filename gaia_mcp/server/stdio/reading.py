@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.encoding import encode_outgoing
-from gaia_mcp.server.outcomes import OnFailure, note_failure
+from gaia_mcp.server.outcomes import OnFailure, encode_outgoing, note_failure
 from gaia_mcp.server.running_call import PIPE
 from gaia_mcp.server.stdio.leader_follower import Leadership
 

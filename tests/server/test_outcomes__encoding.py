@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gaia_mcp.server.encoding import as_json, encode_outgoing
+from gaia_mcp.server.outcomes import as_json, encode_outgoing
 
 WITHIN_ITSELF: list[Any] = []
 WITHIN_ITSELF.append(WITHIN_ITSELF)
