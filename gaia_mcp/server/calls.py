@@ -138,7 +138,7 @@ class Calls:
         self._at_work.add(call)
         run = outcome_of
         if call.is_traced:
-            from gaia_mcp.server.traced import outcome_in_trace as run
+            from gaia_mcp.server.outcomes import outcome_in_trace as run
         result, error, failure, missing = run(self._answer, job)
         # Even if the tool caught `InputRequired` and returned a result, the response asks for the input.
         state = call.sealed_record(self._sealer) if call.required else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gaia_mcp.asking import CallCancelledError
@@ -12,9 +12,11 @@ from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import InputRequired
+from gaia_mcp.tracing import carrying, has_spans, trace_in
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import RequestReceived
+    from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.server.served_call import ServedCall
 
 Wire = dict[str, Any]
@@ -104,3 +106,32 @@ def as_json(data: Any) -> Any:
     except (TypeError, ValueError):
         return str(data)
     return data
+
+
+def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -> Outcome:
+    """As `outcome_of`. Messages that `answer` sends belong to the same trace."""
+    received, ambient = _traces_of(job.call)
+    if not has_spans():
+        with carrying(received):
+            return outcome_of(answer, job)
+    from gaia_mcp.spans import are_recorded, has_context, server_span
+
+    if not (received or has_context() or are_recorded()):
+        return outcome_of(answer, job)
+    request = job.request
+    attributes = {**job.call.transport.attributes, "mcp.protocol.version": request.context.version}
+    with server_span(request.method, request.params, attributes, received, ambient) as span:
+        span.identify(request.id)
+        outcome = outcome_of(answer, job)
+        result, error, _, _ = outcome
+        if result is not None:
+            span.returned(result)
+        elif error is not CANCELLED:
+            span.refused(error[0], error[1])
+    return outcome
+
+
+def _traces_of(call: RunningCall) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The trace of a request, and that of its transport if both have one."""
+    received, of_transport = trace_in(call.meta), trace_in(call.transport.trace)
+    return (received, of_transport) if received else (of_transport, {})
