@@ -19,10 +19,9 @@ from gaia_mcp.protocol.input_required import RETRY_MEMBERS
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, Result
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.subscriptions import LISTEN
-from gaia_mcp.server.outcomes import Job, OnFailure, as_json, invalid, note_failure, outcome_of, raised
+from gaia_mcp.server.outcomes import Job, OnFailure, ServedCall, as_json, invalid, note_failure, outcome_of, raised
 from gaia_mcp.server.provider import Change, Provider, ResultError
 from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
-from gaia_mcp.server.served_call import ServedCall
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer

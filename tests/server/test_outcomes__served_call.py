@@ -12,7 +12,7 @@ import pytest
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.server import served_call
+from gaia_mcp.server import outcomes as served_call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from tests.server.asking import ADA, BOTH, CAPABILITIES, NAME, Person, Tools, Wire, text_of
