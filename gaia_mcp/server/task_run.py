@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.questions import QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
+from gaia_mcp.protocol.task_states import TaskState
 from gaia_mcp.server.outcomes import Error, invalid, raised
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.running_call import Answer
-from gaia_mcp.server.task_states import BY_TOOL
 from gaia_mcp.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.protocol.questions import Question
-    from gaia_mcp.protocol.task_states import TaskState
     from gaia_mcp.server.running_call import RunningCall
-    from gaia_mcp.server.task_states import Change, TaskStates
+    from gaia_mcp.store import Store
 
 Wire = dict[str, Any]
 
@@ -163,13 +160,13 @@ class TaskRun:
             # If the store fails, the next question of the tool raises.
             self._change_if_possible(lambda state, _: state)
 
-    def _change_if_possible(self, change: Change) -> None:
-        """Change the state, and ignore a failure of the store."""
+    def _change_if_possible(self, change: StateChange) -> None:
+        """StateChange the state, and ignore a failure of the store."""
         with suppress(StoreError):
             self._follow(self._change(change))
 
-    def _change(self, change: Change) -> TaskState | None:
-        """Change the state, restoring it first if the store has lost it; None if it has expired."""
+    def _change(self, change: StateChange) -> TaskState | None:
+        """StateChange the state, restoring it first if the store has lost it; None if it has expired."""
         state = self._states.change(self._id, change)
         if state is None and self._states.restore(self._state):
             state = self._states.change(self._id, change)
@@ -195,3 +192,80 @@ class TaskRun:
         self._stop_listening()
         self._place.__exit__(None, None, None)
         self._on_end(self)
+
+
+# Returns the next state for the current state and time.
+StateChange = Callable[[TaskState, float], TaskState]
+# The messages published after a change of a task: who changed it.
+BY_CLIENT, BY_TOOL = b"client", b"tool"
+
+
+class TaskStates:
+    """The states of the tasks in `store`. Every method raises `StoreError`. `clock` returns seconds since 1970."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self.clock = clock
+
+    def add(self, state: TaskState) -> None:
+        """Store the state of a new task."""
+        self._store.put(_name(state.id), state.dumped(), state.kept)
+
+    def get(self, task_id: str) -> TaskState | None:
+        """The state of a task; None if there is no such task."""
+        kept = self._store.get(_name(task_id))
+        return None if kept is None else _loaded(kept)
+
+    def change(self, task_id: str, change: StateChange, by: bytes = BY_TOOL) -> TaskState | None:
+        """Change the state of a task. Returns the new state; None if there is no such task."""
+        name = _name(task_id)
+        while (kept := self._store.get(name)) is not None:
+            if (state := _loaded(kept)) is None:
+                return None
+            now = self.clock()
+            changed = change(state, now)
+            if changed is state:
+                return state
+            if self._store.replace(name, kept, changed.dumped(), changed.created + changed.kept - now):
+                self._store.publish(name, by)
+                return changed
+        return None
+
+    def restore(self, state: TaskState) -> bool:
+        """Store a state again that the store has lost, unless it has expired. Whether the store has one now."""
+        left = state.created + state.kept - self.clock()
+        return left > 0 and (
+            self._store.replace(_name(state.id), None, state.dumped(), left) or self.get(state.id) is not None
+        )
+
+    def keep(self, task_id: str, seconds: float) -> None:
+        """Let the task expire after `seconds` from now."""
+        self._store.renew(_name(task_id), seconds)
+
+    def remove(self, task_id: str) -> None:
+        """Remove a task."""
+        self._store.remove(_name(task_id))
+
+    def on_change(self, task_id: str, listener: Callable[[bytes | None], None]) -> Callable[[], None]:
+        """Call `listener` with BY_CLIENT or BY_TOOL after each change, and with None if a change may have been missed.
+        Returns a function that removes the listener.
+        """
+        return self._store.subscribe(_name(task_id), listener)
+
+
+def _loaded(kept: bytes) -> TaskState | None:
+    """The state of a task; None if it is damaged, because something else has written to the store."""
+    try:
+        state = TaskState.loaded(kept)
+        # Of these a result or a delay is computed.
+        is_valid = all(isinstance(each, (int, float)) for each in (state.created, state.updated, state.kept))
+        is_valid &= all(isinstance(each, dict) for each in (state.requests, state.responses, state.outcome))
+        is_valid &= all(isinstance(each, str) for each in (state.status, state.message, state.worker))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return state if is_valid else None
+
+
+def _name(task_id: str) -> str:
+    """The name in the store of a task's state, and of the channel for its changes."""
+    return f"task/{task_id}"

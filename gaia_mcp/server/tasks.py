@@ -20,8 +20,7 @@ from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
 from gaia_mcp.protocol.tasks import EXTENSIONS
 from gaia_mcp.server.leases import Leases
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.server.task_run import RETRY_SECONDS, TaskRun
-from gaia_mcp.server.task_states import BY_CLIENT, Change, TaskStates
+from gaia_mcp.server.task_run import BY_CLIENT, RETRY_SECONDS, StateChange, TaskRun, TaskStates
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ class Tasks:
     def _end_lost(self, task_id: str) -> None:
         self._states.change(task_id, lambda state, now: state.failed(INTERNAL_ERROR, HAS_ENDED, None, now), BY_CLIENT)
 
-    def _change(self, task_id: str, owner: str, change: Change) -> TaskState:
+    def _change(self, task_id: str, owner: str, change: StateChange) -> TaskState:
         return _owned(
             self._states.change(task_id, lambda state, now: change(_owned(state, owner), now), BY_CLIENT), owner
         )
