@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.questions import Question
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.task_run import TaskRun
-    from gaia_mcp.server.task_watch import TaskWatch
-    from gaia_mcp.server.tasks import Tasks
+    from gaia_mcp.server.tasks import Tasks, TaskWatch
 
 
 class Calls:
@@ -303,7 +302,7 @@ class Calls:
 
     def _listen(self, call: RunningCall) -> None:
         """Start a subscription to tasks, which are looked up in the store."""
-        from gaia_mcp.server.task_watch import TaskWatch
+        from gaia_mcp.server.tasks import TaskWatch
 
         tasks = self._tasks
         granted = tasks.subscribed(call)
