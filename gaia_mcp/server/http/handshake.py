@@ -24,7 +24,7 @@ from gaia_mcp.server.http.following import follow
 from gaia_mcp.server.http.refusals import RefusalError, overloaded, store_failed
 from gaia_mcp.server.http.responses import send_body
 from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
-from gaia_mcp.server.leases import Leases
+from gaia_mcp.server.tasks import Leases
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_mcp import MCPAgent, current_call, resource, tool
-from gaia_mcp.server import leases
+from gaia_mcp.server import tasks as leases
 from gaia_mcp.server.http import app_for
 
 NOTES = Path(os.environ.get("NOTES", "."))
