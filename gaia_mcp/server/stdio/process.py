@@ -14,8 +14,7 @@ from gaia_mcp.internals import run_exit_functions
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
-from gaia_mcp.server.stdio.loading import LoadingProvider
-from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession, note_full
+from gaia_mcp.server.stdio.reading import MAX_CALLS, LoadingProvider, StdioSession, note_full
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
