@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Send
 
-    from gaia_mcp.server.http.caller import Caller
     from gaia_mcp.server.http.exchange import Exchange, Sent
-    from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.refusals import Headers
 
 # Most calls end within this time. Only for longer ones is the connection watched for a disconnect.

@@ -30,9 +30,8 @@ from gaia_mcp.store import StoreError
 if TYPE_CHECKING:
     from starlette.types import Send
 
-    from gaia_mcp.server.http.caller import Caller
     from gaia_mcp.server.http.exchange import Sent
-    from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sessions import Sessions
     from gaia_mcp.server.http.store_threads import StoreThreads

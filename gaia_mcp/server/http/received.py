@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, RepeatedMemberError, malformed, parse_strictly
-from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.refusals import RefusalError, overloaded
 from gaia_mcp.server.running_call import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.types import Receive, Scope
 
     from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.refusals import Headers
 
 JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
@@ -31,6 +30,31 @@ _VALUE_BYTES = 100
 _HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
 # The headers of a distributed trace (W3C Trace Context). The others are ignored without the first.
 _TRACE = ("traceparent", "tracestate", "baggage")
+
+
+class Caller(NamedTuple):
+    """The sender of a request. `principal` is None if callers are not distinguished. `scopes` are those of its token,
+    None if tokens have no scopes. `needed` are the scopes that every request requires, and `where` the parameters of a
+    challenge that point to the authorization server.
+    """
+
+    principal: str | None = None
+    scopes: frozenset[str] | None = None
+    needed: Sequence[str] = ()
+    where: Sequence[str] = ()
+
+    def scope_challenge(self, scopes: Iterable[str]) -> Headers:
+        """The headers that demand a token with these scopes. Spec AS-3: with all scopes that the request requires."""
+        scope = " ".join(dict.fromkeys([*self.needed, *scopes]))
+        return challenge('error="insufficient_scope"', f'scope="{scope}"', *self.where)
+
+
+def challenge(*parameters: str) -> Headers:
+    """The header that demands a bearer token (RFC 6750)."""
+    value = " ".join(["Bearer", ", ".join(parameters)]).strip()
+    return ((b"www-authenticate", value.encode("latin-1")),)
+
+
 # The caller of a request that has not been authorized.
 _ANYBODY = Caller()
 

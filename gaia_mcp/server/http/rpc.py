@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.jsonrpc import Message
     from gaia_mcp.server.http.answering import Head
-    from gaia_mcp.server.http.caller import Caller
     from gaia_mcp.server.http.exchange import Sent
-    from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.stateless import StatelessEndpoint
 

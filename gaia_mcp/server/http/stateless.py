@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.calls import Calls
-    from gaia_mcp.server.http.caller import Caller
-    from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.running_call import RunningCall
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.server.http.answering import scope_head
-from gaia_mcp.server.http.caller import Caller
 from gaia_mcp.server.http.exchange import Sent
 from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.received import Caller
 from tests.server.http.asgi import Gate, Tools, text_of
 from tests.server.talk import call, cancel, plain
 

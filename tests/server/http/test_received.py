@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.limits import Limits
-from gaia_mcp.server.http.received import _count_values
+from gaia_mcp.server.http.received import Caller, _count_values
 from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Gate, Tools, app_of
 from tests.server.talk import DISCOVER, call, plain
@@ -298,3 +298,15 @@ def test_the_headers_of_a_trace_reach_the_call(serve: Serve, era: str, monkeypat
     own = {"mcp.session.id": session["mcp_session_id"]} if session else {}
     attributes = {"network.transport": "tcp", "network.protocol.name": "http", **own}
     assert seen == [(TRACE, attributes, {"_meta": TRACE}), ({}, attributes, {})]
+
+
+def test_a_challenge_names_all_scopes_once_and_where_to_get_them() -> None:
+    """Spec, AS-3: RFC 6750, section 3."""
+    caller = Caller("ada", frozenset({"use"}), ["use"], ['resource_metadata="https://a.example/m"'])
+
+    assert caller.scope_challenge(["write", "use"]) == (
+        (
+            b"www-authenticate",
+            b'Bearer error="insufficient_scope", scope="use write", resource_metadata="https://a.example/m"',
+        ),
+    )
