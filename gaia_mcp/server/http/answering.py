@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from gaia_mcp.server.http.exchange import Exchange, Sent
-    from gaia_mcp.server.http.received import Caller, Received
-    from gaia_mcp.server.http.refusals import Headers
+    from gaia_mcp.server.http.received import Caller, Headers, Received
 
 # Most calls end within this time. Only for longer ones is the connection watched for a disconnect.
 QUICK_SECONDS = 0.05

@@ -22,7 +22,7 @@ from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
 from gaia_mcp.server.http.bearer import METADATA_PATH, JwtAuthorizer
 from gaia_mcp.server.http.endpoint import Endpoint
 from gaia_mcp.server.http.limits import Limits
-from gaia_mcp.server.http.refusals import store_problem
+from gaia_mcp.server.http.received import store_problem
 from gaia_mcp.server.http.security import Hosts, StaticToken
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of

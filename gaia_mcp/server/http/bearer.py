@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.server.http.received import Caller
-from gaia_mcp.server.http.refusals import RETRY_AFTER, RefusalError
+from gaia_mcp.server.http.received import RETRY_AFTER, Caller, RefusalError
 from gaia_mcp.server.http.security import is_loopback, unauthorized
 from gaia_mcp.server.provider import InsufficientScopeError, check_scope, require_scopes
 

@@ -9,8 +9,7 @@ from gaia_mcp.protocol.headers import SESSION_HEADER, VERSION_HEADER
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from gaia_mcp.server.http.entrance import ByMethod, Entrance, not_allowed
 from gaia_mcp.server.http.handshake import HandshakeEndpoint
-from gaia_mcp.server.http.received import JSON_TYPE, STREAM_TYPE, Received
-from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.received import JSON_TYPE, STREAM_TYPE, Received, RefusalError
 from gaia_mcp.server.http.rpc import RpcEndpoint
 from gaia_mcp.server.http.sessions import Sessions
 from gaia_mcp.server.http.stateless import StatelessEndpoint

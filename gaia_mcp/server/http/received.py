@@ -7,15 +7,22 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.protocol.jsonrpc import PARSE_ERROR, RepeatedMemberError, malformed, parse_strictly
-from gaia_mcp.server.http.refusals import RefusalError, overloaded
+from gaia_mcp.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    RepeatedMemberError,
+    RequestId,
+    malformed,
+    parse_strictly,
+)
 from gaia_mcp.server.running_call import Transport
+from gaia_mcp.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
     from gaia_mcp.server.http.limits import Limits
-    from gaia_mcp.server.http.refusals import Headers
 
 JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"
@@ -210,3 +217,51 @@ def _count_values(message: Any, limits: Limits) -> int:
 def _too_large(limit: int) -> RefusalError:
     # The rest of the body is not read.
     return RefusalError(413, f"the body has more than {limit} bytes", headers=_CLOSE)
+
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class RefusalError(Exception):
+    """The request is answered with `status` and a JSON-RPC error with `code`, `text` and `data`.
+
+    `request_id` is the id of the request, None if it was not read.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        code: int = INVALID_REQUEST,
+        *,
+        data: Any = None,
+        request_id: RequestId | None = None,
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.code = code
+        self.data = data
+        self.request_id = request_id
+        self.headers = headers
+
+
+# In seconds. Long enough that retries do not add to the load, short enough for a person to wait.
+RETRY_AFTER = b"2"
+
+
+def store_failed(problem: StoreError) -> RefusalError:
+    """The refusal of a request because the store is full or fails."""
+    return overloaded(store_problem(problem))
+
+
+def store_problem(problem: StoreError) -> str:
+    """What is wrong with the store, without the message of the exception, which may contain a URL."""
+    return "the store is full" if isinstance(problem, StoreFullError) else "the store does not answer"
+
+
+def overloaded(what: str, request_id: RequestId | None = None) -> RefusalError:
+    """The refusal of a request with status 503. `what` is the reason."""
+    headers = ((b"retry-after", RETRY_AFTER),)
+    return RefusalError(503, f"{what}; repeat this later", INTERNAL_ERROR, request_id=request_id, headers=headers)

@@ -9,7 +9,7 @@ from gaia_mcp.protocol.jsonrpc import encode, error
 if TYPE_CHECKING:
     from starlette.types import Send
 
-    from gaia_mcp.server.http.refusals import Headers, RefusalError
+    from gaia_mcp.server.http.received import Headers, RefusalError
 
 # A larger body is sent in pieces.
 PIECE_BYTES = 2**20

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from gaia_mcp.server.http.received import Caller, challenge
-from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.received import Caller, RefusalError, challenge
 
 if TYPE_CHECKING:
     from gaia_mcp.server.http.limits import Limits

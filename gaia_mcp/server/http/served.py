@@ -12,8 +12,7 @@ from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_para
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.http.fan_out import Everything, FanOut
-from gaia_mcp.server.http.received import Unfinished
-from gaia_mcp.server.http.refusals import overloaded
+from gaia_mcp.server.http.received import Unfinished, overloaded
 from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from gaia_mcp.protocol.revisions import known_client
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.http.event_log import KEPT_SECONDS, EventLog
 from gaia_mcp.server.http.exchange import Exchange, sent_of
-from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.received import RefusalError
 from gaia_mcp.server.outcomes import encode_outgoing
 from gaia_mcp.server.provider import LISTS, Change
 from gaia_mcp.store import StoreError

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from gaia_mcp.server.http.refusals import RefusalError
+from gaia_mcp.server.http.received import RefusalError
 from gaia_mcp.server.http.responses import PIECE_BYTES, EventStream, send_body, send_refusal
 
 Wire = dict[str, Any]
