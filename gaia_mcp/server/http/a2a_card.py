@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from gaia_mcp._version import __version__
 from gaia_mcp.protocol.jsonrpc import encode
-from gaia_mcp.server.http.received import Received, RefusalError
-from gaia_mcp.server.http.responses import send_body, send_refusal
+from gaia_mcp.server.http.received import Received, RefusalError, send_body, send_refusal
 from gaia_mcp.server.http.security import LOOPBACK_NAMES
 
 if TYPE_CHECKING:

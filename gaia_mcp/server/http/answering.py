@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
-from gaia_mcp.server.http.responses import EventStream, send_body
+from gaia_mcp.server.http.received import EventStream, send_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.server.http.received import ClientDisconnectedError, Received, RefusalError, overloaded
-from gaia_mcp.server.http.responses import send_refusal
+from gaia_mcp.server.http.received import ClientDisconnectedError, Received, RefusalError, overloaded, send_refusal
 from gaia_mcp.server.http.security import admit
 from gaia_mcp.server.outcomes import raised
 from gaia_mcp.store import StoreError

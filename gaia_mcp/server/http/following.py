@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
-from gaia_mcp.server.http.responses import EventStream
+from gaia_mcp.server.http.received import EventStream
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:

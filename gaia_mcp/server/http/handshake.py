@@ -21,8 +21,7 @@ from gaia_mcp.server.http.answering import OK, Answering, Head, scope_head
 from gaia_mcp.server.http.event_log import EventLog, split_event_id
 from gaia_mcp.server.http.exchange import Exchange
 from gaia_mcp.server.http.following import follow
-from gaia_mcp.server.http.received import RefusalError, overloaded, store_failed
-from gaia_mcp.server.http.responses import send_body
+from gaia_mcp.server.http.received import RefusalError, overloaded, send_body, store_failed
 from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
 from gaia_mcp.server.tasks import Leases
 from gaia_mcp.store import StoreError

@@ -18,8 +18,7 @@ from starlette.responses import Response
 
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.revisions import FEATURES
-from gaia_mcp.server.http.received import Received, RefusalError
-from gaia_mcp.server.http.responses import send_refusal
+from gaia_mcp.server.http.received import Received, RefusalError, send_refusal
 from gaia_mcp.server.http.security import admit
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.running_call import InputRequired

@@ -15,8 +15,7 @@ from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, 
 from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.answering import OK, scope_head
-from gaia_mcp.server.http.received import RefusalError
-from gaia_mcp.server.http.responses import send_body
+from gaia_mcp.server.http.received import RefusalError, send_body
 from gaia_mcp.server.http.stateless import Form
 from gaia_mcp.server.provider import unknown_tool
 

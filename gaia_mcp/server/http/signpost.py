@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gaia_mcp.server.http.received import Received, RefusalError
-from gaia_mcp.server.http.responses import send_refusal
+from gaia_mcp.server.http.received import Received, RefusalError, send_refusal
 from gaia_mcp.server.http.security import admit
 
 if TYPE_CHECKING:
