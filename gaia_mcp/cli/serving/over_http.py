@@ -163,7 +163,7 @@ def _authorizer(options: HttpOptions) -> Authorizer | None:
             f"--jwks, --issuer and --audience need each other{', and --scope to them' if scopes else ''}",
             hint="add what is missing: --jwks URL --issuer URL --audience URL",
         )
-    from gaia_mcp.server.http.bearer import JwtAuthorizer
+    from gaia_mcp.server.http.security import JwtAuthorizer
     from gaia_mcp.server.provider import check_scope
 
     try:

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.server.http.test_bearer import AUDIENCE, ISSUER, Issuer
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.server.http.a2a import A2aEndpoint
-from gaia_mcp.server.http.bearer import JwtAuthorizer
 from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.security import JwtAuthorizer
 from gaia_mcp.server.tasks import MAX_RUNNING
 from tests.client.transports.http.web import Answer, Asked, Web, as_json, serving
 from tests.server.http.asgi import Tools, app_of
-from tests.server.http.test_bearer import AUDIENCE, ISSUER, Issuer
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:

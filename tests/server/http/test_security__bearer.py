@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from gaia_mcp.server.http.bearer import KEYS_SECONDS, MAX_WAITING, REFETCH_SECONDS, REFRESH_SECONDS, JwtAuthorizer
+from gaia_mcp.server.http.security import KEYS_SECONDS, MAX_WAITING, REFETCH_SECONDS, REFRESH_SECONDS, JwtAuthorizer
 from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 from tests.server.http.asgi import Tools, app_of, text_of
 from tests.server.talk import DISCOVER, call, plain
