@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.protocol.headers import GATEWAY_HEADER
@@ -14,7 +14,7 @@ from gaia_mcp.server.outcomes import raised
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
-    from starlette.types import Send
+    from starlette.types import Receive, Scope, Send
 
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.limits import Limits
@@ -91,3 +91,21 @@ def not_allowed(request: Received, *allowed: str) -> RefusalError:
     """The refusal of an HTTP method, with the allowed ones."""
     headers = ((b"allow", ", ".join(allowed).encode()),)
     return RefusalError(405, f"{request.method} is not allowed here", headers=headers)
+
+
+class Signpost:
+    """An ASGI app that answers each request with 404, and lists the paths for authorized clients."""
+
+    def __init__(self, paths: Sequence[str], limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
+        self._text = f"there are several servers here, at {', '.join(paths)}"
+        self._limits = limits
+        self._hosts = hosts
+        self._authorizer = authorizer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            await admit(Received(scope, receive), self._limits, self._hosts, self._authorizer)
+            raise RefusalError(404, self._text)
+        except RefusalError as refusal:
+            await send_refusal(send, refusal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.server.http import app_for
 from gaia_mcp.server.http.entrance import NOTE_SECONDS, Entrance
 from gaia_mcp.server.http.gateway_marks import GatewayMarks
 from gaia_mcp.server.http.limits import Limits
@@ -111,3 +112,22 @@ def test_a_refused_request_is_given_to_on_refusal(serve: Serve) -> None:
 
     assert server.stateless(DISCOVER, host="evil.example").reply().status == 403
     assert refused == [403]
+
+
+def test_an_authorized_client_gets_the_paths_of_the_servers(serve: Serve) -> None:
+    """Ours: by any method, for a client looks for older transports by GET."""
+    server = serve(app_for({"one": Tools(), "two": Tools()}, token="s3cret", environ={}))
+
+    assert server.stateless(DISCOVER).reply().status == 401
+    for asked in (
+        server.stateless(DISCOVER, authorization="Bearer s3cret"),
+        server.ask("GET", authorization="Bearer s3cret"),
+    ):
+        reply = asked.reply()
+        assert reply.status == 404
+        assert reply.json["error"]["message"] == "there are several servers here, at /one/mcp, /two/mcp"
+
+
+def test_a_single_named_server_has_no_signpost(serve: Serve) -> None:
+    """Ours: an error that names the only other path would not help a client that has the wrong URL."""
+    assert serve(app_for({"one": Tools()}, environ={})).stateless(DISCOVER).reply().status == 404
