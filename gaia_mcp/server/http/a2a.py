@@ -18,7 +18,7 @@ from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
 from gaia_mcp.protocol.tasks import EXTENSIONS
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.answering import OK
-from gaia_mcp.server.http.entrance import ByMethod, Entrance
+from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body
 from gaia_mcp.server.http.stateless import Form, StatelessEndpoint
 from gaia_mcp.server.provider import RequestError
