@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.task_states import TaskState
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
-    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.server.tasks import Tasks
 
 # A message is answered by its task, as soon as the store has saved it or has failed.

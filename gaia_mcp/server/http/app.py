@@ -24,8 +24,7 @@ from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import store_problem
 from gaia_mcp.server.http.security import METADATA_PATH, Hosts, JwtAuthorizer, StaticToken
 from gaia_mcp.server.http.served import Served
-from gaia_mcp.server.http.sharing import shared_keys, state_keys, store_of
-from gaia_mcp.server.http.store_threads import StoreThreads
+from gaia_mcp.server.http.sharing import StoreThreads, shared_keys, state_keys, store_of
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs

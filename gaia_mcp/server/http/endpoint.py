@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
-    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.server.outcomes import OnFailure
     from gaia_mcp.store import Store
 

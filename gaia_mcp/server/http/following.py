@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.server.http.event_log import EventLog, Kept
     from gaia_mcp.server.http.received import Received
-    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.server.http.sharing import StoreThreads
 
 
 async def follow(

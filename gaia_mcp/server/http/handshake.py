@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sessions import Sessions
-    from gaia_mcp.server.http.store_threads import StoreThreads
+    from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.store import Store
 
 # How long a client waits before it reconnects.
