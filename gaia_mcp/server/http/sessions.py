@@ -17,9 +17,9 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.jsonrpc import encode, parse
-from gaia_mcp.server.http.lookups import Lookups
 from gaia_mcp.server.http.received import RefusalError, overloaded, store_failed
 from gaia_mcp.server.http.session import Session
+from gaia_mcp.server.http.sharing import Lookups
 from gaia_mcp.store import Store, StoreError
 
 if TYPE_CHECKING:
