@@ -11,8 +11,8 @@ from gaia_mcp.asking import Call
 from gaia_mcp.protocol.headers import AnnotationError, Parameter, annotated_parameters, parameter_problem
 from gaia_mcp.protocol.jsonrpc import HEADER_MISMATCH
 from gaia_mcp.server.calls import Calls
-from gaia_mcp.server.http.fan_out import Everything, FanOut
 from gaia_mcp.server.http.received import Unfinished, overloaded
+from gaia_mcp.server.http.sharing import Everything, FanOut
 from gaia_mcp.server.outcomes import OnFailure, note_failure, raised
 
 if TYPE_CHECKING:
