@@ -74,10 +74,10 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     from gaia_mcp.gateway.execution import EXECUTE_TOOL
     from gaia_mcp.server.http.a2a_card import A2A_PATH
     from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
-    from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address
     from gaia_mcp.server.http.security import ANY, Hosts, is_loopback
     from gaia_mcp.server.http.sharing import shared_keys, state_keys
+    from gaia_mcp.server.http.workers import Limits
     from gaia_mcp.store import StoreError
 
     try:

@@ -19,11 +19,11 @@ from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.server.http.app import HttpApp, app_for
-    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.workers import Limits
 
 __all__ = ["HttpApp", "Limits", "app_for"]
 
 __getattr__ = lazily(
     __name__,
-    {"gaia_mcp.server.http.app": ("HttpApp", "app_for"), "gaia_mcp.server.http.limits": ("Limits",)},
+    {"gaia_mcp.server.http.app": ("HttpApp", "app_for"), "gaia_mcp.server.http.workers": ("Limits",)},
 )

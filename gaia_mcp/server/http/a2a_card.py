@@ -13,8 +13,8 @@ from gaia_mcp.server.http.security import LOOPBACK_NAMES
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
+    from gaia_mcp.server.http.workers import Limits
 
 CARD_PATH = "/agent-card.json"
 A2A_PATH = "/a2a"

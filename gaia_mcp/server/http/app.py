@@ -20,12 +20,11 @@ from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION
 from gaia_mcp.server.http.a2a import A2aEndpoint
 from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
 from gaia_mcp.server.http.endpoint import Endpoint, Signpost
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import store_problem
 from gaia_mcp.server.http.security import METADATA_PATH, Hosts, JwtAuthorizer, StaticToken
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.sharing import StoreThreads, shared_keys, state_keys, store_of
-from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.http.workers import Limits, Workers
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.tasks import Tasks

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
-    from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sharing import StoreThreads
+    from gaia_mcp.server.http.workers import Limits
     from gaia_mcp.server.outcomes import OnFailure
     from gaia_mcp.store import Store
 

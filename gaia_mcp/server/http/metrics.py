@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.asking import Call
     from gaia_mcp.protocol.server import Description
-    from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.security import Authorizer, Hosts
+    from gaia_mcp.server.http.workers import Limits
     from gaia_mcp.server.provider import Listener, Provider
 
 # This module has no type hints.

@@ -24,7 +24,7 @@ from gaia_mcp.store import StoreError, StoreFullError
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.workers import Limits
 
 JSON_TYPE = "application/json"
 STREAM_TYPE = "text/event-stream"

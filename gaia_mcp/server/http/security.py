@@ -25,8 +25,8 @@ from gaia_mcp.server.provider import InsufficientScopeError, check_scope, requir
 if TYPE_CHECKING:
     from jwt import PyJWK
 
-    from gaia_mcp.server.http.limits import Limits
     from gaia_mcp.server.http.received import Received
+    from gaia_mcp.server.http.workers import Limits
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 # Allows every host, or every origin.

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.server import Description, ServerConnection
-    from gaia_mcp.server.http.limits import Limits
-    from gaia_mcp.server.http.workers import Share, Workers
+    from gaia_mcp.server.http.workers import Limits, Share, Workers
     from gaia_mcp.server.outcomes import Job
     from gaia_mcp.server.provider import Change, Listener, Provider
     from gaia_mcp.server.running_call import RunningCall

@@ -12,8 +12,8 @@ from gaia_mcp.asking import current_call
 from gaia_mcp.protocol.sse import EventParser, ServerSentEvent
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.app import HttpApp
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import MemoryStore
 from tests.server.talk import META, initialize
 from tests.waiting import PATIENCE_SECONDS

@@ -13,7 +13,7 @@ from tests.server.http.sockets import Port
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_mcp.server.http.limits import Limits
+    from gaia_mcp.server.http.workers import Limits
 
 
 @pytest.fixture

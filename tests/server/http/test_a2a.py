@@ -14,9 +14,9 @@ from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.http.a2a import A2aEndpoint
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import Caller
 from gaia_mcp.server.http.security import StaticToken
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import MemoryStore

@@ -15,8 +15,8 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.server.http.a2a import A2aEndpoint
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import JwtAuthorizer
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.tasks import MAX_RUNNING
 from tests.client.transports.http.web import Answer, Asked, Web, as_json, serving
 from tests.server.http.asgi import Tools, app_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.server.http.a2a_card import CARD_PATH, AgentCard
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import ANY, Hosts, StaticToken
+from gaia_mcp.server.http.workers import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

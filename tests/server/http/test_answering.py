@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.server.http.answering import scope_head
 from gaia_mcp.server.http.exchange import Sent
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import Caller
+from gaia_mcp.server.http.workers import Limits
 from tests.server.http.asgi import Gate, Tools, text_of
 from tests.server.talk import call, cancel, plain
 

@@ -14,8 +14,8 @@ from gaia_mcp.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import HttpApp, app_for
 from gaia_mcp.server.http.app import new_metrics
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts, JwtAuthorizer
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of, with_capabilities
 from tests.server.stores import FailingStore

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.server.http import app_for
 from gaia_mcp.server.http.endpoint import NOTE_SECONDS, Entrance
 from gaia_mcp.server.http.gateway_marks import GatewayMarks
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.security import Hosts
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import StoreError
 from tests.server.http.asgi import Tools, app_of
 from tests.server.stores import FailingStore

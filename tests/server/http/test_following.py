@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Tools, app_of
 from tests.server.stores import FailingStore

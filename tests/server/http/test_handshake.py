@@ -12,8 +12,8 @@ import pytest
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import handshake
 from gaia_mcp.server.http.answering import QUICK_SECONDS
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import Caller
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Gate, Tools, app_of, text_of
 from tests.server.stores import FailingStore

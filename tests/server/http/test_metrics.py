@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.http import app_for
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.metrics import MeasuredProvider, Metrics
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.provider import Change, RequestError
 from tests.server.http.asgi import Gate, Tools, app_of
 from tests.server.talk import DISCOVER, call, plain, stateless

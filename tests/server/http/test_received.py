@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import (
     PIECE_BYTES,
     Caller,
@@ -24,6 +23,7 @@ from gaia_mcp.server.http.received import (
     send_refusal,
     store_failed,
 )
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import StoreError, StoreFullError
 from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Gate, Tools, app_of

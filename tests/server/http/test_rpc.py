@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.asking import Call, current_call
 from gaia_mcp.server.http.app import app_for
-from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.workers import Limits
 from tests.server.http.asgi import text_of
 from tests.server.talk import DISCOVER, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.asking.sealing import Sealer
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.served import Served
-from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.http.workers import Limits, Workers
 from gaia_mcp.server.provider import Change, Listener, RequestError
 from gaia_mcp.server.tasks import Tasks
 from tests.server.agents_under_test import Plain

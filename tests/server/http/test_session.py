@@ -14,11 +14,10 @@ from gaia_mcp.asking.sealing import Sealer
 from gaia_mcp.protocol.subscriptions import MAX_URIS
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.exchange import MAX_AHEAD, Exchange
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import Caller, Received, RefusalError
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.session import DamagedError, Session
-from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.http.workers import Limits, Workers
 from gaia_mcp.server.provider import Change
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import MemoryStore

@@ -13,12 +13,11 @@ import pytest
 from gaia_mcp.asking.sealing import Sealer
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.exchange import Exchange
-from gaia_mcp.server.http.limits import Limits
 from gaia_mcp.server.http.received import RefusalError
 from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.session import LISTENING
 from gaia_mcp.server.http.sessions import IDLE_SECONDS, SWEEP_SECONDS, Sessions
-from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.http.workers import Limits, Workers
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import MemoryStore
 from tests.server.http.asgi import Tools

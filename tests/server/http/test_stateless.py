@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.exchange import MAX_AHEAD
-from gaia_mcp.server.http.limits import Limits
+from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.provider import Change
 from tests.server.http.asgi import Gate, Tools, app_of, text_of, with_capabilities
 from tests.server.talk import DISCOVER, META, call, plain, stateless
