@@ -72,7 +72,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     """
     _need_extras(options)
     from gaia_mcp.gateway.execution import EXECUTE_TOOL
-    from gaia_mcp.server.http.a2a_card import A2A_PATH
+    from gaia_mcp.server.http.a2a import A2A_PATH
     from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
     from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address
     from gaia_mcp.server.http.security import ANY, Hosts, is_loopback

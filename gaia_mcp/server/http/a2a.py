@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from gaia_mcp._version import __version__
 from gaia_mcp.protocol import a2a, jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
 from gaia_mcp.protocol.tasks import EXTENSIONS
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.answering import OK
 from gaia_mcp.server.http.endpoint import ByMethod, Entrance
-from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body
+from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
+from gaia_mcp.server.http.security import LOOPBACK_NAMES
 from gaia_mcp.server.http.stateless import Form, StatelessEndpoint
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.store import StoreError
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sharing import StoreThreads
+    from gaia_mcp.server.http.workers import Limits
     from gaia_mcp.server.tasks import Tasks
 
 # A message is answered by its task, as soon as the store has saved it or has failed.
@@ -225,3 +229,90 @@ async def _send_result(send: Send, request_id: Any, result: Any) -> None:
 async def _send_error(send: Send, request_id: Any, code: int, text: str) -> None:
     error = {"code": code, "message": text}
     await send_body(send, 200, jsonrpc.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
+
+
+CARD_PATH = "/agent-card.json"
+A2A_PATH = "/a2a"
+# AgentVault's clients look up their key by this name, first in the variable AGENTVAULT_KEY_GAIA_MCP. By default they
+# would use the card's id, which is not a valid variable name.
+KEY_NAME = "gaia_mcp"
+_TEXT = {"type": "string"}
+_OBJECT = {"type": "object"}
+_INPUT = {
+    "type": "object",
+    "properties": {
+        "target_mcp_server_id": {**_TEXT, "description": "The name of the server that has the tool"},
+        "tool_name": {**_TEXT, "description": "The name of the tool, such as filesystem.readFile"},
+        "arguments": {**_OBJECT, "description": "The tool's arguments"},
+    },
+    "required": ["target_mcp_server_id", "tool_name", "arguments"],
+}
+_OUTPUT = {
+    "type": "object",
+    "properties": {
+        "success": {"type": "boolean"},
+        "mcp_result": {"type": ["object", "null"], "description": "The tool's result, if it has succeeded"},
+        "error": {
+            "type": ["object", "null"],
+            "properties": {
+                "source": {"type": "string", "enum": ["A2A_PROXY", "MCP_PROTOCOL", "MCP_TOOL"]},
+                "code": _TEXT,
+                "message": _TEXT,
+                "details": {"type": ["object", "null"]},
+            },
+            "required": ["source", "code", "message"],
+        },
+    },
+    "required": ["success", "mcp_result", "error"],
+}
+
+
+class AgentCard:
+    """An ASGI app for the card. It requires an allowed host but no token: only the proxy itself requires the token."""
+
+    def __init__(self, skill: str, limits: Limits, hosts: Hosts, authorizer: Authorizer | None) -> None:
+        self._limits = limits
+        self._hosts = hosts
+        scheme = {"scheme": "none", "description": "No credentials are needed."}
+        if authorizer is not None:
+            described = "The token of the server, as X-Api-Key."
+            scheme = {"scheme": "apiKey", "description": described, "service_identifier": KEY_NAME}
+        self._card: dict[str, Any] = {
+            "schemaVersion": "1.0",
+            "humanReadableId": "gaia-mcp/proxy",
+            "agentVersion": __version__,
+            "name": "gaia-mcp",
+            "description": "Calls tools of MCP servers for agents of A2A.",
+            "provider": {"name": "gaia-mcp"},
+            "capabilities": {"a2aVersion": "1.0", "supportedMessageParts": ["data"]},
+            "authSchemes": [scheme],
+            "skills": [
+                {
+                    "id": skill,
+                    "name": "Execute an MCP tool",
+                    "description": "Executes a tool of an MCP server.",
+                    "input_schema": _INPUT,
+                    "output_schema": _OUTPUT,
+                }
+            ],
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Received(scope, receive)
+        try:
+            request.check_head(self._limits)
+            self._hosts.check(request)
+        except RefusalError as refusal:
+            await send_refusal(send, refusal)
+            return
+        url = f"{scope['scheme']}://{_named(request.headers['host'])}{scope.get('root_path', '')}{A2A_PATH}"
+        await send_body(send, 200, encode({**self._card, "url": url}))
+
+
+def _named(host: str) -> str:
+    """The host in a form that AgentVault's client accepts: `localhost` is the only loopback name that it supports."""
+    parts = urlsplit(f"//{host}")
+    if parts.hostname not in LOOPBACK_NAMES:
+        return host
+    return "localhost" if parts.port is None else f"localhost:{parts.port}"

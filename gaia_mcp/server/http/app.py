@@ -17,8 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
-from gaia_mcp.server.http.a2a import A2aEndpoint
-from gaia_mcp.server.http.a2a_card import A2A_PATH, CARD_PATH, AgentCard
+from gaia_mcp.server.http.a2a import A2A_PATH, CARD_PATH, A2aEndpoint, AgentCard
 from gaia_mcp.server.http.endpoint import Endpoint, Signpost
 from gaia_mcp.server.http.received import store_problem
 from gaia_mcp.server.http.security import METADATA_PATH, Hosts, JwtAuthorizer, StaticToken

@@ -13,9 +13,9 @@ import pytest
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.http.a2a import A2aEndpoint
+from gaia_mcp.server.http.a2a import CARD_PATH, A2aEndpoint, AgentCard
 from gaia_mcp.server.http.received import Caller
-from gaia_mcp.server.http.security import StaticToken
+from gaia_mcp.server.http.security import ANY, Hosts, StaticToken
 from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.tasks import Tasks
@@ -27,6 +27,8 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from tests.server.http.asgi import Asked, Reply, Server
+
+    Serve = Callable[..., Server]
 
 Wire = dict[str, Any]
 Serve = Callable[..., "Server"]
@@ -368,3 +370,37 @@ def test_an_a2a_task_is_an_mcp_task_in_the_store(serve: Serve, provider: Executi
 def endpoint_of(server: Server) -> A2aEndpoint:
     [found] = [each for each in server.app._open if isinstance(each, A2aEndpoint)]
     return found
+
+
+def card(serve: Serve, host: str = "127.0.0.1:8000", **options: Any) -> Any:
+    given = {"hosts": Hosts([ANY]), "authorizer": None, **options}
+    return serve(AgentCard("mcp.execute_tool", Limits(), **given)).ask("GET", CARD_PATH, host=host).reply().json
+
+
+def test_the_card_has_a_url_that_its_client_accepts(serve: Serve) -> None:
+    """Seed systems, C6: AgentVault's client refuses 127.0.0.1."""
+    urls = {
+        "127.0.0.1:8000": "http://localhost:8000/a2a",
+        "[::1]:8000": "http://localhost:8000/a2a",
+        "localhost": "http://localhost/a2a",
+        "proxy.example:8069": "http://proxy.example:8069/a2a",
+    }
+
+    assert {host: card(serve, host)["url"] for host in urls} == urls
+
+
+def test_the_card_declares_the_authentication_scheme(serve: Serve) -> None:
+    """Seed systems, C6, C11: the client sends an API key, which a variable of its environment has by this name."""
+    (open_to_all,) = card(serve)["authSchemes"]
+    (with_token,) = card(serve, authorizer=StaticToken("x"))["authSchemes"]
+
+    assert (open_to_all["scheme"], "service_identifier" in open_to_all) == ("none", False)
+    assert (with_token["scheme"], with_token["service_identifier"]) == ("apiKey", "gaia_mcp")
+
+
+def test_the_card_is_refused_under_another_host_name(serve: Serve) -> None:
+    """Ours: no host but those of the server (DNS rebinding)."""
+    server = serve(AgentCard("mcp.execute_tool", Limits(), Hosts(), StaticToken("x")))
+
+    assert server.ask("GET", CARD_PATH, host="evil.example").reply().status == 403
+    assert server.ask("GET", CARD_PATH).reply().json["skills"][0]["id"] == "mcp.execute_tool"
