@@ -181,7 +181,7 @@ BESIDE_SESSIONS = {
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {
-    "asking", "server.agent_code", "server.http.a2a", "server.http.answering", "server.http.app",
+    "asking", "server.agent_code", "server.http.a2a", "server.http.exchange", "server.http.app",
     "server.http.security", "server.http.exchange",
     "server.http.connections", "server.http.following", "server.http.handshake", "server.http.listening",
     "server.http.received", "server.http.sharing",

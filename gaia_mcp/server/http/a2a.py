@@ -19,8 +19,8 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
 from gaia_mcp.protocol.tasks import EXTENSIONS
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
-from gaia_mcp.server.http.answering import OK
 from gaia_mcp.server.http.endpoint import ByMethod, Entrance
+from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
 from gaia_mcp.server.http.security import LOOPBACK_NAMES
 from gaia_mcp.server.http.stateless import Form, StatelessEndpoint

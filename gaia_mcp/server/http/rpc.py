@@ -14,7 +14,7 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, has_envelope, with_meta
 from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
-from gaia_mcp.server.http.answering import OK, scope_head
+from gaia_mcp.server.http.exchange import OK, scope_head
 from gaia_mcp.server.http.received import RefusalError, send_body
 from gaia_mcp.server.http.stateless import Form
 from gaia_mcp.server.provider import unknown_tool
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from gaia_mcp.protocol.jsonrpc import Message
-    from gaia_mcp.server.http.answering import Head
-    from gaia_mcp.server.http.exchange import Sent
+    from gaia_mcp.server.http.exchange import Head, Sent
     from gaia_mcp.server.http.received import Caller, Received
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.stateless import StatelessEndpoint

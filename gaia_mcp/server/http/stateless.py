@@ -16,8 +16,7 @@ from gaia_mcp.protocol.headers import standard_problem
 from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.subscriptions import LISTEN
-from gaia_mcp.server.http.answering import OK, Answering, Head, scope_head
-from gaia_mcp.server.http.exchange import Exchange, Sent, sent_of
+from gaia_mcp.server.http.exchange import OK, Answering, Exchange, Head, Sent, scope_head, sent_of
 from gaia_mcp.server.http.received import RefusalError, overloaded, send_body
 from gaia_mcp.server.outcomes import encode_outgoing
 

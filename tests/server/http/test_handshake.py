@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import handshake
-from gaia_mcp.server.http.answering import QUICK_SECONDS
+from gaia_mcp.server.http.exchange import QUICK_SECONDS
 from gaia_mcp.server.http.received import Caller
 from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import MemoryStore
