@@ -17,9 +17,8 @@ from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION
 from gaia_mcp.protocol.jsonrpc import Malformed, Request
 from gaia_mcp.protocol.sse import write_event
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS
-from gaia_mcp.server.http.event_log import EventLog, split_event_id
+from gaia_mcp.server.http.event_log import EventLog, follow, split_event_id
 from gaia_mcp.server.http.exchange import OK, Answering, Exchange, Head, scope_head
-from gaia_mcp.server.http.following import follow
 from gaia_mcp.server.http.received import RefusalError, overloaded, send_body, store_failed
 from gaia_mcp.server.http.session import LISTENING, MAX_ID_CHARS, Session
 from gaia_mcp.server.tasks import Leases
