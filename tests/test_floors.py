@@ -183,7 +183,7 @@ BESIDE_SESSIONS = {
 ASYNCHRONOUS = {
     "asking", "server.agent_code", "server.http.a2a", "server.http.exchange", "server.http.app",
     "server.http.security", "server.http.exchange",
-    "server.http.connections", "server.http.event_log", "server.http.handshake", "server.http.listening",
+    "server.http.listening", "server.http.event_log", "server.http.handshake", "server.http.listening",
     "server.http.received", "server.http.sharing",
 }  # fmt: skip
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -11,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.server.http import listening
-from gaia_mcp.server.http.listening import Address, parsed_address
-from tests.server.http.asgi import Gate, Tools, text_of
-from tests.server.http.sockets import rest, until
+from gaia_mcp.server.http.listening import HEADER_BYTES, Address, ConnectionLimits, JoinedWrites, parsed_address
+from gaia_mcp.server.http.security import StaticToken
+from tests.server.http.asgi import Gate, Tools, app_of, text_of
+from tests.server.http.sockets import rest, stateless_call, until
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -203,3 +206,274 @@ def test_an_address_without_a_network_is_the_loopback_address(monkeypatch: pytes
     monkeypatch.setattr(listening.socket, "socket", Unrouted)
 
     assert Address("0.0.0.0", 80).reachable() == Address("127.0.0.1", 80)
+
+
+HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n"
+
+MANY = 300
+
+
+def hello(_: Any) -> str:
+    return "hello"
+
+
+def test_connections_that_send_no_request_are_closed(listen: Listen) -> None:
+    """Ours: whether they sent nothing, a part of it, or a second one that does not end."""
+    port = listen(Tools(hi=hello))
+    half = [port.connect() for _ in range(MANY)]
+    half += [port.send(HEAD) for _ in range(20)]
+    again = port.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    until(again, b"ok\n")
+    again.sendall(b"GET /healthz HT")
+    wait_until(lambda: len(port.server.connections) == MANY + 21)
+    wait_until(lambda: all(each._headers_due is not None for each in port.server.connections))
+
+    for each in port.server.connections:
+        each.loop.call_soon_threadsafe(each.check, time.monotonic() + 2 * ConnectionLimits().header_seconds)
+
+    assert [rest(each) for each in [*half, again]] == [b""] * (MANY + 21)
+    assert text_of(port.call("hi")) == "hello"
+
+
+def test_a_refused_request_whose_body_does_not_end_is_disconnected(listen: Listen) -> None:
+    """Ours: a byte now and then would hold a connection for ever, of a client without a token too."""
+    port = listen(app_of(Tools(hi=hello), authorizer=StaticToken("secret")))
+    heads = {
+        401: HEAD,
+        403: HEAD.replace(b"localhost", b"evil.example"),
+        404: HEAD.replace(b"/mcp", b"/nothing"),
+        405: HEAD.replace(b"POST", b"PUT") + b"authorization: Bearer secret\r\n",
+        415: HEAD.replace(b"application/json", b"text/plain") + b"authorization: Bearer secret\r\n",
+    }
+    slow = {status: port.send(head + b"content-length: 1000\r\n\r\n") for status, head in heads.items()}
+    found = {status: until(each, b"\r\n\r\n")[9:12] for status, each in slow.items()}
+    for each in slow.values():
+        each.sendall(b"x")
+    assert found == {status: b"%d" % status for status in heads}
+
+    for each in port.server.connections:
+        each.loop.call_soon_threadsafe(each.check, time.monotonic() + 2 * ConnectionLimits().rest_seconds)
+
+    wait_until(lambda: not port.server.connections)
+
+
+def test_a_connection_is_used_again_after_a_refused_request_has_ended(listen: Listen) -> None:
+    """HTTP: the rest of its body is ignored, and is not taken for the next request."""
+    port = listen(Tools(hi=hello))
+    used = port.send(HEAD.replace(b"/mcp", b"/nothing") + b"content-length: 100\r\n\r\n")
+    until(used, b"Not Found")
+    used.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".ljust(100, b"x"))
+    used.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+
+    assert until(used, b"ok\n").count(b"HTTP/1.1 ") == 1
+    wait_until(lambda: [each._rest_due for each in port.server.connections] == [None])
+
+
+def test_connections_beyond_the_limit_are_refused(listen: Listen) -> None:
+    """Ours: 503, with Retry-After; the open connections are served."""
+    port = listen(Tools(hi=hello), connections=ConnectionLimits(connections=3))
+    first = [port.connect() for _ in range(3)]
+    for each in first:
+        each.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        until(each, b"ok\n")
+
+    refused = [port.connect() for _ in range(5)]
+    for each in refused:
+        assert until(each, b"\r\n\r\n").startswith(b"HTTP/1.1 503 ")
+    busy = port.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    assert b"retry-after: " in rest(busy)
+    first[0].close()
+    first[1].sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    until(first[1], b"ok\n")
+
+
+def test_a_client_that_does_not_read_is_disconnected(listen: Listen) -> None:
+    """Ours: neither a large response nor an endless stream is kept in memory for it."""
+    cancelled = threading.Event()
+
+    def flood(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        for number in range(10**9):
+            running.progress(number, None, "x" * 10_000)
+
+    port = listen(
+        Tools(flood=flood, large=lambda _: "x" * 30_000_000), connections=ConnectionLimits(stalled_seconds=0.0)
+    )
+    port.begin("flood", progressToken=1)
+    port.begin("large")
+
+    assert cancelled.wait(PATIENCE_SECONDS * 2)
+
+
+def test_a_client_that_reads_slowly_is_served(listen: Listen) -> None:
+    """Ours: as long as it takes some of it."""
+    port = listen(Tools(large=lambda _: "x" * 3_000_000))
+
+    assert len(until(port.begin("large"), b"isError")) > 3_000_000
+
+
+class Written:
+    """A transport, as far as a response is written to it."""
+
+    def __init__(self) -> None:
+        self.calls: list[bytes | str] = []
+
+    def write(self, data: bytes) -> None:
+        self.calls.append(bytes(data))
+
+    def close(self) -> None:
+        self.calls.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.calls
+
+
+def test_small_writes_of_one_loop_iteration_are_joined() -> None:
+    """Ours: the head of a response and its body are one packet; a large piece is written at once."""
+
+    async def write() -> list[bytes | str]:
+        written: Any = Written()
+        joined: Any = JoinedWrites(written)
+        for data in (b"head", b"", b"body"):
+            joined.write(data)
+        assert written.calls == []
+        await asyncio.sleep(0)
+        assert written.calls == [b"headbody"]
+        joined.write(b"")
+        await asyncio.sleep(0)
+        assert written.calls == [b"headbody"]
+        joined.write(b"h")
+        joined.write(b"x" * 20_000)
+        joined.write(b"e")
+        assert written.calls[1:] == [b"h", b"x" * 20_000]
+        assert not joined.is_closing()
+        joined.close()
+        assert joined.is_closing()
+        await asyncio.sleep(0)
+        found: list[bytes | str] = written.calls[3:]
+        return found
+
+    assert asyncio.run(write()) == [b"e", "closed"]
+
+
+def test_an_ambiguous_or_invalid_request_is_refused(listen: Listen) -> None:
+    """RFC 9112, sections 6.3 and 11.2: request smuggling, header injection, and data that is not HTTP. No tool runs,
+    and the connection is not used any further.
+    """
+    port = listen(Tools(hi=hello))
+    requests = [
+        # Two lengths, or two ways to state the length: a proxy in between may have used the other.
+        HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+        HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        HEAD + b"transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        HEAD + b"transfer-encoding: gzip\r\n\r\n0\r\n\r\n",
+        HEAD + b"content-length: -1\r\n\r\n",
+        HEAD + b"content-length: +2\r\n\r\n{}",
+        HEAD + b"content-length: 0x2\r\n\r\n{}",
+        HEAD + b"content-length : 2\r\n\r\n{}",
+        HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+        # Lines that another program may read as two headers.
+        HEAD + b"x: a\r\n b: c\x00d\r\n\r\n",
+        HEAD + b"x\x01y: a\r\n\r\n",
+        HEAD + b"x: a\rb: c\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\ncontent-length: 0\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
+        b"POST /mcp\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        HEAD + b"x: " + b"y" * (HEADER_BYTES + 1) + b"\r\n\r\n",
+        b"POST /" + b"y" * (HEADER_BYTES + 1) + b" HTTP/1.1\r\n\r\n",
+    ]  # fmt: skip
+
+    for request in requests:
+        answer = port.reply(request + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        refused = answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 415 ", b"HTTP/1.1 431 "))
+        assert (refused, b"ok\n" in answer) == (True, False), (request[:200], answer)
+
+
+def test_pipelined_requests_are_answered_in_order(listen: Listen) -> None:
+    """RFC 9112, section 9.3.2."""
+    port = listen(Tools(hi=hello))
+    body, headers = stateless_call("hi", 1)
+    lines = "\r\n".join(f"{name}: {value}" for name, value in {**headers, "content-length": len(body)}.items())
+    one = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n\r\n".encode() + body
+    last = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+
+    answer = port.reply(one + one + last)
+
+    assert answer.count(b"hello") == 2
+    assert answer.endswith(b"ok\n")
+
+
+def test_a_client_that_closes_its_side_after_a_request_is_answered(listen: Listen) -> None:
+    """RFC 9112, section 9.6: however long the call takes. The interim response shows that the client still reads."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.shutdown(socket.SHUT_WR)
+    assert until(connection, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    (open_one,) = port.server.connections
+    open_one.check(0.0)
+    gate.open()
+
+    assert b"through" in rest(connection)
+    wait_until(lambda: not port.server.connections)
+
+
+def test_all_requests_before_the_end_of_a_client_are_answered(listen: Listen) -> None:
+    """RFC 9112, section 9.3.2: they may come at once."""
+    gate = Gate()
+    port = listen(Tools(gate=gate))
+    connection = port.begin("gate")
+    gate.await_entered()
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    connection.shutdown(socket.SHUT_WR)
+    gate.open()
+
+    received = rest(connection)
+    assert b"through" in received
+    assert received.endswith(b"ok\n")
+    wait_until(lambda: not port.server.connections)
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /healthz HTTP/1.1\r\n", b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"]
+)
+def test_a_client_that_closes_its_side_without_a_complete_request_is_disconnected(listen: Listen, sent: bytes) -> None:
+    """Ours: nothing more can follow."""
+    port = listen(Tools())
+    connection = port.send(sent)
+    connection.shutdown(socket.SHUT_WR)
+
+    rest(connection)
+    wait_until(lambda: not port.server.connections)
+
+
+def test_closing_the_connection_cancels_the_call(listen: Listen) -> None:
+    """Spec 2026-07-28, HS-4: over a real connection."""
+    began, cancelled = threading.Event(), threading.Event()
+
+    def wait(running: Any) -> None:
+        running.on_cancel(cancelled.set)
+        began.set()
+        running.wait(PATIENCE_SECONDS * 4)
+
+    connection = listen(Tools(wait=wait)).begin("wait")
+    assert began.wait(PATIENCE_SECONDS)
+    connection.close()
+
+    assert cancelled.wait(PATIENCE_SECONDS)
+
+
+def test_a_client_that_still_reads_is_not_disconnected(listen: Listen) -> None:
+    """Ours: only one that has taken nothing for long is disconnected."""
+    port = listen(Tools(large=lambda _: "x" * 30_000_000))
+    reader = port.begin("large")
+    assert reader.recv(1)
+    (connection,) = port.server.connections
+    wait_until(lambda: connection.transport.get_write_buffer_size() > 0)
+
+    for now in (1e9, 1e9 + 1):
+        connection.check(now)
+
+    assert len(until(reader, b"isError")) > 29_000_000
