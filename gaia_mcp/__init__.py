@@ -18,8 +18,7 @@ from gaia_mcp.lazy import lazily
 # Type checkers take it for true. `typing` itself takes longer to load than all that a TAB needs of ours.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_mcp.agents.base.agent import Agent
-    from gaia_mcp.agents.base.api_agent import ApiAgent
+    from gaia_mcp.agents.base.agent import Agent, ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
     from gaia_mcp.agents.base.features import prompt, resource
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
@@ -115,8 +114,10 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "gaia_mcp.agents.base.agent": ("Agent",),
-        "gaia_mcp.agents.base.api_agent": ("ApiAgent",),
+        "gaia_mcp.agents.base.agent": (
+            "Agent",
+            "ApiAgent",
+        ),
         "gaia_mcp.agents.base.console": (
             "AgentConsole",
             "SilentConsole",
@@ -127,6 +128,10 @@ __getattr__ = lazily(
         ),
         "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
         "gaia_mcp.agents.base.tools": ("tool",),
+        "gaia_mcp.asking": (
+            "Call",
+            "current_call",
+        ),
         "gaia_mcp.asking.questions": (
             "Accepted",
             "Cancelled",
@@ -184,10 +189,6 @@ __getattr__ = lazily(
         "gaia_mcp.server.provider": (
             "InsufficientScopeError",
             "RequestError",
-        ),
-        "gaia_mcp.asking": (
-            "Call",
-            "current_call",
         ),
     },
 )

@@ -27,7 +27,7 @@ DOCUMENTED = [
     ("gaia_mcp.agents.base", "MCPAgent"),
     ("gaia_mcp.agents.base", "tool"),
     ("gaia_mcp.agents.base.agent", "Agent"),
-    ("gaia_mcp.agents.base.api_agent", "ApiAgent"),
+    ("gaia_mcp.agents.base.agent", "ApiAgent"),
     ("gaia_mcp.agents.base.console", "AgentConsole"),
     ("gaia_mcp.agents.base.console", "SilentConsole"),
     ("gaia_mcp.agents.base.tools", "get_tool_display_name"),

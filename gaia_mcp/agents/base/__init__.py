@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.agents.base.agent import Agent
-from gaia_mcp.agents.base.api_agent import ApiAgent
+from gaia_mcp.agents.base.agent import Agent, ApiAgent
 from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
 from gaia_mcp.agents.base.features import prompt, resource
 from gaia_mcp.agents.base.mcp_agent import MCPAgent

@@ -16,7 +16,6 @@ from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 
 if TYPE_CHECKING:
-    # Takes messages as `{"role", "content"}`; returns the model's text, or its parsed JSON object.
     Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]
 
 logger = logging.getLogger("gaia_mcp")
@@ -281,3 +280,19 @@ def _as_text(value: Any) -> str:
         return json.dumps(value, default=str)
     except (TypeError, ValueError, RecursionError):
         return repr(value)
+
+
+class ApiAgent(Agent):
+    """An agent with a model's name and limits, as in GAIA. Subclasses override the defaults."""
+
+    def get_model_id(self) -> str:
+        """`gaia-` and the class's name in lower case without "Agent": `CodeAgent` becomes `gaia-code`."""
+        return f"gaia-{type(self).__name__.removesuffix('Agent').lower()}"
+
+    def get_model_info(self) -> dict[str, Any]:
+        """The limits, in tokens."""
+        return {"max_input_tokens": 8192, "max_output_tokens": 4096}
+
+    def estimate_tokens(self, text: str) -> int:
+        """The estimated number of tokens of a text, at four characters per token."""
+        return len(text) // 4
