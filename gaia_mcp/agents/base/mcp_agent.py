@@ -7,8 +7,10 @@ instantiated without either.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.agents.base.agent import Agent
@@ -21,8 +23,6 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _LISTENERS = "_mcp_listeners"
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gaia_mcp.agents.base.method_features import MethodFeatures
     from gaia_mcp.agents.base.method_tools import MethodTools
     from gaia_mcp.server.provider import Listener
@@ -200,7 +200,6 @@ class MCPAgent(Agent, ABC):
         """The folders of the skills, each with a SKILL.md. By default, those in `skills_folder`."""
         if self.skills_folder is None:
             return ()
-        from gaia_mcp.agents.base.skills import skills_of
 
         return skills_of(type(self), self.skills_folder)
 
@@ -256,3 +255,12 @@ def execute_mcp_tool(agent: MCPAgent, tool_name: str, arguments: dict[str, Any])
     if tool is None:
         raise ValueError(f"Unknown tool: {tool_name}")
     return tool.call(agent, arguments)
+
+
+def skills_of(kind: type, folder: str | Path) -> list[Path]:
+    """The subfolders of `folder` with a SKILL.md, sorted. `folder` is relative to the file of the class that defines
+    `skills_folder`.
+    """
+    owner = next(each for each in kind.__mro__ if each.__dict__.get("skills_folder") is not None)
+    place = Path(inspect.getfile(owner)).parent / folder
+    return sorted(path.parent for path in place.glob("*/SKILL.md"))
