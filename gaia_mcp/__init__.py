@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_mcp.agents.base.agent import Agent, ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
-    from gaia_mcp.agents.base.features import prompt, resource
+    from gaia_mcp.agents.base.marks import prompt, resource
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
     from gaia_mcp.agents.base.tools import tool
     from gaia_mcp.asking import Call, current_call
@@ -122,7 +122,7 @@ __getattr__ = lazily(
             "AgentConsole",
             "SilentConsole",
         ),
-        "gaia_mcp.agents.base.features": (
+        "gaia_mcp.agents.base.marks": (
             "prompt",
             "resource",
         ),
