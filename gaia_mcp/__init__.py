@@ -20,9 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_mcp.agents.base.agent import Agent, ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
-    from gaia_mcp.agents.base.marks import prompt, resource
+    from gaia_mcp.agents.base.marks import prompt, resource, tool
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
-    from gaia_mcp.agents.base.tools import tool
     from gaia_mcp.asking import Call, current_call
     from gaia_mcp.asking.questions import Accepted, Cancelled, Declined, Elicit, ElicitURL, ListRoots, Sample
     from gaia_mcp.client.config import MCPConfig
@@ -125,9 +124,9 @@ __getattr__ = lazily(
         "gaia_mcp.agents.base.marks": (
             "prompt",
             "resource",
+            "tool",
         ),
         "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
-        "gaia_mcp.agents.base.tools": ("tool",),
         "gaia_mcp.asking": (
             "Call",
             "current_call",

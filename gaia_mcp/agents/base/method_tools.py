@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from gaia_mcp.agents.base.marks import ToolMark, marks_of
 from gaia_mcp.agents.base.methods import Method, MethodReader
-from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.content import Image
 from gaia_mcp.toolspec.hints.kinds import Definitions, Member, object_schema
 
@@ -63,7 +63,7 @@ def tools_of(kind: type) -> MethodTools:
     return found
 
 
-def _definition(name: str, mark: Mark, method: Method, reader: MethodReader) -> Wire:
+def _definition(name: str, mark: ToolMark, method: Method, reader: MethodReader) -> Wire:
     definition: Wire = {"name": name, "description": mark.description or reader.docstring.description}
     if mark.title:
         definition["title"] = mark.title

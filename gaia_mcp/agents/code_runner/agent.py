@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Annotated, Any, TypedDict
 
 from gaia_mcp._version import __version__
+from gaia_mcp.agents.base.marks import tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.agents.code_runner.runner import Limits, is_cut_off, run
 from gaia_mcp.asking import Call  # noqa: TC001 (the tool's parameters are read)
 from gaia_mcp.safetext import cut_middle

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gaia_mcp._version import __version__
+from gaia_mcp.agents.base.marks import tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.agents.filesystem.tree import MAX_ENTRIES, PathError, Tree
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import home_expanded
