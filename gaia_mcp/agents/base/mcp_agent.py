@@ -23,7 +23,7 @@ _LISTENERS = "_mcp_listeners"
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.base.method_features import MethodFeatures
-    from gaia_mcp.agents.base.method_tools import MethodTools
+    from gaia_mcp.agents.base.methods import MethodTools
     from gaia_mcp.server.provider import Listener
 
     def _required(method: Method) -> Method:
@@ -238,7 +238,7 @@ def _tools_of(agent: MCPAgent) -> MethodTools:
 
 
 def _read_tools(kind: type) -> MethodTools:
-    from gaia_mcp.agents.base.method_tools import tools_of
+    from gaia_mcp.agents.base.methods import tools_of
 
     return tools_of(kind)
 
