@@ -22,8 +22,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _LISTENERS = "_mcp_listeners"
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.base.method_features import MethodFeatures
-    from gaia_mcp.agents.base.methods import MethodTools
+    from gaia_mcp.agents.base.methods import MethodFeatures, MethodTools
     from gaia_mcp.server.provider import Listener
 
     def _required(method: Method) -> Method:
@@ -214,7 +213,7 @@ class MCPAgent(Agent, ABC):
 def _features(kind: type) -> MethodFeatures | None:
     if not marked(kind, PromptMark) and not marked(kind, ResourceMark):
         return None
-    from gaia_mcp.agents.base.method_features import features_of
+    from gaia_mcp.agents.base.methods import features_of
 
     return features_of(kind)
 
