@@ -139,7 +139,7 @@ def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) 
             provider.replace_agent(agent)
         remark("the agent has changed and was reloaded")
 
-    from gaia_mcp.agents.reload import watch
+    from gaia_mcp.agents.loader import watch
     from gaia_mcp.cli.screen.output import report
 
     watch(folder, load_again, report)
