@@ -142,7 +142,7 @@ READERS = {
     "agents.code_runner.runner Path('/proc', process, 'stat').read_bytes": "a file of the kernel",
     "agents.code_runner.runner (folder / 'stat').read_bytes": "a file of the kernel",
     "agents.filesystem.tree os.fdopen": "writes",
-    "agents.private_folders os.open": "opens only folders, to remove them",
+    "agents.programs os.open": "opens only folders, to remove them",
     "agents.filesystem.tree os.open": "folders, and files to write",
     "agents.programs os.fdopen": "a pipe",
     "agents.demo wave.open": "writes to memory",

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.code_runner import confined
-from gaia_mcp.agents.private_folders import private_folder
-from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed
+from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.deadline import Deadline
 

@@ -17,7 +17,7 @@ from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
-from gaia_mcp.agents.private_folders import private_folder
+from gaia_mcp.agents.programs import private_folder
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
 from gaia_mcp.jsontext import kind_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.agents.private_folders import private_folder
+from gaia_mcp.agents.programs import private_folder
 
 
 def test_a_folder_is_private_and_removed_after_the_run(tmp_path: Path) -> None:
