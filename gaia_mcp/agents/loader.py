@@ -22,7 +22,7 @@ BUILT_IN = {
     "agents": "gaia_mcp.agents.hub.hub:AgentsHub",
     "code-runner": "gaia_mcp.agents.code_runner.agent:CodeRunner",
     "demo": "gaia_mcp.agents.demo:DemoAgent",
-    "filesystem": "gaia_mcp.agents.filesystem.agent:FilesystemAgent",
+    "filesystem": "gaia_mcp.agents.filesystem:FilesystemAgent",
 }
 # Started by the hub's agents, not typed by users.
 _UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import MCPClient
-from gaia_mcp.agents.filesystem.agent import MAX_ENTRIES, FilesystemAgent
+from gaia_mcp.agents.filesystem import MAX_ENTRIES, FilesystemAgent
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.testing import client_for
 

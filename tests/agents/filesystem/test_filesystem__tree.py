@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.agents.filesystem import agent as tree
-from gaia_mcp.agents.filesystem.agent import Entry, PathError, Tree
+from gaia_mcp.agents import filesystem as tree
+from gaia_mcp.agents.filesystem import Entry, PathError, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
