@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = {
     "agents": "gaia_mcp.agents.hub.hub:AgentsHub",
-    "code-runner": "gaia_mcp.agents.code_runner.agent:CodeRunner",
+    "code-runner": "gaia_mcp.agents.code_runner:CodeRunner",
     "demo": "gaia_mcp.agents.demo:DemoAgent",
     "filesystem": "gaia_mcp.agents.filesystem:FilesystemAgent",
 }

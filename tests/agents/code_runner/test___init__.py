@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp import MCPClient
-from gaia_mcp.agents.code_runner.agent import CodeRunner, Limits, is_cut_off, run
+from gaia_mcp.agents.code_runner import CodeRunner, Limits, is_cut_off, run
 from gaia_mcp.asking import Call
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.testing import client_for
