@@ -14,7 +14,7 @@ from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
-from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.limits import HubError
 from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.programs import private_folder

@@ -15,8 +15,7 @@ from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
 from gaia_mcp.agents.hub.executing import execute, result
-from gaia_mcp.agents.hub.limits import Limits
-from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.limits import HubError, Limits
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gaia_mcp.agents.hub.problems import HubError
-
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.entries import AgentEntry
 
@@ -57,3 +55,7 @@ class Limits:
                 raise HubError(f"{limit}, which is its per_minute; try again in {seconds} s")
             begun.append(now)
             self._running[agent.name] = self._running.get(agent.name, 0) + 1
+
+
+class HubError(Exception):
+    """The request failed. The text becomes the `error` of its result."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agent
-from gaia_mcp.agents.hub.limits import Limits
-from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.limits import HubError, Limits
 from tests.waiting import Clock
 
 
