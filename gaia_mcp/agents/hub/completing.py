@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.agents.hub.attending import attended
 from gaia_mcp.agents.hub.calling import Caller
 from gaia_mcp.agents.hub.drivers import endpoint
-from gaia_mcp.agents.hub.entries import MAX_TIMEOUT_SECONDS
-from gaia_mcp.agents.hub.limits import HubError
+from gaia_mcp.agents.hub.entries import MAX_TIMEOUT_SECONDS, HubError
 from gaia_mcp.agents.hub.routing import MAX_RESULT_BYTES, Routes
 from gaia_mcp.agents.hub.tool_server import RegisteredTools
 from gaia_mcp.asking import Call, enter_call

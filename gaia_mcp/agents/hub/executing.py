@@ -13,8 +13,7 @@ from gaia_mcp.agents.hub.calling import EndpointError
 from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
-from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
-from gaia_mcp.agents.hub.limits import HubError
+from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, HubError, model_problem, of_agent
 from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.programs import private_folder
@@ -24,7 +23,7 @@ from gaia_mcp.jsontext import kind_of
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.hub.limits import Limits
+    from gaia_mcp.agents.hub.entries import Limits
     from gaia_mcp.agents.hub.tool_server import Tools
     from gaia_mcp.asking import Call
     from gaia_mcp.config.command import Command

@@ -13,9 +13,8 @@ from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.hub.attending import Attendant, attended
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
-from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
+from gaia_mcp.agents.hub.entries import AgentEntry, HubError, Limits, read_agents
 from gaia_mcp.agents.hub.executing import execute, result
-from gaia_mcp.agents.hub.limits import HubError, Limits
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker

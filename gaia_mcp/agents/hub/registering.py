@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.agents.hub.limits import HubError
+from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.agents.hub.routing import Route
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.jsontext import kind_of

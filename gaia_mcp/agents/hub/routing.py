@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.agents.hub.limits import HubError
+from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, NotConnectedError

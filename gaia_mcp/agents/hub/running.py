@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.agents.hub.limits import HubError
+from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.agents.hub.overlaying import lay_over
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed
 from gaia_mcp.client.transports.stdio.child import Child

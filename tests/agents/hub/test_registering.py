@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.agents.hub.hub import AgentsHub
-from gaia_mcp.agents.hub.limits import HubError
 from gaia_mcp.agents.hub.registering import (
     IDLE_SECONDS,
     MAX_OWNER_BYTES,
