@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.hub.attending import attended
 from gaia_mcp.agents.hub.calling import Caller
 from gaia_mcp.agents.hub.drivers import endpoint
-from gaia_mcp.agents.hub.entries import MAX_TIMEOUT_SECONDS, HubError
+from gaia_mcp.agents.hub.entries import MAX_TIMEOUT_SECONDS, HubError, attended
 from gaia_mcp.agents.hub.routing import MAX_RESULT_BYTES, Routes
 from gaia_mcp.agents.hub.tool_server import RegisteredTools
 from gaia_mcp.asking import Call, enter_call
@@ -19,9 +18,8 @@ from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Answer, Request
-    from gaia_mcp.agents.hub.entries import Endpoint
+    from gaia_mcp.agents.hub.entries import Attendant, Endpoint
     from gaia_mcp.agents.hub.tool_server import Tools
     from gaia_mcp.deadline import Deadline
 

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.hub.attending import Attendant
 from gaia_mcp.agents.hub.calling import EndpointError
 from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
-from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, HubError, model_problem, of_agent
+from gaia_mcp.agents.hub.entries import AgentEntry, Attendant, Endpoint, HubError, model_problem, of_agent
 from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.programs import private_folder

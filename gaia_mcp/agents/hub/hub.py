@@ -10,10 +10,9 @@ from typing import Any
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.hub.attending import Attendant, attended
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
-from gaia_mcp.agents.hub.entries import AgentEntry, HubError, Limits, read_agents
+from gaia_mcp.agents.hub.entries import AgentEntry, Attendant, HubError, Limits, attended, read_agents
 from gaia_mcp.agents.hub.executing import execute, result
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes

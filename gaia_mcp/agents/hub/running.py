@@ -17,8 +17,8 @@ from gaia_mcp.errors import DeadlineError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Invocation
+    from gaia_mcp.agents.hub.entries import Attendant
     from gaia_mcp.client.transports.stdio.input_pipe import Drain
     from gaia_mcp.config.command import Command
     from gaia_mcp.deadline import Deadline
