@@ -14,19 +14,19 @@ from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
 from gaia_mcp.agents.hub.entries import AgentEntry, Attendant, Endpoint, HubError, model_problem, of_agent
 from gaia_mcp.agents.hub.running import run_program
-from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.programs import private_folder
+from gaia_mcp.client.transports.stdio.command_line import secrets_given
+from gaia_mcp.config.command import Command
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
 from gaia_mcp.jsontext import kind_of
+from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.entries import Limits
     from gaia_mcp.agents.hub.tool_server import Tools
     from gaia_mcp.asking import Call
-    from gaia_mcp.config.command import Command
-    from gaia_mcp.redaction.masker import Masker
 
 
 # In the names of the folders of its runs.
@@ -157,3 +157,32 @@ def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
         raise HubError(f"agent {agent.name!r} answered with a completion that {problem.problem}") from problem
     except EndpointError as problem:
         raise HubError(f"agent {agent.name!r} cannot be reached: {problem}") from problem
+
+
+# The value of a variable whose name contains one of these is always a secret.
+WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+
+
+def own_masker(environ: Mapping[str, str]) -> Masker:
+    """A masker for the secrets in the hub's own environment."""
+    return Masker(dict.fromkeys(secrets_in(environ)))
+
+
+def masker_for(target: Command | Endpoint, environ: Mapping[str, str]) -> Masker:
+    """A masker for the secrets that an agent gets; `target` is resolved."""
+    found = secrets_in(environ)
+    if isinstance(target, Command):
+        found += secrets_in(target.env)
+        found += secrets_given(target.command, target.args, target.env, inherits_all=target.inherit)
+    else:
+        found += secrets_given(target.url, [], {"api_key": target.api_key})
+    return Masker(dict.fromkeys(found))
+
+
+def secrets_in(variables: Mapping[str, str]) -> list[str]:
+    """The values of the variables whose names indicate a secret, except paths that exist."""
+    return [
+        value
+        for name, value in variables.items()
+        if any(word in name.upper() for word in WORDS) and not (os.path.isabs(value) and os.path.exists(value))  # noqa: PTH110, PTH117
+    ]

@@ -13,10 +13,9 @@ from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
 from gaia_mcp.agents.hub.entries import AgentEntry, Attendant, HubError, Limits, attended, read_agents
-from gaia_mcp.agents.hub.executing import execute, result
+from gaia_mcp.agents.hub.executing import execute, own_masker, result
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, owner_of, read_spec
 from gaia_mcp.agents.hub.routing import Routes
-from gaia_mcp.agents.hub.scrubbing import own_masker
 from gaia_mcp.agents.hub.status import is_installed, statuses
 from gaia_mcp.agents.hub.tool_server import Tools
 from gaia_mcp.asking import CallCancelledError, current_call
