@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from gaia_mcp.agents.hub.calling import Caller, EndpointError
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint
+from gaia_mcp.agents.hub.executing import Caller, EndpointError
 from gaia_mcp.agents.hub.running import MAX_SETTINGS_BYTES
 from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
 from gaia_mcp.deadline import Deadline
