@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint
-from gaia_mcp.agents.hub.executing import Caller, EndpointError
-from gaia_mcp.agents.hub.running import MAX_SETTINGS_BYTES
+from gaia_mcp.agents.hub.executing import MAX_SETTINGS_BYTES, Caller, EndpointError
 from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, EntryError, SpawnError, VariableUnsetError

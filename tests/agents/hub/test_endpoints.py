@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
+from gaia_mcp.agents.hub.executing import MAX_OUTPUT_BYTES
 from gaia_mcp.asking import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import ENOUGH_SECONDS, wait_until

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
+from gaia_mcp.agents.hub.executing import MAX_OUTPUT_BYTES
 from tests.agents.hub.conftest import Agents, execute
 from tests.waiting import wait_until
 

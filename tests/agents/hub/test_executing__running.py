@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.agents.hub.drivers.base import Overlay
-from gaia_mcp.agents.hub.running import lay_over
+from gaia_mcp.agents.hub.executing import lay_over
 
 if TYPE_CHECKING:
     from pathlib import Path
