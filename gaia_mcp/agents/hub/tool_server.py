@@ -16,8 +16,7 @@ from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.entries import HubError
-from gaia_mcp.agents.hub.registering import RegisteredTool
-from gaia_mcp.agents.hub.routing import Routes
+from gaia_mcp.agents.hub.registering import RegisteredTool, Routes
 from gaia_mcp.client.transports.stdio.command_line import child_environment
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.filebytes import read_file

@@ -19,8 +19,8 @@ from gaia_mcp.agents.hub.registering import (
     Owner,
     RegisteredTool,
     Registry,
+    Route,
 )
-from gaia_mcp.agents.hub.routing import Route
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.paths import cache_folder
