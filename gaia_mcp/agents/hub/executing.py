@@ -25,8 +25,7 @@ from gaia_mcp.agents.hub.entries import (
     model_problem,
     of_agent,
 )
-from gaia_mcp.agents.hub.registering import MAX_RESULT_BYTES, Routes
-from gaia_mcp.agents.hub.tool_server import RegisteredTools
+from gaia_mcp.agents.hub.tool_server import MAX_RESULT_BYTES, RegisteredTools, Routes
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.client.transports.stdio.child import Child

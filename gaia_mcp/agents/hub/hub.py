@@ -24,8 +24,7 @@ from gaia_mcp.agents.hub.entries import (
     read_agents,
 )
 from gaia_mcp.agents.hub.executing import MAX_SETTINGS_BYTES, Caller, EndpointError, execute, own_masker, result
-from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, Routes, owner_of, read_spec
-from gaia_mcp.agents.hub.tool_server import Tools
+from gaia_mcp.agents.hub.tool_server import RegisteredTool, Registry, Routes, Tools, owner_of, read_spec
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
 from gaia_mcp.config.store import ConfigStore

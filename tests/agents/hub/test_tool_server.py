@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.agents.hub.hub import AgentsHub
-from gaia_mcp.agents.hub.registering import (
+from gaia_mcp.agents.hub.tool_server import (
     IDLE_SECONDS,
     MAX_OWNER_BYTES,
     MAX_OWNERS,
