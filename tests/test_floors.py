@@ -181,10 +181,9 @@ BESIDE_SESSIONS = {
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {
-    "asking", "server.agent_code", "server.http.a2a", "server.http.exchange", "server.http.app",
-    "server.http.security", "server.http.exchange",
-    "server.http.listening", "server.http.event_log", "server.http.handshake", "server.http.listening",
-    "server.http.received", "server.http.sharing",
+    "asking", "server.agent_code", "server.http.a2a", "server.http.app", "server.http.event_log",
+    "server.http.exchange", "server.http.handshake", "server.http.listening", "server.http.received",
+    "server.http.security", "server.http.sharing",
 }  # fmt: skip
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = (

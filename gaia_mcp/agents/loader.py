@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.errors import AgentError, ConfigFileError, MCPError
-from gaia_mcp.importing import forget_modules
 from gaia_mcp.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -217,6 +216,8 @@ def _watch(folder: Path, seen: _Files, reload: Callable[[], None], on_error: Cal
         if now == seen:
             continue
         seen = now
+        from gaia_mcp.importing import forget_modules
+
         forget_modules(folder)
         try:
             reload()

@@ -10,7 +10,6 @@ twice belongs in `once`.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,20 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Accepted, AnswerList, Asked, Cancelled, Declined, Roots, Sampled
-
-
-def is_in_loop() -> bool:
-    """Whether an event loop runs in this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-async def in_thread(ask: Callable[[], T]) -> T:
-    """Run `ask` in another thread, with the context of this task. Returns or raises what `ask` does."""
-    return await asyncio.to_thread(ask)
 
 
 T = TypeVar("T")
@@ -211,9 +196,8 @@ class Call:
 
     def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any]) -> Any:
         """The part of the answers that `pick` returns; in `async` code an awaitable of it."""
-        if "asyncio" in sys.modules:
-            if is_in_loop():
-                return in_thread(lambda: pick(self._ask(questions)))
+        if "asyncio" in sys.modules and is_in_loop():
+            return in_thread(lambda: pick(self._ask(questions)))
         return pick(self._ask(questions))
 
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:  # noqa: ARG002 (a call of a server uses them)
@@ -268,3 +252,21 @@ def entered_call() -> Call | None:
 def enter_call(call: Call | None) -> None:
     """For providers: from now on, the code in this thread runs for `call`."""
     _CURRENT.set(call)
+
+
+def is_in_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def in_thread(ask: Callable[[], T]) -> T:
+    """Run `ask` in another thread, with the context of this task. Returns or raises what `ask` does."""
+    import asyncio
+
+    return await asyncio.to_thread(ask)

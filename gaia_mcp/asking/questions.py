@@ -103,8 +103,8 @@ def _check(schema: Wire) -> None:
     fields = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(fields, dict):
         raise ValueError("a form is a schema of type 'object' with 'properties'")
-    for name, field in fields.items():
-        if (problem := _field_problem(field)) is None and _asks_for_secret(name, field):
+    for name, described in fields.items():
+        if (problem := _field_problem(described)) is None and _asks_for_secret(name, described):
             problem = "a form must not ask for a secret; elicit_url asks for it on a page of your own"
         if problem is not None:
             raise ValueError(f"field {name!r} of the form: {problem}")

@@ -149,9 +149,8 @@ def _how_to_show(server: str) -> str:
 
 def after_error(error: PeerError) -> str:
     """The hint after a JSON-RPC error."""
-    if urls := required_urls(error.code, error.data):
-        if all(is_site(each["url"]) for each in urls):
-            return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
+    if (urls := required_urls(error.code, error.data)) and all(is_site(each["url"]) for each in urls):
+        return f"open {' and '.join(to_open(each['url']) for each in urls)} and repeat the command"
     if error.asked in _OPENING and re.match(_OTHER_HOST, error.text) is not None:
         return at_other_host(error)
     if hint := about_variables(error.text, error.server):

@@ -3,8 +3,6 @@
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping
@@ -41,7 +39,7 @@ class Command(NamedTuple):
         """How the server is reached."""
         return "stdio"
 
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
+    def resolved(self, server: str, environ: Mapping[str, str]) -> "Command":
         """The command with variables expanded and secrets read from the keyring. A command line must still be split, by
         `command_words`.
 

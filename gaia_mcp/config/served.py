@@ -5,8 +5,6 @@ child receives the entry's settings in one environment variable, never as an arg
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -83,7 +81,7 @@ class Served(NamedTuple):
         cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
         return Command(program, [*words, target], env, cwd, self.inherit)
 
-    def in_file(self, file: Path) -> Served:
+    def in_file(self, file: Path) -> "Served":
         """The code when only `file` is used: the hub serves the agents of that file, unless its entry names another.
         Not for a pipe, which cannot be read twice.
         """
@@ -192,7 +190,9 @@ def own_module() -> list[str]:
     return [sys.executable, "-P", "-m", "gaia_mcp"]
 
 
-def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | None, env: Mapping[str, Any]) -> Served:
+def read_served(
+    name: str, kind: str, config: Mapping[str, Any], source: Path | None, env: Mapping[str, Any]
+) -> "Served":
     """The handler or agent, the `kind`, in an entry whose other members have been read.
 
     Raises `EntryError` naming the member that is invalid.

@@ -4,10 +4,7 @@ A file in a working folder can run any program. It is used only after the user h
 changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
 import errno
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -253,7 +250,7 @@ class _Code:
             self.digests[file] = UNREADABLE
             self._bytes += self._limits.size if problem.errno == errno.EFBIG else 0
         else:
-            self.digests[file] = hashlib.sha256(content).hexdigest()
+            self.digests[file] = _digest(content)
             self._bytes += len(content)
         if len(self.digests) > self._limits.files or self._bytes >= self._limits.size:
             is_small = self._bytes < self._limits.size

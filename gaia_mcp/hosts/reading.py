@@ -14,7 +14,7 @@ from gaia_mcp.hosts.dialects import (
     MEANT,
     NAMES_KEYS,
     NONE,
-    OUR_NOTATION,
+    OURS,
     TYPE_KEYS,
     TYPES,
     URL_KEYS,
@@ -288,9 +288,7 @@ class _Writing:
                 self.remarks.append("it is enabled there: the host cannot disable a server")
             else:
                 new[dialect.disabled] = dialect.disabled == "disabled"
-        left = [
-            key for key in entry if key not in OUR_NOTATION and (key != "auth" or self._authorization_of_ours() is None)
-        ]
+        left = [key for key in entry if key not in OURS and (key != "auth" or self._authorization_of_ours() is None)]
         if left:
             self.remarks.append(f"not exported, since the host does not know them: {', '.join(left)}")
         return new | kept, self.remarks

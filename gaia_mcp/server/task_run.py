@@ -161,12 +161,12 @@ class TaskRun:
             self._change_if_possible(lambda state, _: state)
 
     def _change_if_possible(self, change: StateChange) -> None:
-        """StateChange the state, and ignore a failure of the store."""
+        """Change the state, and ignore a failure of the store."""
         with suppress(StoreError):
             self._follow(self._change(change))
 
     def _change(self, change: StateChange) -> TaskState | None:
-        """StateChange the state, restoring it first if the store has lost it; None if it has expired."""
+        """Change the state, restoring it first if the store has lost it; None if it has expired."""
         state = self._states.change(self._id, change)
         if state is None and self._states.restore(self._state):
             state = self._states.change(self._id, change)

@@ -3,8 +3,6 @@
 `O_TMPFILE` would not help: such a file needs a name before it can replace another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,6 +1,6 @@
 """The consoles that an agent prints its progress to."""
 
-# ruff: noqa: ARG002 (some parameters are GAIA's, and have no effect here)
+# ruff: noqa: ARG002, B027 (the methods and their parameters are GAIA's; some have no effect here)
 from __future__ import annotations
 
 import json

@@ -208,7 +208,6 @@ def _method(function: Any, decorator: str) -> Any:
     return inner
 
 
-_Function = TypeVar("Function", bound="Callable[..., Any]")
 # Entries by name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
 _TOOL_REGISTRY: dict[str, dict[str, Any]] = {}
 _TYPE_NAMES: dict[Any, str] = {
@@ -246,7 +245,7 @@ _NAME = r"[A-Za-z0-9_.-]{1,128}"
 
 
 @overload
-def tool(function: _Function) -> _Function: ...
+def tool(function: Function) -> Function: ...
 
 
 @overload
@@ -266,7 +265,7 @@ def tool(
     scopes: Sequence[str] = (),
     atomic: bool = False,
     **options: Any,
-) -> Callable[[_Function], _Function]: ...
+) -> Callable[[Function], Function]: ...
 
 
 def tool(
@@ -306,7 +305,7 @@ def tool(
     Raises `TypeError` for anything but a method or function, and `ValueError` for an invalid name, `task` or scope.
     """
 
-    def register(function: _Function) -> _Function:
+    def register(function: Function) -> Function:
         inner = function_of(function)
         if not inspect.isroutine(inner):
             raise TypeError(

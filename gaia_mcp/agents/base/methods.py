@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, ToolMark, marked, marks_of
 from gaia_mcp.asking import Call, current_call
 from gaia_mcp.content import Image
-from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,
@@ -132,6 +131,8 @@ class TextMethod(NamedTuple):
     def call(self, agent: Any, arguments: Mapping[str, str]) -> Any:
         """The method's return value. Raises `InvalidArgumentsError`, and the exceptions of the method."""
         known = self.schema["properties"]
+        from gaia_mcp.toolspec.arguments import typed_value
+
         typed = {name: typed_value(text, known.get(name, {}), self.schema) for name, text in arguments.items()}
         return self.method.call(agent, typed)
 
@@ -247,10 +248,10 @@ class _Reader:
         for name in template.variables:
             if name not in members:
                 self.problem(f"there is no parameter for {{{name}}} of {template.text!r}")
-        for name, member in members.items():
-            if name not in template.variables and member.is_required:
+        for name, parameter in members.items():
+            if name not in template.variables and parameter.is_required:
                 self.problem(f"the parameter {name!r} is not in {template.text!r} and has no default")
-            elif name in template.optional and member.is_required:
+            elif name in template.optional and parameter.is_required:
                 self.problem(f"the parameter {name!r} may be missing in {template.text!r} and has no default")
         return text if not self.problems else None
 

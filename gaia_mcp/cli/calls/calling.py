@@ -44,10 +44,7 @@ def make_call(
 
     Raises any error of the call.
     """
-    from contextlib import suppress
-
     from gaia_mcp.cli.calls.answering import Answering
-    from gaia_mcp.cli.calls.plan import planned
     from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView

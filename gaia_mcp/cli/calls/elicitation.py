@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
 from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
 from gaia_mcp.cli.lines import again, to_type
@@ -374,6 +372,8 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
         # The cursor is still on the line of the question.
         to_stderr("")
         remark(f"{tool.name!r} was not called")
+        import typer
+
         raise typer.Abort from None
     if asked:
         words = [*plan.words, *(_as_word(key, value) for key, value in asked.items())]

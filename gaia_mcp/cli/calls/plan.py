@@ -231,7 +231,6 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
     """
     from gaia_mcp.cli.grammar.parsing import PROGRAM
     from gaia_mcp.names import near_misses
-    from gaia_mcp.toolspec.schema import properties_of
 
     command = Typed.command or "call"
     ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
@@ -258,8 +257,7 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
     """`words` with keys added to the values that have none, in the order of the tool's parameters; empty if there are
     too few parameters.
     """
-    from gaia_mcp.toolspec.arguments import split_arguments
-    from gaia_mcp.toolspec.schema import needed_of, parts_of, properties_of, types_of
+    from gaia_mcp.toolspec.schema import needed_of, parts_of, types_of
 
     known, given, needed = properties_of(schema), given_keys(words, schema), needed_of(schema)
     keys = [key for key in [*needed, *(key for key in known if key not in needed)] if key not in given]

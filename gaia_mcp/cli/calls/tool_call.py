@@ -296,7 +296,6 @@ def read_resource(session: Session, uri: str) -> dict[str, Any]:
 
 def _suggestion(entry: ServerEntry, uri: str) -> str:
     """A suggestion from the cached resources; empty if no URI is similar."""
-    from gaia_mcp.names import did_you_mean
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 

@@ -48,7 +48,6 @@ class LockedTools:
         """
         if not is_locked and path is None:
             return None
-        from gaia_mcp.errors import ConfigFileError
 
         where = lock_path(path)
         servers = read_lock(where)
@@ -76,8 +75,6 @@ class LockedTools:
 
     def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
         """Raises `ContractError` unless `tools` match the locked tools exactly."""
-        from gaia_mcp.toolspec.contract import differences
-
         if changes := differences(self.contract(server), contract_now(server, tools)):
             raise changed(server, changes, self.path)
 
@@ -87,7 +84,7 @@ class LockedTools:
         Other tools of the server may have changed.
         """
         from gaia_mcp.cli.screen.output import to_stderr
-        from gaia_mcp.toolspec.contract import as_lines, as_objects, tool_difference
+        from gaia_mcp.toolspec.contract import tool_difference
 
         now = contract_now(server, [tool])[tool.name]
         change = tool_difference(tool.name, self.contract(server).get(tool.name), now)
@@ -105,7 +102,7 @@ def lock_path(path: Path | None) -> Path:
 def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
     """The contract of these tools. Raises `RemoteProtocolError` for a definition that has no canonical form."""
     from gaia_mcp.errors import RemoteProtocolError
-    from gaia_mcp.toolspec.contract import Undefinable, contract_of
+    from gaia_mcp.toolspec.contract import contract_of
 
     try:
         return contract_of(tool.definition for tool in tools)
@@ -116,7 +113,6 @@ def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
 def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
     """The error for tools that do not match their locked definitions."""
     from gaia_mcp.errors import ContractError
-    from gaia_mcp.toolspec.contract import as_objects
 
     summary = ", ".join(map(str, changes))
     again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())

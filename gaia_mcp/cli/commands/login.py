@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from queue import Empty, SimpleQueue
+from collections import deque
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -139,7 +139,7 @@ class Browser:
 
     def __init__(self, *, is_elsewhere: bool = False) -> None:
         self._is_elsewhere = is_elsewhere
-        self._pasted: SimpleQueue[str] = SimpleQueue()
+        self._pasted: deque[str] = deque()
 
     def show(self, url: str) -> None:
         """Open `url` here, or print it for the person to open. It is always printed, complete and on one line."""
@@ -156,10 +156,7 @@ class Browser:
 
     def pasted(self) -> str | None:
         """Return the pasted URL, once; None if there is none yet."""
-        try:
-            return self._pasted.get_nowait()
-        except Empty:
-            return None
+        return self._pasted.popleft() if self._pasted else None
 
     def _read(self) -> None:
         """Read lines without the buffer of `sys.stdin`, whose lock would delay the end of the program."""
@@ -171,7 +168,7 @@ class Browser:
                 return
             line += piece
             if b"\n" in piece or (not piece and line):
-                self._pasted.put(line.decode("ascii", "replace").strip())
+                self._pasted.append(line.decode("ascii", "replace").strip())
                 line = b""
             if not piece:
                 return

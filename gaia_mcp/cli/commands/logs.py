@@ -11,7 +11,6 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, counted, done, is_read, print_event, print_json, print_line, remark
 from gaia_mcp.cli.typer_command import ServerCommand
-from gaia_mcp.errors.connection import exit_in_words
 
 if TYPE_CHECKING:
     from gaia_mcp.storage.run_logs import Run, RunLogs
@@ -172,5 +171,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _header(run: Run) -> str:
+    from gaia_mcp.errors.connection import exit_in_words
+
     ended = "" if run.status is None else f"; the server {exit_in_words(run.status)}"
     return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, run by process {run.pid}{ended}]"

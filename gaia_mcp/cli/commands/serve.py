@@ -16,7 +16,6 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, LockFileOption
 from gaia_mcp.cli.screen.output import remark, report_failure, show_log
-from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -31,7 +30,6 @@ from gaia_mcp.cli.serving.gate import (
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
 from gaia_mcp.cli.serving.loading import MAX_CALLS, Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.server.stdio.process import StdioServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -313,6 +311,9 @@ def serve(
 
 def serve_stdio(target: str, load: Callable[[], Loaded]) -> None:
     """Serve the provider that `load` returns. The pipes are taken over before `load` runs an agent's code."""
+    from gaia_mcp.cli.screen.terminal import on_terminal
+    from gaia_mcp.server.stdio.process import StdioServer
+
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
     server = StdioServer(

@@ -18,7 +18,6 @@ from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.typer_command import ServerCommand
 from gaia_mcp.safetext import one_line
-from gaia_mcp.toolspec.repair import FunctionNames, openai_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +70,6 @@ def tools(
     Example: gaia mcp tools time.get_current_time
     """
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
-    from gaia_mcp.safetext import one_line
 
     store = invocation.open_store_for(invocation.typed(names or []))
     typed = invocation.typed(names or []).of_names(store.names())
@@ -239,6 +237,8 @@ class Functions:
 
         A function is named after its tool, or SERVER_TOOL if several servers have a tool of that name.
         """
+        from gaia_mcp.toolspec.repair import FunctionNames, openai_function
+
         counts = Counter(tool.name for _, tool in self._tools)
         names = FunctionNames()
         wanted = {

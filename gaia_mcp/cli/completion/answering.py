@@ -5,26 +5,19 @@ Prints the format that the script of each shell reads. Prints nothing on an erro
 the line being typed. Loads neither Typer nor other modules that the line does not need.
 """
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import Candidate
-from gaia_mcp.cli.grammar.model import with_group
+from gaia_mcp.cli.grammar.model import Argument, Command, Option, with_group
 from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.internals import bare_signal
 from gaia_mcp.safetext import clean, encodable, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from gaia_mcp.cli.grammar.model import Argument, Command, Option
 
 # Longer than a person waits at a TAB. Reading a pipe or a remote disk may block forever.
 PATIENCE_SECONDS = 5.0

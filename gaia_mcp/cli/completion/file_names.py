@@ -1,12 +1,22 @@
 """Paths of files and folders at a TAB, completed here so that all shells behave the same, also after `key=@`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from gaia_mcp.cli.completion.context import CompletionContext
+
+
+class Candidate(NamedTuple):
+    """A candidate for the whole word, and its description."""
+
+    value: str
+    description: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the word continues after the candidate, so that no space may follow."""
+        return self.value.endswith(_OPEN_ENDS)
 
 
 def files(ctx: CompletionContext) -> list[Candidate]:
@@ -54,15 +64,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 # A candidate with one of these endings is incomplete: a value, a name in the folder, or a class follows.
 _OPEN_ENDS = ("=", "@", "/", ":")
-
-
-class Candidate(NamedTuple):
-    """A candidate for the whole word, and its description."""
-
-    value: str
-    description: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the word continues after the candidate, so that no space may follow."""
-        return self.value.endswith(_OPEN_ENDS)

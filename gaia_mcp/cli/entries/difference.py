@@ -73,8 +73,6 @@ def readable(name: str, raw: Any) -> ServerEntry | None:
 
 def in_words(value: Any) -> str:
     """A value on one line."""
-    from gaia_mcp.safetext import one_line
-
     if value is None:
         return "nothing"
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 400)

@@ -4,8 +4,6 @@ Annotations are evaluated here: as strings, those of a named tuple would be comp
 every TAB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -78,7 +76,7 @@ class Command:
         return [Option(**self._options[name]) for name in self._part["options"]]
 
     @cached_property
-    def commands(self) -> dict[str, Command]:
+    def commands(self) -> "dict[str, Command]":
         """The commands of a group, by name."""
         return {name: Command(part, self._options) for name, part in self._part["commands"].items()}
 
@@ -108,7 +106,7 @@ class ServerWords(NamedTuple):
     after: Sequence[str] = ()
 
     @classmethod
-    def of(cls, words: Sequence[str], after: Sequence[str]) -> ServerWords:
+    def of(cls, words: Sequence[str], after: Sequence[str]) -> "ServerWords":
         """Split `words`, of which the last are those `after` the dashes."""
         return cls(words[: len(words) - len(after)], after)
 
@@ -117,7 +115,7 @@ class ServerWords(NamedTuple):
         """All words."""
         return [*self.before, *self.after]
 
-    def of_names(self, servers: Collection[str]) -> ServerWords:
+    def of_names(self, servers: Collection[str]) -> "ServerWords":
         """These words, for a command that takes only names: joined if all words after the dashes are `servers`."""
         return ServerWords(self.words) if set(self.after) <= set(servers) else self
 

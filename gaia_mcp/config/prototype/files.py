@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.config.prototype.reading import (
     REFERENCE,
@@ -205,7 +205,8 @@ def _comparable(servers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-Path = tuple[str, ...]
+# The names of the members that lead to a value.
+Keys: TypeAlias = tuple[str, ...]
 
 
 @dataclass
@@ -298,7 +299,7 @@ def _change(plan: Plan, server: Server, old: Mapping[str, Any], new: Mapping[str
     return hidden
 
 
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     """Each value that differs, with its path; for a new mapping, each value in it."""
     for key in old:
         if key not in new:
@@ -320,7 +321,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: Path = ()
                 yield here, value
 
 
-def _has(item: Item | None, path: Path) -> bool:
+def _has(item: Item | None, path: Keys) -> bool:
     held: Any = item.members if item is not None else None
     for step in path:
         if not isinstance(held, dict) or step not in held:
@@ -329,7 +330,7 @@ def _has(item: Item | None, path: Path) -> bool:
     return True
 
 
-def _put(members: dict[str, Any], path: Path, value: Any) -> None:
+def _put(members: dict[str, Any], path: Keys, value: Any) -> None:
     for step in path[:-1]:
         members = members.setdefault(step, {})
     members[path[-1]] = value

@@ -282,8 +282,8 @@ class Resuming:
             self.problem = problem
 
     def read(self, response: Response, parser: EventParser) -> bool:
-        for event in bodies.events(response, parser, "web"):
-            self.seen.append(event.data)
+        for received in bodies.events(response, parser, "web"):
+            self.seen.append(received.data)
         return b"end" in self.seen
 
 
