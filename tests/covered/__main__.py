@@ -1,8 +1,8 @@
 """`python -m tests.covered [PACKAGE...]`: prove that each module is covered by its own test file alone.
 
 Lines and branches, package by package, each in a process of its own; to be run at the root. The module
-`gaia_mcp/a/b.py` has the test file `tests/a/test_b.py`: what another file covers does not count, for it stays covered
-by chance only.
+`gaia_mcp/a/b.py` has the test file `tests/a/test_b.py`, and `tests/a/test_b__PART.py` for a part of it: what another
+file covers does not count, for it stays covered by chance only.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ class ByFile:
 
 
 def own_tests(module: Path) -> str:
-    """The test file of a module, as a path from the root."""
+    """A regular expression for the test files of a module, as paths from the root."""
     inside = module.relative_to(PACKAGE)
-    return (Path("tests") / inside.parent / f"test_{inside.name}").as_posix()
+    names = {inside.stem, inside.parent.name} if inside.stem == "__init__" else {inside.stem}
+    return f"{re.escape((Path('tests') / inside.parent).as_posix())}/test_({'|'.join(sorted(names))})(__[a-z_]+)?\\.py"
 
 
 def gaps(package: str) -> dict[str, list[str]]:
@@ -105,7 +106,7 @@ def gaps(package: str) -> dict[str, list[str]]:
             if any(module.is_relative_to(other) for other in others):
                 continue
             # What runs at the import of a module is due to whichever test file imports it first.
-            contexts = ["^$", f"^{re.escape(own_tests(module))}$"]
+            contexts = ["^$", f"^{own_tests(module)}$"]
             out = Path(scratch) / "report.json"
             coverage.json_report(morfs=[str(module)], outfile=str(out), contexts=contexts)
             (file,) = json.loads(out.read_text())["files"].values()

@@ -31,7 +31,12 @@ def test_a_module_has_the_test_file_of_its_name() -> None:
     """Ours: tests mirror the package."""
     module = covered.PACKAGE / "client" / "transports" / "base.py"
 
-    assert covered.own_tests(module) == "tests/client/transports/test_base.py"
+    own = re.compile(covered.own_tests(module)).fullmatch
+
+    assert own("tests/client/transports/test_base.py")
+    assert own("tests/client/transports/test_base__limits.py")
+    assert not own("tests/client/transports/test_base_limits.py")
+    assert not own("tests/client/transports/stdio/test_base.py")
 
 
 @pytest.mark.story

@@ -5,13 +5,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.server.test_skill_folders import TEXT, skill_in
 
 from gaia_mcp import MCPAgent, prompt, resource, tool
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from tests.server.agents_under_test import Full, Plain, answer, refusal
+from tests.server.test_agent_prompts__skills import TEXT, skill_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

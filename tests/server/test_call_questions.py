@@ -16,8 +16,8 @@ from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from gaia_mcp.protocol.questions import QuestionError
-from gaia_mcp.server import call_questions, served_call  # noqa: F401 (not in the test that needs it first)
 from gaia_mcp.server.http.workers import Workers
+from gaia_mcp.server.outcomes import InputRequired
 from tests.server.asking import ADA, BOTH, NAME, Person, Tools, Wire, text_of
 from tests.server.talk import cancel
 from tests.tracing_support import TRACE
@@ -238,7 +238,7 @@ def test_a_thread_of_the_tool_requests_input_through_its_call(era: str) -> None:
                 current_call().roots()
             try:
                 found.append(call.roots())
-            except served_call.InputRequired:
+            except InputRequired:
                 found.append("later")
 
         thread = threading.Thread(target=ask)

@@ -15,7 +15,6 @@ from gaia_mcp.paths import shown
 from gaia_mcp.protocol.events import RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
-from gaia_mcp.server import traced  # noqa: F401 (here, and not in whichever test needs it first)
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.outcomes import LINE_CHARS, Job, Outcome, invalid, note_failure, outcome_of, raised

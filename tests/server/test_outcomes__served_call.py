@@ -12,9 +12,9 @@ import pytest
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import ServerConnection
-from gaia_mcp.server import outcomes as served_call
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
+from gaia_mcp.server.outcomes import InputRequired
 from tests.server.asking import ADA, BOTH, CAPABILITIES, NAME, Person, Tools, Wire, text_of
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -98,7 +98,7 @@ def test_an_input_request_of_a_thread_is_not_a_failure_of_the_tool(
         found: list[str] = []
 
         def ask() -> None:
-            with suppress(served_call.InputRequired):
+            with suppress(InputRequired):
                 found.append(str(call.elicit("Who?", NAME)))
 
         thread = threading.Thread(target=ask)

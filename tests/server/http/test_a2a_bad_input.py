@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.server.http.test_bearer import AUDIENCE, ISSUER, Issuer
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
@@ -20,6 +19,7 @@ from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.tasks import MAX_RUNNING
 from tests.client.transports.http.web import Answer, Asked, Web, as_json, serving
 from tests.server.http.asgi import Tools, app_of
+from tests.server.http.test_security__bearer import AUDIENCE, ISSUER, Issuer
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:
