@@ -1,4 +1,8 @@
-"""Tool results that are not JSON: images, audio, files. Each becomes a content block of the result."""
+"""The results of tools: Python values as JSON values, and images, audio and files as content blocks.
+
+Knows the standard types and pydantic's models, without importing any of them: a value whose type is not loaded cannot
+exist.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Strict JSON: parsing with the position of each error, a canonical form, and escaping of JSON text.
+"""Strict JSON: parsing with the position of each error, a canonical form, and escaping of JSON text; and the errors in
+the text of a hand-written file of any format, without its path.
 
 For files and command-line input. `protocol.jsonrpc` parses messages, and tolerates what peers send.
 """

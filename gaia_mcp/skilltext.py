@@ -1,5 +1,7 @@
-"""The content of a skill's files (SEP-2640), for servers and clients: the frontmatter of SKILL.md, and the digest of a
-file. Reads no files.
+"""The content of a skill's files (SEP-2640), for servers and clients: the frontmatter of SKILL.md, the digest of a
+file, and whether a file that a server sent is the one that it has listed.
+
+Reads no files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Loads an agent by `package.module:Class`, `path/to/file.py:Class` or a built-in name."""
+"""Loads an agent by `package.module:Class`, `path/to/file.py:Class` or a built-in name, and again whenever one of its
+files changes, for development.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Building blocks to run a program to its end: write its input, collect its output, end it and its children."""
+"""Building blocks to run a program once: its private folder, its input and output, its end and that of its children.
+
+What an earlier run of a killed process has left is removed, also where it was made to resist.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,15 @@
-"""Server requests of a running call to its client: elicitation, sampling, and the roots.
+"""A running call, and what it asks of its client: elicitation, sampling, and the roots.
+
+Through `current_call()` a tool reports progress, logs, asks and notices cancellation. A provider enters a call before
+it runs a tool's code; outside of a call nothing is reported and nobody is asked, so the same tool also runs in a test
+or a script.
 
 An author writes a question (`questions`) and gets a typed answer, independent of the client's era. A client of the
 handshake era gets a request, and the thread waits for the response. A client of the stateless era gets `input_required`
 as the result: the run ends, the client repeats the call with the answers, and the tool runs again from its beginning.
-In that run, earlier questions are answered at once from the record (`record`), which the client sends back in sealed
-form (`sealing`). So a tool must ask the same questions again when it gets the same answers; code that must not run
-twice belongs in `once`.
+In that run, earlier questions are answered at once from the record (`server.call_questions`), which the client sends
+back in sealed form (`sealing`). So a tool must ask the same questions again when it gets the same answers; code that
+must not run twice belongs in `once`.
 """
 
 from __future__ import annotations

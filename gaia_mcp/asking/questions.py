@@ -1,4 +1,8 @@
-"""The questions that an author may ask, and their answers."""
+"""The questions that an author may ask, their answers, and the forms of elicitation: flat schemas, written as a schema
+or a dataclass.
+
+Knows how an answer becomes a value, but not whether a client supports the question.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,6 @@ that the user provides is an *input*: an argument, a variable, a header or a par
 texts never reach a shell, they cannot refer to variables of the user's environment, and they cannot make the program
 that runs a package, such as npx, do anything but run that package.
 
-`documents` reads the format, `inputs` fills in inputs, and `packages` generates entries: none of them does I/O.
+`documents` reads the format, and `packages` fills in inputs and generates entries: neither does I/O.
 `registry` is the client of the API.
 """

@@ -1,4 +1,5 @@
-"""The ways in which a document's server can be reached, and the entry for each.
+"""The ways in which a document's server can be reached, and the entry for each, with its inputs filled in from the
+user's values and from defaults.
 
 A package is run by the program for its registry: npx, uvx, dnx or docker.
 """

@@ -1,4 +1,5 @@
-"""The programs that run packages, and the arguments that a document may pass to them.
+"""The programs that run packages, and what a document may pass to them: arguments, executables of the package, and
+mounts of a container.
 
 Arguments for such a program could make it run other code, install packages from another source, or give a container
 access to the machine; only options that cannot do this are accepted. Many documents repeat the package among these

@@ -1,4 +1,4 @@
-"""Whether a value is valid against a schema, and whether a schema is usable, with a time limit."""
+"""Whether a value, or a tool's result, is valid against a schema, and whether a schema is usable, with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command tree: `gaia mcp COMMAND`.
+"""The command tree: `gaia mcp COMMAND`, with the aliases of commands, and the words from other programs for which a
+command is suggested.
 
 A command's module is imported only when that command runs, so that no command pays for loading the others.
 """

@@ -1,7 +1,8 @@
 """The hint that a command prints under an error: the next command to type.
 
 An error of the library holds plain values, independent of the command line. For each class, or for one of its cases, a
-function here makes the hint from those values. A hint that the error itself has takes precedence.
+function here makes the hint from those values, also after a failed login; what a server itself answered is in
+`cli/refusals`. A hint that the error itself has takes precedence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The values of the common options of a command line.
+"""One run of a command: the values of its common options, what they open, and the conversion of its outcome to an exit
+code and of its exceptions to two lines on stderr.
 
 Does not load Typer, because a `call` runs without it.
 """

@@ -1,4 +1,5 @@
-"""Command lines of this program that can be typed as printed, and the line that was typed.
+"""Command lines of this program that can be typed as printed, the line that was typed, and the programs with which the
+command line of a server begins.
 
 Every hint and remark gets its command lines from here, so that they use the typed program name and the same
 configuration file, and are quoted for a shell.

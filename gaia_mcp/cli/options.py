@@ -1,4 +1,5 @@
-"""The options that commands share, declared once.
+"""The options of commands, declared once: those that commands share, those of `add` and `edit` that describe an entry,
+and the command lines of other programs that `add` accepts.
 
 A command's module lists its common options in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
 `--max-chars` and `--raw` with `-o`, the other options for answering a server with `--answer`, `--token-env` and `--env`

@@ -1,4 +1,8 @@
-"""The hint after a server answered with a JSON-RPC error, or exited: derived from the server's own message."""
+"""The hint after a server refused a request, exited, or could not be reached: derived from its JSON-RPC error, its HTTP
+status and its own message; and a server's URL as a person must see it before opening it.
+
+This module never fetches a URL.
+"""
 
 from __future__ import annotations
 

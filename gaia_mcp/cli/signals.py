@@ -1,4 +1,9 @@
-"""Converts signals that end the program to exceptions, so that everything that was started is stopped."""
+"""What ends a command from outside: the signals that stop it, and shortages of memory, open files, threads and
+processes.
+
+Loaded at the start and independent of every other module, so that nothing must be loaded when no memory or descriptor
+is left.
+"""
 
 from __future__ import annotations
 

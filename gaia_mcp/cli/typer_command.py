@@ -1,4 +1,9 @@
-"""Converts a command's function to one for Typer: adds the common options, and handles exceptions."""
+"""What connects a command's function to Typer: the common options and the handling of exceptions around it, `--
+COMMAND` for a server that is not saved, and all uses of Typer beyond its documented interface.
+
+Typer contains a private copy of Click, whose exceptions have no public names in the oldest supported versions;
+`tests/cli/test_typer_command.py` fails when a new version moves one of them.
+"""
 
 from __future__ import annotations
 

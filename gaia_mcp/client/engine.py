@@ -1,6 +1,8 @@
 """The engine of a client: one server, reconnected when it has gone, one deadline for each request and its retries.
 
-Raises what is in `gaia_mcp.errors`. `MCPClient`, built on it, adds what GAIA's documents promise.
+Also what one request may take: the lock that ends with a deadline, and the call that its server continues as a task,
+polled until its state is final and cancelled if the caller gives up. Raises what is in `gaia_mcp.errors`; `MCPClient`,
+built on it, adds what GAIA's documents promise.
 """
 
 from __future__ import annotations

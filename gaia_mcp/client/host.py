@@ -1,5 +1,9 @@
 """The host: the application behind a client, which answers the server's requests and receives its log messages.
 
+A host declares only the capabilities that it has, and rejects other requests. Also the input that a server requires
+before a request can continue (input-required of the stateless era, URLs to open in 2025-11-25): the host is asked while
+the deadline is paused. Knows no connection.
+
 Servers send three kinds of requests: for input of the user (elicitation), for the working folders (roots), for output
 of a language model (sampling). A host declares only the capabilities that it has, and rejects other requests.
 """

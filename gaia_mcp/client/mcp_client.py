@@ -1,6 +1,8 @@
-"""The client of one server, which reports failures as GAIA's documents promise: a bool, an empty list, an `error` key.
+"""The client of one server.
 
-For everything else, and for errors that are raised, see `engine`.
+`FeaturesClient` has the features beside tools, the same in both eras: prompts, resources, completion, skills, change
+notifications. `MCPClient` reports failures as GAIA's documents promise: a bool, an empty list, an `error` key. For
+everything else, and for errors that are raised, see `engine`.
 """
 
 from __future__ import annotations

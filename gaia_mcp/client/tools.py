@@ -1,4 +1,5 @@
-"""A client that lists, finds and calls the tools of its server.
+"""The tools of a server: the definition of one, its form in GAIA's registry, and the client that lists, finds and calls
+them.
 
 Sends no request whose capability the server did not declare (specification, lifecycle).
 """

@@ -1,6 +1,8 @@
-"""The usual target of an entry: a command to start. It has a module of its own, which every start of a server loads.
+"""The usual target of an entry: a command to start.
 
-Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+Also the references in the values of every target: `${NAME}` and `${NAME:-default}`, expanded at use, never at save, and
+`{"$keyring": ...}`, secrets that AMD's GAIA keeps in the system's keyring. Every start of a server loads this module,
+so it loads little. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
 import os

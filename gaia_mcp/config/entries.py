@@ -45,7 +45,7 @@ _SERVED = ("handler", "agent")
 class ServerEntry(NamedTuple):
     """A valid entry. `raw` is the entry as written in the file `source`; `timeout` is in seconds, None if not given.
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
-    `toolspec.scope` defines. `revision` is the only revision of MCP to use with the server, None for any. With
+    `toolspec.tool_filter` defines. `revision` is the only revision of MCP to use with the server, None for any. With
     `trusts_hints` the user trusts the annotations of the server's tools. With `is_shared` all clients of a gateway use
     one instance of the server.
     """

@@ -1,7 +1,9 @@
-"""The target of an entry: a command, a URL, or a handler or an agent that this program serves.
+"""The target of an entry: a command, a URL with its authorization settings, or a handler or an agent that this program
+serves.
 
-Each kind of target expands its variables, describes itself without secrets, and has an identity. Does not connect: a
-transport is created from a target elsewhere, and a kind that cannot be reached is rejected there.
+Each kind expands its variables, describes itself without secrets, and has an identity. The settings are the member
+`oauth`, in the format of the programs that share the file, or `auth`, in Cursor's; unknown members are ignored. Does
+not connect: a transport is created from a target elsewhere, and a kind that cannot be reached is rejected there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The approvals of project files, each for the exact content of one file and of the code that it runs.
+"""The approvals of project files, each for the exact content of one file and of the code that its entries would run.
 
-A file in a working folder can run any program. It is used only after the user has approved it, and only until it
-changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+A file in a working folder can run any program: it is used only after the user has approved it, and only until it, or
+that code, changes.
+
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
 import errno

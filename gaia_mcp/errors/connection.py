@@ -1,4 +1,8 @@
-"""No connection to the server, or no response of it in time."""
+"""A request has no result: no connection, no response in time, a broken protocol, an error response, arguments that do
+not fit the tool, or a refusal by the caller's own rules.
+
+`configuration` has what fails before a server is used.
+"""
 
 from __future__ import annotations
 

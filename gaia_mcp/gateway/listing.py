@@ -1,6 +1,8 @@
-"""Fetches the lists of all servers behind a gateway concurrently, with a limit on the wait for slow servers.
+"""What a gateway asks of all its servers at once: their lists, which of them may have a resource, and subscriptions to
+resources on behalf of its clients.
 
-When a slow server responds later, clients are notified that the list has changed.
+Slow servers are waited for up to a limit; when one responds later, clients are notified that the list has changed.
+Unlike names, URIs are not changed by the gateway.
 """
 
 from __future__ import annotations

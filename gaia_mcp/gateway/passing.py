@@ -1,7 +1,9 @@
-"""Forwards a client's request to a server behind a gateway, and returns the result.
+"""Forwards a client's request to a server behind a gateway, from its first round trip to its result; clients and
+servers may be of either era (see the package for the four cases).
 
-Members that concern only one of the two connections are removed, invalid results repaired; everything else is forwarded
-unchanged. Failures of the server become errors for the client.
+Members that concern only one of the two connections are removed, and invalid results repaired, since a strict client
+drops a whole result for one invalid member, although the tool has run. Everything else is forwarded unchanged. Failures
+of the server become errors for the client.
 """
 
 from __future__ import annotations

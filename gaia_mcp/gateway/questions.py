@@ -1,6 +1,10 @@
-"""The questions of a server behind a gateway, forwarded as questions of the call that caused them.
+"""The questions of a server behind a gateway, forwarded as questions of the call that caused them, and the requests to
+servers that outlive a run of that call because they wait for an answer.
 
-They are checked here, because the client may receive them in the form of another revision.
+Questions are checked here, because the client may receive them in the form of another revision. A client of the
+stateless era gets a question as the result of its call, and its retry continues with the same request: such a request
+has its own thread, and an id in the record that the client returns. The table of these requests is local to this
+process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Restrictions of the offered tools: by name patterns, by the read-only hint, by the locked definitions."""
+"""What lies between a client and the tools of a provider: restrictions by name patterns, by the read-only hint, by the
+locked definitions and by scopes of the access token; and the audit file.
+
+For a client, tools that are not offered do not exist. A call that cannot be recorded is refused; if recording fails
+after the call, its result is withheld. Recorded arguments have `****` for secrets, and long values are truncated.
+"""
 
 from __future__ import annotations
 

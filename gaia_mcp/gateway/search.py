@@ -1,4 +1,7 @@
-"""Three tools in place of many, for models with a small context: to find tools, to describe one, and to call one."""
+"""Three tools in place of many, for models with a small context: to find tools, to describe one, and to call one.
+
+A search lists a line for each tool, ranked as by `gaia mcp search`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The base class of handlers, and the values that a handler and its manager exchange.
+"""The base class of handlers, the values that a handler and its manager exchange, and the registry: the built-in
+handlers of a program, and the custom ones of a project, which take precedence.
 
 A handler owns its transport, authentication and retries. `MCPManager` decides when it is connected, which calls are
 routed to it, and how its failures are treated.

@@ -1,9 +1,8 @@
-"""Loads handlers: from a file, from a folder of files, or by the name of a class.
+"""Finds the class of a handler in a file, in a folder of files, in a module or by `PLACE:Class`, and creates it.
 
-A handler's code runs unrestricted in this process. Without `import_seconds` it runs in the caller's thread without a
-time limit: a file that hangs during its import blocks the caller. The commands therefore load handlers only in a
-separate process. With `import_seconds` a file is imported, and its handler created, in another thread, which is
-abandoned after this time. Operations that only the main thread may do, such as setting signal handlers, fail there.
+A handler's code runs unrestricted in this process: without `import_seconds` in the caller's thread, where a file that
+hangs during its import blocks the caller, so the commands load handlers only in a separate process; with it in another
+thread, which is abandoned after this time and in which operations that only the main thread may do fail.
 """
 
 from __future__ import annotations

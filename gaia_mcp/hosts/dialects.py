@@ -1,4 +1,7 @@
-"""The dialects of hosts' entries, and the format of ours to which all are converted.
+"""The dialects of hosts' entries: the names of members, the notation of references to variables, the tool filters; and
+our own, to which all are converted.
+
+Pure: no variable is looked up. What has no counterpart is reported, never copied as if it meant the same.
 
 An entry of ours has `command`, `args`, `env`, `cwd`, `inherit`, or `url`, `headers`, `type`; `disabled`; `timeout` in
 seconds; `includeTools` and `excludeTools`; `oauth`.

@@ -1,4 +1,7 @@
-"""Reads a host's file, and changes it atomically; keeps its mode, symbolic links, byte order mark and line endings."""
+"""The hosts' files on this machine: where they are, and the host of a given file; read, and changed atomically, with
+their mode, symbolic links, byte order mark and line endings kept; and the servers that a host has disabled outside
+their entries.
+"""
 
 from __future__ import annotations
 

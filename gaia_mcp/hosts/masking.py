@@ -1,4 +1,8 @@
-"""Masks the secrets in our entries and in those of other hosts, and finds the places of secrets in an entry."""
+"""Masks the secrets in our entries and in those of other hosts, and finds the places of secrets and of placeholders,
+such as `<your token>`, in an entry.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Converts a host's entry to our format, with a remark for each member that is lost. Pure."""
+"""Converts an entry between a host's format and ours, in both directions, with a remark for each member that the other
+side has no place for.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Importing the user's Python files: agents and handlers. Their loaders interpret the content.
+"""Importing the user's Python files: agents and handlers.
+
+Their loaders interpret the content. Executes a file as a module, under a name that shadows no other module; finds a
+class by `package.module:Class` or `path/to/file.py:Class`; and the exceptions of such code, as one line.
 
 Such a file can run any code while it is imported. It can import the modules in its folder, as a script can, and shadows
 no module for the rest of the program, whatever its name.

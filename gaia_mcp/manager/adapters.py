@@ -1,4 +1,9 @@
-"""A remote server, or an agent of this process, as a handler: what a manager routes to is always a handler."""
+"""A remote server, or an agent of this process, as a handler, and tool results between the contract of handlers,
+`MCPToolResult`, and MCP, the result of `tools/call`.
+
+A handler's result is one text; the other members of MCP are in its `metadata`, under MCP's own names. Results are
+truncated here too.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The threads that run the code of one handler, so that code which hangs does not block its caller.
+"""Runs the code of one handler so that code which hangs or fails does not harm its caller: its threads, its connection,
+and its failures as exceptions and as text.
 
-A thread cannot be stopped from outside. An abandoned thread ends when its code returns; all are daemons, so that they
-never keep the process from exiting. As long as a handler runs one call at a time, it always runs in the same thread, as
-in programs that call it directly: some libraries bind connections to a thread.
+A thread cannot be stopped from outside: an abandoned one is a daemon, and ends when its code returns. As long as a
+handler runs one call at a time, it always runs in the same thread, because some libraries bind connections to a thread.
+A connection is established at most once, and closed even if it succeeds too late.
 """
 
 from __future__ import annotations

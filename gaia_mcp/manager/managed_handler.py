@@ -1,6 +1,8 @@
-"""One handler of a manager: connected once, listed, called, and no longer called after it has failed.
+"""One handler of a manager: connected once, its tools listed and validated, called, and no longer called after
+consecutive errors, until its circuit breaker allows another attempt.
 
-Knows no other handlers, and not how tools are routed.
+Knows no other handlers, and not how tools are routed. The breaker knows no clock and no lock: callers pass `now`, and
+hold one.
 """
 
 from __future__ import annotations

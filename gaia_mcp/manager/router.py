@@ -1,6 +1,7 @@
-"""Finds the handler of a tool among those of a registry, connecting handlers when needed.
+"""Finds the handler of a tool among those of a registry, connecting handlers in parallel when needed.
 
 A tool belongs to the first handler, in the order of the registry, that has it, is in the caller's scope and is usable.
+A name is that of a tool, of its function, or `HANDLER.TOOL` and `mcp_HANDLER_TOOL`, which also select the handler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The servers that are connected or connecting, and the reasons why others failed.
+"""The servers of an `MCPClientManager`: those that are connected or connecting, the reasons why others failed, and all
+of them as handlers.
 
 A name belongs to one client at a time, from before its server is started. Knows no configuration.
 """

@@ -1,6 +1,7 @@
 """The tool loop: request a completion, run its tool calls, and repeat, until the model calls no tool.
 
-The caller makes the requests, so any client of any API can be used.
+The caller makes the requests, so any client of any API can be used. Completions in OpenAI's format are read
+defensively: the model, or the server that runs it, may be broken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""How the tools of a connected server are registered in a GAIA registry, and unregistered.
+"""The tools of a connected server in a GAIA registry: registered, registered again when the server announces changed
+tools, unregistered.
 
-A registry is a plain dict for the whole process, shared by all agents in it. So every name in it is unique, each server
+A registry is a plain dict for the whole process, shared by all agents in it, so every name in it is unique, each server
 removes only its own entries, and an entry that replaced another one puts it back when it is removed.
 """
 

@@ -1,6 +1,8 @@
 """JSON-RPC 2.0 as MCP uses it: reading records, classifying messages, writing them.
 
 Knows no method and no version of MCP.
+
+A text of 50 MB is escaped in pieces, so that it is in memory twice at most.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The server's end of a conversation: both eras on one connection, chosen for each message.
 
 A request with an envelope is stateless and stands alone; `initialize` begins a handshake conversation.
+
+Also batches (2025-03-26): arrays of requests, whose responses are sent together in one array.
 """
 
 from __future__ import annotations

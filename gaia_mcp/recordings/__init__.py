@@ -1,4 +1,9 @@
-"""Recorded conversations: a file format, their division into requests and responses, and a replay. Pure."""
+"""Recorded conversations.
+
+Pure. The file format: JSON Lines, with a header, then each message with its sender and time. Their division into
+exchanges: a client's request or notification, with the server's messages. A replay as a server: every request gets the
+response that was recorded for it.
+"""
 
 from __future__ import annotations
 

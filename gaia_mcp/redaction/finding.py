@@ -1,4 +1,5 @@
-"""Finds secrets in a text: by their look, by the names before them, and in URLs; in linear time.
+"""Finds secrets in a text, and in the arguments of a command: by their look, by the names before them (`--token X`),
+and in URLs; in linear time.
 
 A place is a pair of start and end. Places are in order, and do not overlap.
 """

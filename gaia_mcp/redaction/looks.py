@@ -1,4 +1,7 @@
-"""Recognises values by their look: those that look like a secret whatever their name, and those that do not."""
+"""What tells that a value is a secret: the name of its variable, header, option or member, and its look.
+
+Also what tells that it is none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Replaces the secrets of a server with `****` in its output: texts, JSON values, and bytes that arrive in chunks."""
+"""Replaces the secrets of a server with `****` in its output: texts, JSON values, and bytes that arrive in chunks.
+
+The secrets are those that the server was given, each with its parts, in all encoded forms: escaped once or twice by
+JSON, Python or HTML, percent-encoded, in Base64.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """An agent as a provider: any object with `get_mcp_tool_definitions` and `execute_mcp_tool`.
 
+Owns its tools (their list, and calls of them with validated arguments) and the completion of arguments; what it offers
+to read is in `agent_prompts`.
+
 Completes its definitions, validates the arguments of calls, and converts return values to MCP results. Everything here
 runs the agent's own code and raises whatever that code raises.
 """

@@ -1,4 +1,8 @@
-"""How the parts of an agent's provider run the agent's own code."""
+"""How the parts of an agent's provider run the agent's own code, also `async def`: that in the event loop of a thread
+of its own.
+
+asyncio is imported when an agent first returns an awaitable.
+"""
 
 from __future__ import annotations
 

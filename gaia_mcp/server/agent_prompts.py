@@ -1,4 +1,8 @@
-"""The prompts of an agent: those of its marked methods, then those of `get_mcp_prompts`."""
+"""What an agent offers beside its tools: prompts, resources, resource templates, and skills, which are folders served
+by the skills extension and as resources (SEP-2640).
+
+Hidden files, and links that lead out of a skill's folder, are not part of it.
+"""
 
 from __future__ import annotations
 

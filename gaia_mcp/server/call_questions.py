@@ -1,7 +1,8 @@
-"""The questions of one call: asked in this run, or answered in an earlier one. Most calls never load this module.
+"""The questions of one call: asked in this run, or answered in an earlier one, and the record of both that the client
+sends back.
 
-A question is a server request: elicitation, sampling or roots. Knows no revision: the call's front either sends a
-question, and the thread waits here for the answer, or leaves it to the `input_required` result of this run.
+Most calls never load this module. Knows no revision: the front either sends a question and the thread waits, or puts it
+into a result and the run ends.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""Completes the definitions of tools, prompts and resources of an agent, or of a server behind a gateway, so that they
-are valid in MCP.
+"""Makes the definitions of an agent, or of a server behind a gateway, valid in MCP, and splits long lists of them into
+pages.
+
+One table says what each optional member must be, wherever its name occurs: strict clients drop a whole list for one
+member of a wrong type.
 
 GAIA's agents leave out members that MCP requires, and clients drop a whole list for one member of the wrong type. Pure:
 nothing here calls the agent.

@@ -1,4 +1,8 @@
-"""The outcome of a request: a result, or the JSON-RPC error for an exception."""
+"""A call as it is served, and its outcome: what it sends while it runs; then the result, or the JSON-RPC error for an
+exception, encoded whatever the agent returned; and the line on stderr for the agent's author.
+
+Knows no revision and no transport.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""The interface of a provider, which answers MCP requests. A front, such as the stdio server, serves one to clients.
+"""The interface of a provider, which answers MCP requests, with the scopes it may require of a token, and the
+announcement of its changes.
 
-Knows MCP's methods and plain dicts, but not agents, connections or revisions: a provider returns results as the newest
-revision defines them, and the connection adapts them to each client.
+Changes in quick succession become one: a program may change a list thousands of times a second. Knows MCP's methods and
+plain dicts, but not agents, connections or revisions.
+
+`WrappingProvider` is the base of providers that wrap another one; `all_tools` lists the tools of all pages.
 """
 
 from __future__ import annotations

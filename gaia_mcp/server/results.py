@@ -1,4 +1,7 @@
-"""Converts what an agent returns to an MCP result: a plain value, content blocks, or a complete result.
+"""Converts what an agent returns to an MCP result: a plain value, content blocks, or a complete result, and checks
+every block before it is sent.
+
+Anything that MCP does not allow is a `ResultError`, because clients drop the whole result for one invalid member.
 
 A complete result is passed on, without the members that the protocol reserves (`inputRequests`, `requestState`,
 `nextCursor` and others). Every result is validated before it is sent.

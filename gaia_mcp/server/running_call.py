@@ -1,4 +1,7 @@
-"""A running call on the server side: its request, and the front, to which it sends its messages and questions."""
+"""A running call on the server side: its request, and the front, to which it sends its messages and questions.
+
+Owns `InputRequired`, which ends a run, and keeps Python from reporting a thread that ended with it.
+"""
 
 from __future__ import annotations
 

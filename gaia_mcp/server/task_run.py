@@ -1,4 +1,6 @@
-"""A running task, as the front of its call: the tool's progress and questions become part of the task's state."""
+"""A running task and its state: the front of its call, by which the tool's progress and questions become part of the
+state, and the states in the store that all workers share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tasks of a server: calls that continue after their request has been answered with a task.
+"""The tasks of a server: calls that continue after their request has been answered with a task, the clients that are
+subscribed to them, and the leases by which workers notice that another has died with work of its own.
 
 Their states are in a store, so any worker that uses the same store answers requests about them. The worker that runs a
 task is notified of its changes through the store.

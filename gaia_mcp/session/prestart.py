@@ -1,4 +1,9 @@
-"""Starting a server before its session, so that the session's modules are loaded while the server starts."""
+"""The process of a server in use, apart from its session: started before it, so that the session's modules are loaded
+while the server starts; its stderr, written to the log of this run and, if requested, shown; and the report of code
+that it could not load, which becomes an exception here.
+
+Loads little: the modules for stderr are loaded with the first byte.
+"""
 
 from __future__ import annotations
 

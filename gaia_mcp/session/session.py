@@ -1,4 +1,8 @@
-"""One server in use: the complete interface for fronts. It hides the client underneath."""
+"""One server in use: the complete interface for fronts.
+
+It hides the client underneath, and caches the server's lists for programs that do not connect: TAB completion,
+`search`, `show`.
+"""
 
 from __future__ import annotations
 

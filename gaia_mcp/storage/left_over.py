@@ -1,4 +1,5 @@
-"""Temporary files left by a killed process: the next process that writes beside them removes them.
+"""Files that this program removes by itself: temporary files left by a killed process, and the files of servers that
+are not saved, of which only the newest are kept.
 
 `O_TMPFILE` would not help: such a file needs a name before it can replace another.
 """

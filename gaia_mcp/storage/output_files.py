@@ -1,4 +1,7 @@
-"""Output files of commands, such as those of `-o` and `--junit`: written completely, or not at all.
+"""Files that a command is told to write.
+
+Results, such as those of `-o` and `--junit`, are written completely, or not at all. An audit file is appended to, by
+several processes at once; no line is ever dropped silently.
 
 They belong to the user: their old content is not preserved, and no lock is needed. Every failure is an `OSError` whose
 `filename` is the given path; an existing file is then unchanged.

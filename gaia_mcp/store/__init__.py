@@ -9,6 +9,8 @@ been lost.
 Values, events and messages are bytes, which only the module that wrote them interprets. Every operation is atomic, and
 may be called from any thread. In memory it returns at once; a store that `is_shared` is reached over a network, so an
 operation may take seconds, and may raise `StoreError`.
+
+`MemoryStore` is the store in the memory of this process, for one worker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A store in Redis, for several workers and machines: Redis 6.2 or newer, or a compatible server.
 
-A value is a Redis string, and a log is a Redis stream, whose entry ids are the positions of the events. An operation of
-several commands is a Lua script, which Redis runs atomically. `redis_channels` receives the messages of channels, and
-commands are sent over the connections of `redis_connections`.
+A value is a string, a log is a stream, an operation of several commands is a Lua script, which Redis runs atomically.
+Commands have one connection for each concurrent command; one thread reads the connection of all channels, and
+reconnects when it breaks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Converts the arguments typed in a shell to the types of a tool's schema.
+"""The arguments of a call as a person types them in a shell, or as a model sends them in texts: `key=value`,
+`key:=JSON`, `key=@FILE`, and options such as `--key value`.
 
-A text is converted to the parameter's type, and stays a string if the schema has none. Types are not guessed: text
-that looks like a number becomes a number only for a numeric parameter.
+A text is converted to the type of its parameter, and stays a string if the schema has none: text that looks like a
+number becomes a number only for a numeric parameter. Dashes, underscores and capitals in an option are equivalent, if
+no other key matches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""An upper bound for the work of validating a value against a schema, calculated without validating it.
+"""An upper bound for the work of validating a value against a schema, calculated without validating it; also for the
+regular expressions in it, even an invalid one.
 
 A small schema can cause unbounded work. One line with `$ref` can apply a schema twice to the same value, so 34 such
 lines apply it 2**34 times; a schema that refers to itself twice for each item doubles the work at each level of the

@@ -1,4 +1,6 @@
-"""Formats a JSON Schema as a short text: the type of a value, the members of an object, the signature of a tool.
+"""A tool in words, for a person or a model: the type of a value, the members of an object, the signature of a tool, an
+example value for the field of a form, and a ranking of tools for the words of a search, in which `*` and `?` make a
+glob for the tool's name.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """

@@ -1,5 +1,9 @@
-"""Repairs a JSON Schema of invalid form, since for one wrong keyword strict clients refuse the whole list of tools, and
-the APIs of language models the whole request.
+"""Tools for strict readers: schemas of invalid form are repaired, and function names assigned, since for one wrong
+keyword strict clients refuse the whole list of tools, and the APIs of language models the whole request; those allow
+fewer names and schemas than MCP, too.
+
+What has one meaning is repaired, the rest left out; a schema of valid form is returned unchanged. Pure, except that
+`FunctionNames` stores the assigned names: a model may use one long after.
 
 Repairs what has one meaning, such as `[]` for an empty object, which PHP writes, or the type "int". Anything else is
 left out: a parameter without its schema can still be given. A schema of valid form is returned unchanged.

@@ -1,4 +1,7 @@
-"""The tool filter of a server: the tools that its entry includes, without those that it excludes.
+"""Which tools of a server may be used: those that its entry includes and does not exclude, those of the caller's stage
+and agent, and those that are read-only according to their definition.
+
+These are the only definitions of `includeTools`, `excludeTools`, `stages`, `agents` and of what counts as read-only.
 
 Both are names, or patterns such as `read_*` with `*`, `?` and `[…]`. This is the one definition of what they mean.
 

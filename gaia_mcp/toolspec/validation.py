@@ -1,7 +1,8 @@
-"""Validating a value against a JSON Schema, and checking whether the schema itself is usable.
+"""Validating a value against a JSON Schema, checking whether the schema itself is usable, and the error report for
+arguments that do not match, for a user, a model or a program.
 
-The validator is jsonschema-rs, which is imported only when there is something to validate. Nothing is ever fetched from
-a network.
+AMD GAIA's documents promise the text before the schema and before the arguments; programs search for it. The validator
+is jsonschema-rs, which is imported only when there is something to validate. Nothing is ever fetched from a network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sets or removes single values in YAML text; every other line is unchanged, to the last byte.
 
-A value keeps its form: on one line, or on lines of its own. Every result is read back, and must differ only in the
-requested changes; otherwise the change is refused.
+A new value is written in block style, a list in a list as JSON. A value keeps its form, on one line or on lines of its
+own. Every result is read back, and must differ only in the requested changes; otherwise the change is refused.
 """
 
 from __future__ import annotations

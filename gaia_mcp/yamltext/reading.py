@@ -1,4 +1,7 @@
-"""Reads YAML as a plain value, or as nodes with their positions. The expansion of aliases is limited."""
+"""Reads YAML as a plain value, or as nodes with their positions, and finds the lines of a node.
+
+The expansion of aliases is limited.
+"""
 
 from __future__ import annotations
 

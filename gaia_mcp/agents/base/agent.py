@@ -2,6 +2,7 @@
 
 Agents written for GAIA run and can be served here. `Agent` provides the tools, the prompt and the
 console, and, with a model, a loop that calls tools until the model answers.
+`ApiAgent` presents itself as a model of an OpenAI-compatible API.
 """
 
 from __future__ import annotations

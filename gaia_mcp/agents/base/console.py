@@ -1,4 +1,8 @@
-"""The consoles that an agent prints its progress to."""
+"""The consoles that an agent prints its progress to, with every method by which agents written for GAIA report their
+steps.
+
+Our own `Agent` calls few of them.
+"""
 
 # ruff: noqa: ARG002, B027 (the methods and their parameters are GAIA's; some have no effect here)
 from __future__ import annotations

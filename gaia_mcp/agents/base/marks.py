@@ -1,4 +1,7 @@
-"""The marks that decorators such as `@tool` attach to a method of an agent. The server reads them.
+"""The decorators `tool`, `prompt` and `resource`, for what MCP clients may use of an agent, and the registry of the
+functions that its model may call.
+
+A method is only marked, with a named tuple for each decorator; `methods` reads the marks.
 
 Each decorator has its own named tuple as its kind of mark; a method may have marks of several kinds.
 """

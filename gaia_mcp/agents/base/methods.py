@@ -1,7 +1,8 @@
-"""Methods of an agent that are offered to clients: reads their type hints and docstrings, and calls them.
+"""The marked methods of an agent, as tools, prompts and resources: their definitions by type hints and docstrings, and
+how they are called.
 
-Hints are read when first needed, since a class may refer to types that are defined after it. An invalid hint is
-reported as a problem, with class, method and parameter.
+Hints are read when first needed; a method with invalid ones is left out and its problem reported, with class, method
+and parameter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The built-in agent `code-runner`: runs Python code in a separate process."""
+"""The built-in agent `code-runner`: runs Python code in a separate process.
+
+gaia mcp serve code-runner --kwarg timeout=5
+
+Its tool and the tool's argument have the same names as in AgentVault's code runner. The code runs once, in a
+process (`confined`) and a folder of its own, and is ended with every process that it started.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""The built-in agent `filesystem`: reads, writes and lists files below one folder."""
+"""The built-in agent `filesystem`: reads, writes and lists files below one folder.
+
+gaia mcp serve filesystem --kwarg root=~/notes
+gaia mcp serve filesystem --kwarg root=~/notes --kwarg read_only=true
+
+Its tools, their arguments and the format of lists are those of AgentVault's filesystem server.
+
+No path leads out of the folder. Each folder of a path is opened relative to the previous one, without following links.
+So it is safe if a link replaces a folder while the path is resolved. Where the system cannot open files relative to a
+folder (Windows), each component is checked before the file is opened, which leaves a race with such a link.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The agents of the hub: the known programs, which are looked up on PATH, and those that the configuration defines
-under `agents`.
+"""The agents of the hub: the known programs, and those that the configuration defines under `agents`; and what bounds a
+request to one: number at once, number in a minute, deadline, cancellation.
+
+Excess requests fail without waiting.
 
 An entry contains the values as written in the file. Variables in them are expanded when the agent is used.
 """

@@ -1,4 +1,6 @@
-"""Executes one request to an agent: validates it, runs it once with a deadline, and removes secrets from the result."""
+"""Executes one request to an agent, once and with a deadline: runs its program, over a replacement for the user's
+settings, or asks its endpoint in a loop of completions and calls; then masks the secrets in the result.
+"""
 
 from __future__ import annotations
 

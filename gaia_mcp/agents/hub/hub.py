@@ -1,4 +1,6 @@
-"""The built-in agent `agents`: three tools for the installed and configured agents."""
+"""The built-in agent `agents`: three tools, by `spec/agents-tools.md`, to list the installed and configured agents with
+their status, to run a request, and to register tools.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Serves the registered tools of an agent as an MCP server that routes each to a configured server's tool.
+"""The tools registered with agents: validated and kept for the client that registered them, routed to the tools of
+configured servers, and served as an MCP server to agents that are programs (`ToolsOfFile`).
 
 Agents that are programs start this server (`ToolsOfFile`). For each run the hub writes the tools to a file, since
 descriptions and schemas may exceed the maximum length of a program's arguments.

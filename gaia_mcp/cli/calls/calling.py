@@ -1,4 +1,8 @@
-"""The implementation of `gaia mcp call`, independent of the parser that read the command line. Does not load Typer."""
+"""The implementation of `gaia mcp call`, independent of the parser that read the command line.
+
+Does not load Typer: a plain line is parsed with the table of `cli/grammar`, and its server starts while the modules for
+the call are loaded. Typer handles invalid lines and all lines that are not plain.
+"""
 
 from __future__ import annotations
 

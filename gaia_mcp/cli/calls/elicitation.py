@@ -1,5 +1,7 @@
-"""Elicitation: a server's questions, answered by given answers or by a person on the terminal; otherwise the call
-fails.
+"""Questions to a person on the terminal, one for each property of a schema, repeated until its value is valid: an
+elicitation of a server, unless given answers suffice, and the missing arguments of `call -i`.
+
+Without a terminal and an answer the call fails.
 """
 
 from __future__ import annotations

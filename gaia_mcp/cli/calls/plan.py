@@ -1,4 +1,9 @@
-"""A call as given on the command line, before its server is started: the server, the tool, and the arguments."""
+"""What a call is given on the command line, read before its server is started: the server, the tool, the words of the
+arguments, and the answers of `--answer` and `--answers`.
+
+The words are read again with the schema of the tool. An error names the word; its hint is a corrected command line, if
+the tool is known.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The steps before and after a tool call: find the tool, check that it is allowed, validate its arguments and its
-result.
+"""The steps around the request for one tool, prompt or resource: find it, check that it is allowed, validate its
+arguments before anything is sent, and validate its result.
+
+An error of arguments fits three lines of a terminal; `--json` prints all of it, with the schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Prints a server's notifications, one on each line, as they arrive."""
+"""Prints a server's notifications, one on each line, as they arrive: the queue from the thread that receives them, and
+the watcher that empties it.
+"""
 
 from __future__ import annotations
 

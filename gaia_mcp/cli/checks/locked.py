@@ -1,4 +1,9 @@
-"""Tools that must match their approved definitions: the `--locked` option of several commands, and the lock file."""
+"""Tools that must match their approved definitions: the lock file `mcp.lock.json`, `gaia mcp lock`, which compares a
+server's current tools with the locked ones, and the `--locked` option of several commands.
+
+The file is suitable for version control: sorted, one member per line, the same on every machine, invisible characters
+as escapes. A file that was edited by hand or damaged is an error, and never overwritten.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The report on a server: a line for each check, and their result as an error, an exit code and JSON."""
+"""The report on a server: a line for each check, and their result as an error, an exit code and JSON.
+
+Several reports become a summary line, a table for GitHub's page of a build, or JUnit XML, which most build servers
+read.
+"""
 
 from __future__ import annotations
 

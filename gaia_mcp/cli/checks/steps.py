@@ -1,4 +1,6 @@
-"""The checks of `test-client`, in their order: the steps of a connection, the server's features, and the shutdown."""
+"""The checks of `test-client`, in their order: the steps of a connection, the server's features, tool poisoning
+(suspicious texts in definitions, and look-alike names), and the shutdown.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`gaia mcp generate`: write the files of a checkout that are generated from the commands: the manual, the completion
-scripts, and the table for parsing command lines without Typer.
+"""`gaia mcp generate`: write the man page, the completion scripts and the table of the command line
+(`cli/grammar/table.json`), each from the Typer commands.
 
 For the developers of this package; the help does not list it.
 """

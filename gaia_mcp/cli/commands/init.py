@@ -1,4 +1,4 @@
-"""`gaia mcp init`: write an example of an agent or a handler."""
+"""`gaia mcp init`: write an agent or a handler with one tool, which runs without changes."""
 
 from __future__ import annotations
 

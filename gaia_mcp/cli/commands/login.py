@@ -1,4 +1,6 @@
-"""`gaia mcp login`: log in to a remote server."""
+"""`gaia mcp login`: log in to a remote server, in a browser that is opened here, or elsewhere with the redirect URL
+pasted here.
+"""
 
 from __future__ import annotations
 

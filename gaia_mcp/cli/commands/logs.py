@@ -1,4 +1,4 @@
-"""`gaia mcp logs`: print a server's stderr from its last runs."""
+"""`gaia mcp logs`: print a server's stderr from its last runs, run by run."""
 
 from __future__ import annotations
 

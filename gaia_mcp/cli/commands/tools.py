@@ -1,4 +1,6 @@
-"""`gaia mcp tools`: the tools of servers."""
+"""`gaia mcp tools`: the tools of servers, as signatures, as costs in a model's context, or as functions of a language
+model's API.
+"""
 
 from __future__ import annotations
 

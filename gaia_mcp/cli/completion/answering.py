@@ -1,8 +1,9 @@
 """The hidden command that the shells' scripts run at a TAB: `gaia complete SHELL -- WORD...`, with the last word
 unfinished.
 
-Prints the format that the script of each shell reads. Prints nothing on an error, since an error message would garble
-the line being typed. Loads neither Typer nor other modules that the line does not need.
+Reads the line as the shell would, finds the candidates for its last word, and prints the format that the script of each
+shell reads. Prints nothing on an error, since an error message would garble the line being typed. Loads neither Typer
+nor other modules that the line does not need.
 """
 
 import os

@@ -1,5 +1,7 @@
-"""The words of a tool's arguments, `key=value`, from its schema. Pure, except that it lists files for `@FILE` and
-paths.
+"""The words of a tool's arguments, `key=value`, from its schema, with the files that match a parameter whose name and
+format say that it is a path.
+
+Pure, except that it lists files.
 """
 
 from __future__ import annotations

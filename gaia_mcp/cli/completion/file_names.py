@@ -1,4 +1,8 @@
-"""Paths of files and folders at a TAB, completed here so that all shells behave the same, also after `key=@`."""
+"""Candidates at a TAB, and those that are paths of files and folders: they are completed here so that all shells behave
+the same, also after `key=@`.
+
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import os
 from pathlib import Path

@@ -1,6 +1,8 @@
-"""Where each shell looks for a user's completions; their installation and removal.
+"""The completion scripts for bash, zsh, fish and PowerShell, where each shell looks for them, and their installation
+and removal.
 
-Writes a file where the shell reads it by itself; otherwise also one marked block in the user's start file.
+They are thin: the program computes the candidates. Writes a file where the shell reads it by itself; otherwise also one
+marked block in the user's start file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The differences between two versions of a server's entry, with secrets masked."""
+"""What is printed about an entry: the differences between two versions of it, with secrets masked, and remarks on
+members without effect, on variables that its server does not inherit, and on tools that are not cached.
+"""
 
 from __future__ import annotations
 

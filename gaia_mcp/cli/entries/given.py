@@ -1,4 +1,6 @@
-"""The servers that the words after `add` describe: a command, a URL, or a pasted entry, with or without a name."""
+"""The servers that the words after `add` describe: a command, a URL, or an entry that is pasted, read from a file or
+from standard input, and converted to our format; with or without a name.
+"""
 
 from __future__ import annotations
 

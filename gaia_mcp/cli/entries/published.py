@@ -1,4 +1,7 @@
-"""A server described by a registry or a `server.json` file: the choice of a package or remote, and its inputs."""
+"""The servers of a registry, or of a `server.json` file: recognized after `add`, with the choice of a package or
+remote, and its inputs; searched for `search --registry`; and compared with the entries that were made from them for
+`list --outdated`.
+"""
 
 from __future__ import annotations
 

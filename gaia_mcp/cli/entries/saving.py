@@ -1,4 +1,6 @@
-"""The connection to a server before its entry is saved, and the warnings after it was saved."""
+"""Saves a new or a changed entry: connects to its server before, warns after; finds the members that a change affects,
+and lets a person edit the text in their editor, which is never lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Finds the server that a command names: a configured name, or otherwise a target, which is not saved.
+"""Finds the server that a command names: a configured name, or otherwise a target, which is not saved; suggests a name
+for it, and the command that saves it.
 
 A target is a URL, a handler or an agent (`./file.py:Class`, `package.module:Class`, or a built-in agent), a folder of
 handlers, or a command line. It is converted to an entry here; no code is started or imported, and no connection made.

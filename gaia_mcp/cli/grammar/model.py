@@ -1,7 +1,8 @@
-"""The model of the table: commands, their arguments and their options.
+"""The words of a command line as data: the commands of the table with their arguments and options, the words before a
+command's name, and the words that name servers.
 
-Annotations are evaluated here: as strings, those of a named tuple would be compiled one by one, which takes 2 ms at
-every TAB.
+Pure. Annotations are evaluated here: as strings, those of a named tuple would be compiled one by one, which takes 2 ms
+at every TAB.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Parses a command line word by word, as its command would. Pure: words in, values by parameter out.
+"""Reads the commands from `table.json`, which `gaia mcp generate` writes, and parses a command line with them word by
+word, as its command would.
 
 Parsing never fails, because a line at a TAB is unfinished: a word that Typer would refuse makes the line invalid, and
 parsing continues with the next word.

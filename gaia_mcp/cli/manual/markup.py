@@ -1,4 +1,6 @@
-"""The markup that the manual's prose is written in, read into blocks. Knows nothing of roff.
+"""The markup that the manual's prose is written in, read into blocks; and blocks as roff, the language of manual pages.
+
+The only place that knows either.
 
     # HEADING                     ## Smaller heading
     `typed as it is`              _STANDS_FOR_SOMETHING_

@@ -1,4 +1,6 @@
-"""The pages of the manual, from prose and commands."""
+"""The pages of the manual, from prose and from the commands: their own help, arguments and options, taken from Typer's
+tree.
+"""
 
 from __future__ import annotations
 

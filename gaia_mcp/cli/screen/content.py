@@ -1,4 +1,7 @@
-"""The parts of a result: texts, and files, which are images, audio and resources. Independent of terminal and disk."""
+"""The parts of a result: texts, and files, which are images, audio and resources; and how they are printed on stdout.
+
+In a pipe the texts are unchanged; on a terminal pictures, or descriptions of files, are printed too.
+"""
 
 from __future__ import annotations
 

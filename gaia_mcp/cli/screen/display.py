@@ -1,4 +1,8 @@
-"""Prints a server's text on a terminal: sanitized, coloured, and of limited length. In a pipe it is unchanged."""
+"""Prints a server's text and pictures on a terminal: the text sanitized, coloured, and of limited length; a picture
+only if the environment identifies a terminal that can display it.
+
+A terminal within a terminal (tmux, screen, Zellij) would treat the picture as text, so none is drawn there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A server's result: its text on stdout, its files in the chosen destination."""
+"""A server's result: its text on stdout, its files in the chosen destination, `-o FILE`, `-o DIR/` or `-o -`.
+
+Without a destination, nothing is saved. A named FILE is overwritten, as by `curl -o`; a name that this program chooses
+never overwrites a file.
+"""
 
 from __future__ import annotations
 

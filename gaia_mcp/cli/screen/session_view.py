@@ -1,4 +1,6 @@
-"""The output on stderr while a command uses servers."""
+"""The output on stderr while a command uses servers: a progress line on a terminal while a person waits, remarks, log
+messages, and with `--debug` the servers' stderr.
+"""
 
 from __future__ import annotations
 

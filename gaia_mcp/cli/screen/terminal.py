@@ -1,7 +1,7 @@
-"""The capabilities of a terminal, and text that fits on it.
+"""The capabilities of a terminal, and text that fits on it: cut, wrapped, or as rows in columns.
 
 Only the environment and the system are consulted; the terminal itself is never queried, because its response would
-arrive like typed input. In a pipe nothing is cut.
+arrive like typed input. In a pipe nothing is cut; on a terminal the important columns get its width.
 """
 
 from __future__ import annotations

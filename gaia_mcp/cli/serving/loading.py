@@ -1,4 +1,8 @@
-"""Loads, opens and watches a target of `gaia mcp serve`, for any transport."""
+"""Loads, opens and watches the targets of `gaia mcp serve`, for any transport: an agent, which is checked, and reloaded
+when its files change, or handlers.
+
+Several targets each have a unique name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`gaia mcp serve --http`: serves providers over HTTP until a signal ends it."""
+"""`gaia mcp serve --http`: serves providers over HTTP until a signal ends it.
+
+Also reads the servers of AgentVault's proxy from `MCP_SERVER_MAP` and `MCP_CALL_TIMEOUT`: a JSON object of server names
+and base URLs; each server answers at `/rpc` below its URL.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Other hosts, as named on a command line, and the files that hold their servers."""
+"""Other hosts, as named on a command line: the files that hold their servers, and an entry in a host's format, with a
+program path that works for the host.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The outcome for a server in an import or an export, as both print it."""
+"""The output of imports and exports: the outcome for each server, the difference between two versions of a file, and,
+for `gaia mcp import` without a host, the hosts that have files here.
+"""
 
 from __future__ import annotations
 

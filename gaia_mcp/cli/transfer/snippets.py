@@ -1,4 +1,6 @@
-"""Entries in another host's format, printed for a person to paste into that host's file."""
+"""Entries in another host's format, printed for a person to paste into that host's file; and the entry of this program
+itself, which serves a handler or an agent for another host.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Dispatches messages between a channel and waiting callers: the pure connection, one lock, and every open request.
+"""Dispatches messages between a channel and waiting callers: the pure connection, one lock, and every open request with
+its caller.
 
-A channel passes on what arrives, on the thread that reads: a waiting caller (leader/follower) or a thread of its own.
-The dispatcher sends the connection's messages, and passes each event to its caller or to the host.
+The server's own requests (handshake era) are answered by the host while reading continues. A channel passes on what
+arrives, on the thread that reads: a waiting caller (leader/follower) or a thread of its own.
 """
 
 from __future__ import annotations

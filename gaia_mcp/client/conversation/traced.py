@@ -1,4 +1,8 @@
-"""Trace context and spans for requests. Imported only if there may be a trace."""
+"""What can be observed of a conversation: trace context and spans for requests, and the message log of a client with
+`debug`, without secrets.
+
+Imported only if there may be a trace, or with `debug`.
+"""
 
 from __future__ import annotations
 

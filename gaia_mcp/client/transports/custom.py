@@ -1,4 +1,8 @@
-"""A program's own `MCPTransport`, with a conversation over it: each request is one call of its `send_request`.
+"""Channels within this process.
+
+A program's own `MCPTransport`, with a conversation over it: each request is one call of its `send_request`, it enforces
+its own timeout, and nothing but responses arrives. And `MemoryChannel`, whose other end is a function, for tests and
+for an agent in the same program.
 
 It enforces its own timeout, and nothing but responses arrives.
 """

@@ -1,6 +1,6 @@
-"""Reads and changes `prototype.yaml` and its secrets file together.
-
-Each is written atomically, in an order in which no secret is ever missing, nor in the main file.
+"""Reads and changes `prototype.yaml` and its secrets file together: plans the changes of both texts for changed
+entries, as few values as possible, and writes each file atomically, in an order in which no secret is ever missing,
+nor in the main file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Reads the servers of both texts, merged by name, as our entries. Pure.
+"""Reads the servers of both texts, merged by name, as our entries, and decides which values of an entry are secrets and
+belong in the secrets file.
 
-An invalid text raises `TextProblemError` with a position.
+Pure. An invalid text raises `TextProblemError` with a position.
 """
 
 from __future__ import annotations

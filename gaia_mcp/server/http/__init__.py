@@ -7,7 +7,7 @@ waits if the client reads too slowly.
 An `endpoint` serves one provider, in both eras. `stateless`: each POST has its own connection, independent of other
 requests. `handshake`: a POST belongs to a session. The state of a session is in a store (`sessions`, `event_log`), so
 any worker can serve it; only running calls and their streams are local to a process. Tasks are in the same store, and
-a provider's changes are published through it to every worker (`fan_out`). `app` combines the endpoints, `listening`
+a provider's changes are published through it to every worker (`sharing`). `app` combines the endpoints, `listening`
 serves it on a local socket.
 """
 

@@ -1,5 +1,5 @@
-"""AgentVault's variant of A2A, at its own URL: each message starts a tool call as a task, which the client polls or
-subscribes to.
+"""AgentVault's variant of A2A, at its own URL: the agent card, and messages that each start a tool call as a task,
+which the client polls or subscribes to.
 
 The tasks are MCP tasks, in the same store, so any worker can answer requests about them. An invalid message is answered
 by an error with status 200.

@@ -1,4 +1,7 @@
-"""One provider at one URL: admits requests, and dispatches each by its era."""
+"""One provider at one URL: admits requests or refuses them, and dispatches each by its era.
+
+Where several providers have URLs of their own, `Signpost` answers at `/mcp`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The events of one stream of a session, stored so that a client can resume it after its connection broke.
+"""The events of one stream of a session, stored so that a client can resume it on any worker, and sent from there:
+first what the client has missed, then what is new.
 
 An event's id contains its stream and its position in the stream. Through the store, any worker can continue a stream
 that another worker began.

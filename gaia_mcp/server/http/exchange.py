@@ -1,4 +1,7 @@
-"""The queue of messages in response to one POST, from the threads of its calls to the coroutine that sends them.
+"""The response to one POST: a queue of messages from the threads of its calls to the coroutine that sends them, as JSON
+for a single message, otherwise as an event stream.
+
+Knows no era.
 
 Knows no era. A message is already encoded, and has an event id if its stream can be resumed.
 """

@@ -1,4 +1,6 @@
-"""Serves an app on a local socket until a signal ends it."""
+"""Serves an app on a local socket until a signal ends it, within limits of its connections: their number, how long they
+may be idle, and how slowly they may read, which only the server can know.
+"""
 
 from __future__ import annotations
 

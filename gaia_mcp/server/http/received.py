@@ -1,4 +1,8 @@
-"""One HTTP request as it was received: its headers, and its body within limits. Knows nothing of MCP."""
+"""One HTTP request: its headers, its caller, its body within limits, and what is sent back: a JSON body, an event
+stream, or a refusal.
+
+Knows nothing of MCP but the JSON-RPC error in a refusal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Access control: the allowed values of the Host and Origin headers, and the bearer token.
+"""Access control: the allowed values of Host and Origin, the bearer token, and the access tokens of an authorization
+server (JWTs, RFC 9068 and RFC 9728).
+
+PyJWT does the cryptography, and is imported when a token is checked.
 
 A page of any site can send requests to this machine, and if its own host name resolves to 127.0.0.1, it can also read
 the responses (DNS rebinding). So the Host header, and the Origin header that browsers send, are checked. A page that

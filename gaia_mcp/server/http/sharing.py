@@ -1,4 +1,6 @@
-"""What the workers of one agent share: a store, and the keys that seal the request state which clients return."""
+"""What the workers of one agent share: the store, how it is called without blocking the event loop, values looked up
+for many requests at once, the changes published to all, and the keys that seal request state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool of threads that run calls. Threads are created on demand, up to a limit, and reused.
+"""The limits of an HTTP server, and the pool of threads that run its calls within them.
 
 Waking a thread for each call would cost more than most calls. So one thread at a time is woken. It takes a job, wakes
 the next thread if another job is waiting, and then runs its own. If that ends before the next thread is awake, it also

@@ -1,4 +1,7 @@
-"""One client on one pipe: leader/follower threads that read its requests and run them.
+"""One client on one pipe: leader/follower threads that read its requests and run them, also while its provider is still
+being loaded.
+
+One thread leads, that is reads; handing over before each call would cost a fifth of a small call.
 
 The thread that reads a request also runs it and sends the response. A slow call hardly delays other requests: the
 leader steps down before it runs a call if other requests are pending, and is deposed if its only call is slow.

@@ -1,7 +1,9 @@
-"""Kinds of values: JSON's own types, lists, maps, choices and unions.
+"""Kinds of values: JSON's own types, lists, maps, choices and unions; those that JSON represents as strings, such as
+times and bytes; and those with named members: dataclasses, typed dictionaries, pydantic's models.
 
-A kind creates the schema of its values, and converts a JSON value. The conversion validates types only; limits such
-as `minimum` are validated with the schema.
+A kind creates the schema of its values, and converts a JSON value. `Definitions` holds the schemas referenced by
+`$ref`: of types that are used twice, or contain themselves. The conversion validates types only; limits such as
+`minimum` are validated with the schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads a type hint as the kind of its values."""
+"""Reads a type hint as the kind of its values, the metadata of `Annotated` as members of its schema, and the
+descriptions of a function and its parameters from a docstring in Google, NumPy or Sphinx style.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """Connections to one server, and requests on them.
 
-They use `httpcore2`, on which `httpx2` is built: for each request the overhead of an `httpx2` client is larger than the
-work of the connection. The features of such a client that matter to an MCP server are implemented here: proxies,
-credentials in the URL, cookies, and compressed bodies.
+How to connect is the `Endpoint`: URL, headers, certificates, and proxies from the environment or the settings of the
+system. They use `httpcore2`, on which `httpx2` is built: for each request the overhead of an `httpx2` client is larger
+than the work of the connection. The features of such a client that matter to an MCP server are implemented here:
+proxies, credentials in the URL, cookies, and compressed bodies. The network backend combines small writes into one, and
+ends a read at a deadline.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One message that is sent by POST, and everything that arrives in response.
 
 A message is sent once. It is sent again only if the server rejected it without running it: because of its
-authorization, its headers, a redirect, or with a status that asks to retry later.
+authorization, its headers, a redirect, or with a status that asks to retry
+later.
 """
 
 from __future__ import annotations

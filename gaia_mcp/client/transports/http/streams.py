@@ -1,5 +1,6 @@
-"""Streams that a client opens with GET: the one of HTTP+SSE, on which everything arrives, and the optional one of
-Streamable HTTP in the handshake era, on which a server sends messages that belong to no request.
+"""Streams that a client opens with GET: the one of HTTP+SSE, on which everything arrives; the optional one of
+Streamable HTTP in the handshake era, on which a server sends messages that belong to no request; and the one that
+resumes a stream that was cut off, from the last event on.
 """
 
 from __future__ import annotations

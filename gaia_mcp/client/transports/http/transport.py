@@ -1,4 +1,10 @@
-"""`HttpTransport`: a server behind a URL, over Streamable HTTP, HTTP+SSE or AgentVault's dialect."""
+"""`HttpTransport`: a server behind a URL, over Streamable HTTP, HTTP+SSE or AgentVault's dialect.
+
+The dialect is a channel here: a POST whose JSON-RPC method is the name of a tool. Such a server does not support
+`initialize`. The channel itself answers the requests that the conversation sends before it calls a tool, from the
+server's response to `tools/list`: many servers of that project support this method, and then also `tools/call`. For the
+others the tools are those of the entry, if it names any. The dialect has nothing else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The state that all exchanges with one server share: its URL, session and revision, and the receiver of messages."""
+"""The state that all exchanges with one server share: its URL, session and revision, the header annotations of its
+tools (which arguments are repeated in headers; a tool with malformed ones is removed from the list), and the
+receiver of messages.
+
+Also how the body of a response is read: one JSON object, or events as they arrive.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A server's process: started without a shell in a process group of its own, and reliably ended.
 
-Knows bytes and processes, not MCP.
+Its threads are started so that no signal handler can interrupt their start. Knows bytes and processes, not MCP.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""From a configured command to a program and arguments for the operating system.
+"""What a child is started with: from a configured command to a program and arguments for the operating system, without
+a shell, and its environment, the variables of the entry and a short list of inherited ones.
+
+A server must not read the secrets of the shell that it was started from: only the variables listed here are inherited,
+and of those listed by prefix none that looks like a secret.
 
 No shell is ever involved; shell syntax is rejected.
 """

@@ -1,4 +1,9 @@
-"""The pipe to a child's stdin: messages are written whole, one after the other, each with a deadline."""
+"""The pipes of a child.
+
+Its stdin: messages are written whole, one after the other, each with a deadline; messages that no caller waits for go
+through the outbox, which blocks no caller and drops them if the server does not read. Its stderr: drained as it
+arrives, so that the child never blocks; its end is stored for errors.
+"""
 
 from __future__ import annotations
 

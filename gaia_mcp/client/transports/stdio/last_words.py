@@ -1,4 +1,6 @@
-"""The line of an exited program's stderr that states the reason."""
+"""What the stderr of an exited program says about the reason: the line that states it, and the network variables that
+the server may lack because they were not passed on.
+"""
 
 from __future__ import annotations
 

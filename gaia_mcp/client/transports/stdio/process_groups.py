@@ -1,7 +1,21 @@
-"""Process groups: signalled as a whole, and reliably ended after their leader.
+"""The processes that a server has started, and how they are reliably ended.
 
-A server is started as the leader of a process group, whose id is its process id. A process that has left the group
-still has the mark of the server, and is ended with it.
+Its process group is signalled as a whole: a server is started as the leader of a group, whose id is its process id. A
+process that has left the group is found by the mark in its environment (Linux): it may leave the session too, and
+outlive its parent, but keeps its environment; one that is meant to outlive the server is started without the variable.
+Also here: the exit of a process, detected without reaping it, and who holds a pipe open.
+
+The watcher is a small process that ends our servers if this process dies without stopping them, as after SIGKILL.
+It is a shell that reads a pipe which this process holds open. When this process dies, for whatever reason, the kernel
+closes the pipe. The watcher then gives the servers a moment to exit on the end of their input, and ends the rest: their
+process groups, which this process has listed for it, and on Linux every process with our token in its environment. That
+includes a server that was just being started, and processes that have left their group.
+
+Alternatives rejected: `PR_SET_PDEATHSIG` is sent when the thread ends that started the server, and reaches the server
+alone; Python can set it only with ctypes and a function that runs between fork and exec, which takes three milliseconds
+and is unsafe with threads. A process between us and the server would hide its exit status. A fork of this process would
+copy the page tables of a program of any size. A shell is started by vfork in a tenth of a millisecond, and is part of
+every POSIX system. Windows has none: there, a server that ignores the end of its input outlives a killed client.
 """
 
 from __future__ import annotations

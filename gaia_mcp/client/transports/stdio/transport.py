@@ -1,4 +1,6 @@
-"""`StdioTransport`: a server as a child process, over its standard input and output."""
+"""`StdioTransport`: a server as a child process, and its channel: one JSON message per line, over its standard input
+and output.
+"""
 
 from __future__ import annotations
 

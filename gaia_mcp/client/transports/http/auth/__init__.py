@@ -7,9 +7,10 @@ With it the user grants access in a browser (authorization code with PKCE), or a
 credentials. The result, the *grant*, is stored by issuer and resource, sent to no other origin, and renewed with its
 refresh token.
 
-The rules take documents, the time and random bytes as arguments: `challenges`, `addresses`, `metadata`, `scopes`,
-`identity`, `authorization`, `tokens`. The edges fetch, listen and store: `fetching`, `discovery`, `listener`, `grants`.
-`login` is the flow with a user, `machine` the flows without one, and `oauth` is the interface for channels.
+The package holds its interfaces: `Authorizer`, which a channel asks for the headers of a request; `Person`, through
+which a program shows the user a URL; `Settings`, the authorization settings of an entry. The rules take documents, the
+time and random bytes as arguments: `metadata`, `tokens`. The edges fetch and store: `fetching`, `grants`. `login` is
+the flow with a user, `endpoint` has the flows without one, and `oauth` is the interface for channels.
 """
 
 from __future__ import annotations

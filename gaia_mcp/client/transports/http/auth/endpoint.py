@@ -1,4 +1,9 @@
-"""The token endpoint: one request, with the authentication of the client and, for bound tokens, a DPoP proof."""
+"""The token endpoint, and the flows without a user: one request, with the authentication of the client, signed
+assertions and DPoP proofs (RFC 9449; PyJWT, an optional extra, signs); renewal with the refresh token, by one
+process at a time; client credentials, a workload identity, an employee's identity token.
+
+A rejected request is neither repeated nor replaced by another grant type.
+"""
 
 from __future__ import annotations
 

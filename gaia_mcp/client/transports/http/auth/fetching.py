@@ -1,4 +1,9 @@
-"""Fetching for authorization: documents and tokens, with a limit on the size, the time and the redirects of each.
+"""Fetching for authorization: which URLs may be used, and documents and tokens with a limit on the size, the time and
+the redirects of each.
+
+A metadata document is untrusted, and its URLs are fetched from this machine. So they must be https, except on this
+machine, and a server on the Internet must not name addresses of this machine or its network. Token requests follow no
+redirect.
 
 The URLs come from servers. No request uses plain http, or goes to a network closer to this machine than the MCP server;
 token requests follow no redirect.

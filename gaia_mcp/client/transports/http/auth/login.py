@@ -1,4 +1,8 @@
-"""A login: the user grants access in a browser, or pastes the URL that the browser was redirected to."""
+"""A login: the user grants access in a browser, or pastes the URL that the browser was redirected to.
+
+The loopback listener for the redirect is bound before the browser opens, accepts the one redirect that belongs to the
+login, responds with a plain page, and is always closed.
+"""
 
 from __future__ import annotations
 

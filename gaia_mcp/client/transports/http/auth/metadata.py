@@ -1,4 +1,7 @@
-"""Metadata of a resource and of an authorization server: where to find it, and how it is validated."""
+"""Discovery: from a server's challenge (`WWW-Authenticate`, RFC 9110, RFC 6750, RFC 9728) to its authorization server:
+the request that elicits the challenge, the metadata of the resource and of the authorization server, where to find
+them, and how they are validated.
+"""
 
 from __future__ import annotations
 

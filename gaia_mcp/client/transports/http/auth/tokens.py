@@ -1,4 +1,10 @@
-"""Tokens: the token requests, the responses, and their expiry."""
+"""The rules of the two requests for a token: the authorization request that the user answers in a browser with its
+redirect (PKCE S256, `state`, `iss`), its scopes, the token request with the identity of the client, and the response
+with its expiry.
+
+All three are checked before anything of the redirect is used or shown. An identity belongs to the issuer that gave it,
+and is sent to no other.
+"""
 
 from __future__ import annotations
 
