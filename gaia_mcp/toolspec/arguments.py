@@ -4,9 +4,9 @@
 A text is converted to the type of its parameter, and stays a string if the schema has none: text that looks like a
 number becomes a number only for a numeric parameter. Dashes, underscores and capitals in an option are equivalent, if
 no other key matches.
-"""
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import json
 import re
@@ -26,7 +26,7 @@ MAX_NESTED_LISTS = 8
 
 
 def typed_arguments(
-    assignments: Sequence[Assignment],
+    assignments: "Sequence[Assignment]",
     schema: Any,
     read_file: Callable[[str], str],
     base: dict[str, Any] | None = None,

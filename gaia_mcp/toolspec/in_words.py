@@ -5,8 +5,6 @@ glob for the tool's name.
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import re

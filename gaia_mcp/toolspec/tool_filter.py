@@ -8,8 +8,6 @@ Both are names, or patterns such as `read_*` with `*`, `?` and `[…]`. This is 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -170,7 +170,6 @@ def call_of(words: Sequence[str]) -> ParsedLine | None:
 
 
 def _run(line: ParsedLine, words: list[str]) -> int:
-
     Typed.enter(words)
     # The built-in hub serves the servers of this configuration file.
     Typed.begin("call", Path(line.values["config"]) if "config" in line.values else None)

@@ -242,13 +242,14 @@ class Dispatcher:
                     self._notifying = None
 
     def _notify(self, event: Event) -> None:
+        if isinstance(event, (ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded)):
+            self._on_change(event)
+            return
         masker = self._channel.masker()
         if isinstance(event, Discarded):
             self._host.strayed(masker.text(event.problem), masker.excerpt(event.excerpt))
         elif isinstance(event, Logged):
             self._host.logged(event.level, masker.text(event.logger), masker.value(event.data))
-        elif isinstance(event, (ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded)):
-            self._on_change(event)
 
     def why_lost(self, stage: str) -> MCPError:
         """The error for a caller that waited for `stage` when the channel ended."""

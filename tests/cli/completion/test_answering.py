@@ -167,10 +167,9 @@ def test_completion_loads_only_the_modules_it_needs(gaia: Gaia) -> None:
     assert {each for each in loaded if each.startswith("gaia_mcp.cli.")} == {
         "gaia_mcp.cli.program",
         "gaia_mcp.cli.completion",
-        *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "candidate", "candidates", "context")),
-        *(f"gaia_mcp.cli.completion.{each}" for each in ("completers", "file_names", "shell_words")),
+        *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "completers", "context", "file_names")),
         "gaia_mcp.cli.grammar",
-        *(f"gaia_mcp.cli.grammar.{each}" for each in ("leading", "model", "parsing", "table")),
+        *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing")),
         "gaia_mcp.cli.screen",
         "gaia_mcp.cli.screen.terminal",
     }

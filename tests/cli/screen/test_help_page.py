@@ -1,4 +1,4 @@
-"""`cli.screen.help_page`: help pages as wide as the terminal."""
+"""Help pages of `cli.typer_command`, as wide as the terminal."""
 
 from __future__ import annotations
 
