@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.asking import Call
+from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.definitions import PAGE_ITEMS
-from gaia_mcp.server.provider import MAX_READINGS, Change, RequestError, WrappingProvider, all_tools
+from gaia_mcp.server.provider import MAX_READINGS, Change, RequestError, ToolList, WrappingProvider, all_tools
 from tests.gateway.shelf import Shelf, answer, tool
 from tests.waiting import wait_until
 
@@ -81,3 +82,30 @@ def test_a_wrapping_provider_passes_everything_on() -> None:
     wait_until(lambda: bool(heard))
     stop()
     provider.close()
+
+
+def test_the_tools_of_a_wrapping_provider_are_those_of_its_own_list() -> None:
+    """Ours: a restriction has them without pages already."""
+
+    class Without(WrappingProvider):
+        def all_tools(self, call: Call) -> ToolList:
+            listed = super().all_tools(call)
+            return listed._replace(tools=[each for each in listed.tools if each["name"] != "b"])
+
+    provider = WrappingProvider(Without(AgentProvider(Shelf("a", "b"))))
+
+    assert [each["name"] for each in all_tools(provider, Call()).tools] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("about", "missing"),
+    [
+        ({"_meta": {UNAVAILABLE_KEY: {"files": "has ended"}}}, ["files"]),
+        ({"_meta": {UNAVAILABLE_KEY: "x"}}, []),
+        ({}, []),
+    ],
+    ids=["one", "invalid", "none"],
+)
+def test_a_list_names_the_servers_that_are_missing(about: dict[str, Any], missing: list[str]) -> None:
+    """Ours: a tool of theirs is neither there nor withdrawn."""
+    assert ToolList([], about).missing == missing
