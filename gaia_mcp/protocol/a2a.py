@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST, is_number
-from gaia_mcp.protocol.task_states import as_time
+from gaia_mcp.protocol.tasks import as_time
 
 if TYPE_CHECKING:
-    from gaia_mcp.protocol.task_states import TaskState
+    from gaia_mcp.protocol.tasks import TaskState
 
 Wire = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.questions import QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
-from gaia_mcp.protocol.task_states import TaskState
+from gaia_mcp.protocol.tasks import TaskState
 from gaia_mcp.server.outcomes import Error, invalid, raised
 from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.running_call import Answer

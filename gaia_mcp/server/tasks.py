@@ -19,8 +19,7 @@ from gaia_mcp.protocol.envelope import declares_tasks, may_declare_tasks
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
-from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
-from gaia_mcp.protocol.tasks import EXTENSIONS, FINAL
+from gaia_mcp.protocol.tasks import EXTENSIONS, FINAL, RUNNING_SECONDS, TaskState
 from gaia_mcp.server.provider import Announcer, Change, RequestError
 from gaia_mcp.server.task_run import BY_CLIENT, RETRY_SECONDS, StateChange, TaskRun, TaskStates
 from gaia_mcp.store import StoreError

@@ -9,7 +9,7 @@ import pytest
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.a2a import InvalidRequestError, Sent, described, events, failed, read_request, read_sent
 from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST
-from gaia_mcp.protocol.task_states import TaskState
+from gaia_mcp.protocol.tasks import TaskState
 from tests.protocol_support import check_each, check_rows
 
 Wire = dict[str, Any]

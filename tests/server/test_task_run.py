@@ -14,7 +14,7 @@ from gaia_mcp.asking.questions import Elicit, ListRoots
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.protocol.task_states import RUNNING_SECONDS, TaskState
+from gaia_mcp.protocol.tasks import RUNNING_SECONDS, TaskState
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.task_run import BY_CLIENT, BY_TOOL, TaskStates

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
-from gaia_mcp.protocol.task_states import FINISHED_SECONDS, RUNNING_SECONDS
+from gaia_mcp.protocol.tasks import FINISHED_SECONDS, RUNNING_SECONDS
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.tasks import HAS_ENDED, Tasks, TaskWatch
 from gaia_mcp.store import MemoryStore, StoreError

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.a2a import Request
     from gaia_mcp.protocol.jsonrpc import Message
-    from gaia_mcp.protocol.task_states import TaskState
+    from gaia_mcp.protocol.tasks import TaskState
     from gaia_mcp.server.http.security import Authorizer, Hosts
     from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sharing import StoreThreads
