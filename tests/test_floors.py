@@ -162,7 +162,7 @@ READERS = {
     "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",
     "filebytes open": "the module itself",
     "filebytes os.open": "the module itself",
-    "server.stdio.descriptors os.open": "the null device",
+    "server.stdio.process os.open": "the null device",
     "session.recorder os.fdopen": "writes, and reads through the module",
     "session.recorder os.open": "writes, and reads through the module",
     "storage.atomic os.fdopen": "writes",

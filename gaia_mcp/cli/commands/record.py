@@ -35,7 +35,7 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
 
     Example: gaia mcp record time --to time.jsonl
     """
-    from gaia_mcp.server.stdio.descriptors import GuardedPipes
+    from gaia_mcp.server.stdio.process import GuardedPipes
     from gaia_mcp.session.prestart import prestarted
     from gaia_mcp.session.recorder import Recording, Relay
 
