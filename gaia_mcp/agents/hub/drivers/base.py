@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gaia_mcp.agents.hub.drivers.reading import events
+from gaia_mcp.jsontext import JSONTextError, parse_json
 
 # Reads the file at a path, which may begin with `~`; returns None if it cannot be read.
 ReadFile = Callable[[str], bytes | None]
@@ -175,3 +175,37 @@ def context_text(context: Mapping[str, Any]) -> str:
 
 def _ended(program: str, exit_status: int) -> str:
     return f"{program} ended with exit status {exit_status}" if exit_status > 0 else f"signal {-exit_status}"
+
+
+def events(output: bytes) -> list[dict[str, Any]]:
+    """The JSON objects among the lines. Other lines are skipped, such as an incomplete last one."""
+    found = []
+    for line in output.split(b"\n"):
+        try:
+            event = parse_json(line.decode("utf-8", "replace"))
+        except JSONTextError:
+            continue
+        if isinstance(event, dict):
+            found.append(event)
+    return found
+
+
+def unwrapped(error: str) -> str:
+    """The message in an API's error response, if `error` is such a response; otherwise `error` itself."""
+    try:
+        return text_in(parse_json(error), "error", "message") or error
+    except JSONTextError:
+        return error
+
+
+def count_of(*values: Any) -> int | None:
+    """The sum of the values that are token counts; None if none is."""
+    counts = [value for value in values if isinstance(value, int) and not isinstance(value, bool) and value >= 0]
+    return sum(counts) if counts else None
+
+
+def text_in(value: Any, *keys: str) -> str:
+    """The string at the path `keys` in nested objects; empty if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""

@@ -17,10 +17,12 @@ from gaia_mcp.agents.hub.drivers.base import (
     Request,
     UnreadableOutputError,
     coder,
+    count_of,
+    events,
     no_command,
     prompt_bytes,
+    text_in,
 )
-from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in
 from gaia_mcp.jsontext import JSONTextError, parse_json
 
 # Each of these variables is a way to authenticate: a key, a token, or a cloud provider.

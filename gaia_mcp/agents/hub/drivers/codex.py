@@ -17,9 +17,12 @@ from gaia_mcp.agents.hub.drivers.base import (
     ToolServer,
     UnreadableOutputError,
     coder,
+    count_of,
+    events,
     prompt_bytes,
+    text_in,
+    unwrapped,
 )
-from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwrapped
 
 # Codex removes one of these from the beginning of its input.
 _BYTE_ORDER_MARK = "\ufeff"

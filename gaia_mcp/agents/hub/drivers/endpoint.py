@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError, context_text
-from gaia_mcp.agents.hub.drivers.reading import count_of, text_in
+from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError, context_text, count_of, text_in
 from gaia_mcp.jsontext import JSONTextError, parse_json
 
 KIND = "endpoint"

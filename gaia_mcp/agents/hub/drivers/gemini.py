@@ -16,10 +16,13 @@ from gaia_mcp.agents.hub.drivers.base import (
     Request,
     UnreadableOutputError,
     coder,
+    count_of,
+    events,
     no_command,
     prompt_bytes,
+    text_in,
+    unwrapped,
 )
-from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwrapped
 
 HOME = "GEMINI_CLI_HOME"
 _FOLDER = ".gemini"
