@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.client_manager import MCPClientManager
-    from gaia_mcp.manager.handler_manager import MCPManager
-    from gaia_mcp.manager.provider import ManagerProvider
+    from gaia_mcp.manager.provider import ManagerProvider, MCPManager
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
@@ -174,8 +173,10 @@ __getattr__ = lazily(
             "ClientHandler",
         ),
         "gaia_mcp.manager.client_manager": ("MCPClientManager",),
-        "gaia_mcp.manager.handler_manager": ("MCPManager",),
-        "gaia_mcp.manager.provider": ("ManagerProvider",),
+        "gaia_mcp.manager.provider": (
+            "MCPManager",
+            "ManagerProvider",
+        ),
         "gaia_mcp.manager.tool_loop": (
             "ToolLoopResult",
             "run_tool_loop",

@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
-    from gaia_mcp.manager.handler_manager import MCPManager
-    from gaia_mcp.manager.provider import ManagerProvider
+    from gaia_mcp.manager.provider import ManagerProvider, MCPManager
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
 
 __all__ = [
@@ -111,8 +110,10 @@ __getattr__ = lazily(
             "AgentHandler",
             "ClientHandler",
         ),
-        "gaia_mcp.manager.handler_manager": ("MCPManager",),
-        "gaia_mcp.manager.provider": ("ManagerProvider",),
+        "gaia_mcp.manager.provider": (
+            "MCPManager",
+            "ManagerProvider",
+        ),
         "gaia_mcp.manager.tool_loop": (
             "ToolLoopResult",
             "run_tool_loop",

@@ -41,7 +41,7 @@ from gaia_mcp.filebytes import read_file
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.jsontext import TextProblemError, kind_of
 from gaia_mcp.manager.adapters import AgentHandler
-from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.provider import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
 from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.safetext import cut

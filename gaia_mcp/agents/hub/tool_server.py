@@ -32,7 +32,7 @@ from gaia_mcp.filebytes import read_file
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.jsontext import kind_of
 from gaia_mcp.manager.adapters import ClientHandler, wire_result
-from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.provider import MCPManager
 from gaia_mcp.manager.router import gaia_name
 from gaia_mcp.names import did_you_mean, split_tool_name
 from gaia_mcp.paths import cache_folder
