@@ -15,8 +15,20 @@ from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import MCPError
 from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
 from gaia_mcp.gateway.instances import BusyError, Instances, kind_of
-from gaia_mcp.gateway.listing import PATIENCE_SECONDS, SETTLE_SECONDS, Following, Listing, Wanted, owners_of
-from gaia_mcp.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
+from gaia_mcp.gateway.listing import (
+    PATIENCE_SECONDS,
+    SETTLE_SECONDS,
+    Following,
+    Listing,
+    Names,
+    Owner,
+    Prefix,
+    Wanted,
+    owners_of,
+    prefixed_name,
+    servers_of,
+    unlisted,
+)
 from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.gateway.questions import Declared, ServerRequests, passed_on
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY

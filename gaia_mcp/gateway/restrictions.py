@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from gaia_mcp.asking import CallCancelledError
-from gaia_mcp.gateway.naming import Owner
+from gaia_mcp.gateway.listing import Owner
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.redaction import looks_secret, masked_value
 from gaia_mcp.redaction.finding import hidden, in_text

@@ -12,8 +12,7 @@ from gaia_mcp.asking import Call
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import EntryError, NotConnectedError, PeerError
 from gaia_mcp.gateway.backend import Backend, Heard
-from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing
-from gaia_mcp.gateway.naming import Prefix
+from gaia_mcp.gateway.listing import PATIENCE_SECONDS, Listing, Prefix
 from gaia_mcp.gateway.provider import GatewayProvider
 from gaia_mcp.gateway.questions import Declared, ServerRequests
 from gaia_mcp.paths import cache_folder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.asking import Call
-from gaia_mcp.gateway.naming import Owner
+from gaia_mcp.gateway.listing import Owner
 from gaia_mcp.gateway.restrictions import (
     Locked,
     NamePatterns,

@@ -16,7 +16,7 @@ from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.gateway.naming import Owner
+    from gaia_mcp.gateway.listing import Owner
     from gaia_mcp.gateway.restrictions import NamePatterns, Owners, Restriction
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.storage.output_files import AuditFile

@@ -18,7 +18,7 @@ from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import ConfigError, MCPError
-from gaia_mcp.gateway.naming import Prefix
+from gaia_mcp.gateway.listing import Prefix
 from gaia_mcp.safetext import clean
 
 if TYPE_CHECKING:
