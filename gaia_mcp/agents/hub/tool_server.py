@@ -12,19 +12,17 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.hub.drivers.base import ToolServer
+from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.command_line import child_environment
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE
-from gaia_mcp.config.served import own_module
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, NotConnectedError
@@ -41,6 +39,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.drivers.base import ToolServer
     from gaia_mcp.asking import Call
     from gaia_mcp.config.entries import ServerEntry
 
@@ -405,20 +404,3 @@ def _readings(function: str, servers: list[str]) -> Iterator[Route]:
         begin = gaia_name(server, "")
         if function.startswith(begin) and len(function) > len(begin):
             yield Route(server, function.removeprefix(begin))
-
-
-# The loader's name for the server, which users do not type.
-TARGET = "agents-tools"
-# Excludes functions that a shell exported, which are not passed on.
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-
-
-def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> ToolServer:
-    """How agents start the server of the tools in `file`. It needs all our `variables`, since server entries refer to
-    them, and the variable by which its process is found when a run ends, since some agents start it in a separate
-    process group.
-    """
-    program, *words = own_module()
-    arguments = [*words, "serve", TARGET, "--kwarg", f"file={file}"]
-    names = sorted({VARIABLE, *(name for name in variables if re.fullmatch(_VARIABLE, name))})
-    return ToolServer(program, arguments, names, list(tools))
