@@ -3,6 +3,9 @@ resources on behalf of its clients.
 
 Slow servers are waited for up to a limit; when one responds later, clients are notified that the list has changed.
 Unlike names, URIs are not changed by the gateway.
+
+Also the names under which tools and prompts are listed, some of which are equal. A name without a server prefix that
+could mean several of them is not resolved, so that no call reaches the wrong server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`ManagerProvider`: the tools of a manager as a provider, for an MCP server.
+"""`MCPManager`: the tools of all handlers behind one object, as the document of handlers describes it; and
+`ManagerProvider`, its tools as a provider, for an MCP server.
 
-Validates the arguments of calls if the handler does not: a remote server and an agent do so themselves.
+The provider validates the arguments of calls if the handler does not: a remote server and an agent do so themselves.
 """
 
 from __future__ import annotations

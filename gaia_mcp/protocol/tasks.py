@@ -1,8 +1,12 @@
 """The tasks extension (ext-tasks, draft): a tool call that the server continues as a task, which the client polls.
-This is the client's part; the server's is in `task_states`.
+Both parts: the client's, and the state of a
+server's task.
 
 The server alone decides which call becomes a task. The client then polls its state until that is final, responds to its
 input requests, and cancels it with a request of its own.
+
+A state is a value: its transitions, how it is stored, and how it is described to its client. Each transition returns
+the next state. A final state never changes: a late transition returns it unchanged. Times are seconds since 1970.
 """
 
 from __future__ import annotations

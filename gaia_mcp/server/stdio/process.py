@@ -1,4 +1,7 @@
-"""A stdio server in this process, from taking over its pipes to its exit."""
+"""A stdio server in this process, from taking over its pipes to its exit.
+
+The protocol has private copies of stdin and stdout, which no other code in the process can reach.
+"""
 
 from __future__ import annotations
 
