@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_mcp.agents.base.agent import Agent, ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
-    from gaia_mcp.agents.base.marks import prompt, resource, tool
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
+    from gaia_mcp.agents.base.tools import prompt, resource, tool
     from gaia_mcp.asking import Call, current_call
     from gaia_mcp.asking.questions import Accepted, Cancelled, Declined, Elicit, ElicitURL, ListRoots, Sample
     from gaia_mcp.client.config import MCPConfig
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.client_manager import MCPClientManager
-    from gaia_mcp.manager.provider import ManagerProvider, MCPManager
+    from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
@@ -120,7 +120,7 @@ __getattr__ = lazily(
             "AgentConsole",
             "SilentConsole",
         ),
-        "gaia_mcp.agents.base.marks": (
+        "gaia_mcp.agents.base.tools": (
             "prompt",
             "resource",
             "tool",
@@ -173,7 +173,7 @@ __getattr__ = lazily(
             "ClientHandler",
         ),
         "gaia_mcp.manager.client_manager": ("MCPClientManager",),
-        "gaia_mcp.manager.provider": (
+        "gaia_mcp.manager.handler_manager": (
             "MCPManager",
             "ManagerProvider",
         ),

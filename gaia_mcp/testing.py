@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.protocol.versions import ALL_VERSIONS
 from gaia_mcp.server.agent import AgentProvider

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from gaia_mcp.toolspec.in_words import score, search_words
+from gaia_mcp.toolspec.describe import score, search_words
 from gaia_mcp.toolspec.tool_filter import is_match
 from tests.expressions import attacks, grows_too_fast
 from tests.test_floors import sources
@@ -23,13 +23,13 @@ MADE = {
     ("redaction.masker", "self._write()"): "the forms of the secrets that are known, escaped",
     ("storage.left_over", "names"): "a name of ours, escaped, and letters",
     ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
-    ("toolspec.in_words", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
-    ("toolspec.in_words", "f'(?<![^\\\\W_]){re.escape(text)}(?![^\\\\W_])'"): "words alone, without repetition",
+    ("toolspec.describe", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
+    ("toolspec.describe", "f'(?<![^\\\\W_]){re.escape(text)}(?![^\\\\W_])'"): "words alone, without repetition",
 }
 # Quadratic all the same. An entry goes when its expression is mended: a test fails until then.
 KNOWN = {
     "cli.completion.installing": "the person's own start file, for each beginning of ours without an end",
-    "session.prestart": "the last lines of a server's stderr, which are few",
+    "session.server_process": "the last lines of a server's stderr, which are few",
     "redaction.finding": "a port is looked for behind a host alone, not at every place as here",
     "redaction.masker": "white space around the lines of one secret",
 }

@@ -121,7 +121,10 @@ EXCEPTIONS = {
     ("agents.code_runner.confined", "sys.exit"): "the end of code that raised, as Python ends it",
     ("importing", "os._exit"): "the child of a file that forks while it is imported must not run this program",
     ("server.outcomes", "print"): "one line for the server's log, about an exception of an agent's code",
-    ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
+    (
+        "server.stdio.pipe_client",
+        "print",
+    ): "one line for the log of whoever started the server, when the client breaks off",
     (
         "server.call_questions",
         "print",
@@ -156,10 +159,10 @@ READERS = {
     "cli.program os.fdopen": "the null device",
     "cli.program os.open": "the null device",
     "cli.screen.output os.open": "the null device",
-    "client.transports.stdio.process_groups (processes / 'loadavg').read_bytes": "a file of the kernel",
-    "client.transports.stdio.process_groups open": "a file of the kernel",
-    "client.transports.stdio.process_groups (folder / 'comm').read_text": "a file of the kernel",
-    "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",
+    "client.transports.stdio.processes (processes / 'loadavg').read_bytes": "a file of the kernel",
+    "client.transports.stdio.processes open": "a file of the kernel",
+    "client.transports.stdio.processes (folder / 'comm').read_text": "a file of the kernel",
+    "client.transports.stdio.processes stat.read_bytes": "a file of the kernel",
     "filebytes open": "the module itself",
     "filebytes os.open": "the module itself",
     "server.stdio.process os.open": "the null device",
@@ -177,7 +180,7 @@ READERS = {
 # The command line uses servers through `session`. What it imports of the client for other reasons:
 BESIDE_SESSIONS = {
     "client.tools": "a tool is a value that sessions return",
-    "client.transports.stdio.command_line": "a command line is split; none is run",
+    "client.transports.stdio.launch": "a command line is split; none is run",
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {

@@ -138,7 +138,7 @@ def _only_agent(target: str, module: ModuleType) -> Any:
 
 def _is_marked(found: Any) -> bool:
     """Whether it is a class with methods marked with `@tool`, `@prompt` or `@resource`."""
-    from gaia_mcp.agents.base.marks import has_marks
+    from gaia_mcp.agents.base.tools import has_marks
 
     return isinstance(found, type) and has_marks(found)
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.input_pipe import Drain
-from gaia_mcp.client.transports.stdio.process_groups import signal_group
+from gaia_mcp.client.transports.stdio.pipes import Drain
+from gaia_mcp.client.transports.stdio.processes import signal_group
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 
 if TYPE_CHECKING:

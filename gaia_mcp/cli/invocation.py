@@ -152,7 +152,7 @@ class Invocation(NamedTuple):
             raise ScopeError(entry.name, self.stage, self.agent)
         Typed.uses(entry)
         if self.debug:
-            from gaia_mcp.cli.entries.difference import remark_on_held_back
+            from gaia_mcp.cli.entries.remarks import remark_on_held_back
 
             remark_on_held_back(entry)
         if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():

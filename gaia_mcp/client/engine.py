@@ -92,7 +92,7 @@ class ClientEngine:
             transport.name = name
             self._channels: ChannelTransport = transport
         else:
-            from gaia_mcp.client.transports.custom import CustomTransport
+            from gaia_mcp.client.transports.in_process import CustomTransport
 
             self._channels = CustomTransport(transport, name=name, timeout=timeout)
         self._channels.host = self.host

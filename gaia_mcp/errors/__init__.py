@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         ServerUnknownError,
         VariableUnsetError,
     )
-    from gaia_mcp.errors.connection import (
+    from gaia_mcp.errors.requests import (
         ArgumentsError,
         AuthorizationError,
         CallCancelledError,
@@ -182,7 +182,7 @@ __getattr__ = lazily(
             "ServerUnknownError",
             "VariableUnsetError",
         ),
-        "gaia_mcp.errors.connection": (
+        "gaia_mcp.errors.requests": (
             "ArgumentsError",
             "AuthorizationError",
             "CallCancelledError",

@@ -20,7 +20,7 @@ from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
-from gaia_mcp.session.prestart import StderrLog, explained
+from gaia_mcp.session.server_process import StderrLog, explained
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from gaia_mcp.asking import Call, CallingClient
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import MCPError
 from gaia_mcp.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
+from gaia_mcp.gateway.forwarding import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.gateway.instances import BusyError, Instances, kind_of
 from gaia_mcp.gateway.listing import (
     PATIENCE_SECONDS,
@@ -29,7 +30,6 @@ from gaia_mcp.gateway.listing import (
     servers_of,
     unlisted,
 )
-from gaia_mcp.gateway.passing import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.gateway.questions import Declared, ServerRequests, passed_on
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER

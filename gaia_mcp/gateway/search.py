@@ -16,15 +16,15 @@ from gaia_mcp.safetext import cut, first_line, one_line
 from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import Change, RequestError, ToolList, WrappingProvider, all_tools, unknown_tool
 from gaia_mcp.server.results import failure
-from gaia_mcp.toolspec.in_words import score, search_words, signature
+from gaia_mcp.toolspec.describe import score, search_words, signature
 from gaia_mcp.toolspec.validation import report
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
-    from gaia_mcp.gateway.restrictions import Owners
+    from gaia_mcp.gateway.gate import Owners
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolspec.in_words import SearchWord
+    from gaia_mcp.toolspec.describe import SearchWord
 
 # Longer texts are shortened: the tool's definition has the full text.
 SIGNATURE_CHARS, DESCRIPTION_CHARS = 200, 120

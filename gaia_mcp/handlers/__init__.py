@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
-    from gaia_mcp.manager.provider import ManagerProvider, MCPManager
+    from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
 
 __all__ = [
@@ -110,7 +110,7 @@ __getattr__ = lazily(
             "AgentHandler",
             "ClientHandler",
         ),
-        "gaia_mcp.manager.provider": (
+        "gaia_mcp.manager.handler_manager": (
             "MCPManager",
             "ManagerProvider",
         ),

@@ -14,7 +14,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gaia_mcp.agents.base.marks import _TOOL_REGISTRY
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 from gaia_mcp.client.tools import failure_of
 from gaia_mcp.errors import MCPError
 

@@ -1,6 +1,5 @@
-"""The tasks extension (ext-tasks, draft): a tool call that the server continues as a task, which the client polls.
-Both parts: the client's, and the state of a
-server's task.
+"""The tasks extension (ext-tasks, draft): a tool call that the server continues as a task, which the client polls. Both
+parts: the client's, and the state of a server's task.
 
 The server alone decides which call becomes a task. The client then polls its state until that is final, responds to its
 input requests, and cancels it with a request of its own.

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from gaia_mcp.redaction import looks
-from gaia_mcp.redaction.looks import looks_secret, looks_vague, names_password
+from gaia_mcp.redaction import patterns as looks
+from gaia_mcp.redaction.patterns import looks_secret, looks_vague, names_password
 from gaia_mcp.safetext import MASK
 
 Place: TypeAlias = tuple[int, int]

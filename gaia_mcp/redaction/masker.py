@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gaia_mcp.redaction import finding, looks
+from gaia_mcp.redaction import finding
+from gaia_mcp.redaction import patterns as looks
 from gaia_mcp.redaction.finding import Place, hidden, merged, places_in
-from gaia_mcp.redaction.looks import is_ordinary, looks_secret
+from gaia_mcp.redaction.patterns import is_ordinary, looks_secret
 from gaia_mcp.safetext import MASK
 
 # Shorter values, such as `1` or `eth0`, occur in every message: masking them would hide half of it and protect nothing,

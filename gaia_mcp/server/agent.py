@@ -1,7 +1,7 @@
 """An agent as a provider: any object with `get_mcp_tool_definitions` and `execute_mcp_tool`.
 
 Owns its tools (their list, and calls of them with validated arguments) and the completion of arguments; what it offers
-to read is in `agent_prompts`.
+to read is in `agent_features`.
 
 Completes its definitions, validates the arguments of calls, and converts return values to MCP results. Everything here
 runs the agent's own code and raises whatever that code raises.
@@ -21,7 +21,7 @@ from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
-from gaia_mcp.server.agent_prompts import AgentPrompts, AgentResources, AgentSkills
+from gaia_mcp.server.agent_features import AgentPrompts, AgentResources, AgentSkills
 from gaia_mcp.server.definitions import (
     check_task,
     described_agent,

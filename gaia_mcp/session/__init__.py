@@ -5,8 +5,8 @@ writes the server's stderr to a log, caches the server's lists for programs that
 however its use ends. It prints nothing: output for the user goes to an `Observer`, the interface that a front
 implements.
 
-`session` is the interface for every front, with the lists that outlive it. `prestart` starts a server before the rest
-of the program is loaded, and has the log of its stderr; `parallel` uses many at once. `recorder` relays between a
+`session` is the interface for every front, with the lists that outlive it. `server_process` starts a server before the
+rest of the program is loaded, and has the log of its stderr; `parallel` uses many at once. `recorder` relays between a
 server and another program that uses it.
 """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
-from gaia_mcp.session.prestart import explained
+from gaia_mcp.session.server_process import explained
 from gaia_mcp.session.session import Answerers, Session
 
 if TYPE_CHECKING:

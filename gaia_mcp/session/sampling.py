@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
-from gaia_mcp.client.transports.stdio.last_words import last_words
+from gaia_mcp.client.transports.stdio.exit_reasons import last_words
+from gaia_mcp.client.transports.stdio.launch import command_words, find_program
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import SpawnError, UnansweredError
 from gaia_mcp.jsontext import JSONTextError, parse_json

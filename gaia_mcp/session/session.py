@@ -20,7 +20,7 @@ from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
-from gaia_mcp.session.prestart import StderrLog
+from gaia_mcp.session.server_process import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.caching import Freshness
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.session import Observer
-    from gaia_mcp.session.prestart import Prestarted
+    from gaia_mcp.session.server_process import Prestarted
 
 
 # All requests have been answered: the user should not wait longer for a server that ignores the end of its input.
@@ -153,7 +153,7 @@ class Session:
 
     def explained(self, error: MCPError) -> MCPError:
         """The error to report for an error of this session, without the secrets that the server was given."""
-        from gaia_mcp.session.prestart import explained
+        from gaia_mcp.session.server_process import explained
 
         told = explained(error, self.entry)
         masker = self.masker()

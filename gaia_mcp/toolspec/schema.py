@@ -1,4 +1,4 @@
-"""Reading a JSON Schema: the properties, types, choices and default of a value. `in_words` describes it as text.
+"""Reading a JSON Schema: the properties, types, choices and default of a value. `describe` prints it as text.
 
 Reads every schema as far as possible, even an invalid one. `validation` checks values against it.
 """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp import MCPAgent, prompt, resource, tool
-from gaia_mcp.agents.base.marks import PromptMark, ResourceMark, marked
+from gaia_mcp.agents.base.tools import PromptMark, ResourceMark, marked
 
 
 class Several(MCPAgent):

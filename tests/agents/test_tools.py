@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from gaia_mcp.agents.base import _TOOL_REGISTRY, tool
-from gaia_mcp.agents.base.marks import get_tool_display_name, marks_of
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import get_tool_display_name, marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tools import MCPTool, failure_of, mcp_tool_requires_confirmation, read_tools
 from gaia_mcp.client.transports.base import UNLISTED
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import (
     NotSupportedError,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from coverage import CoverageData
 
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE
+from gaia_mcp.client.transports.stdio.processes import VARIABLE
 from tests.forking.client import Command, ForkServer
 from tests.forking.server import BIN, LANG, LENGTH, NAME, SERVERS, SPARE_DESCRIPTOR, is_forked, receive
 from tests.processes import children, ended_name, living_with

@@ -8,8 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.base.marks import tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.asking import current_call
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.protocol.server import ServerConnection

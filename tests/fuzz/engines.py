@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.errors import DeadlineError, MCPError, NotSupportedError
 from gaia_mcp.protocol.jsonrpc import is_id
 from gaia_mcp.redaction.masker import Masker

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.gateway.gate import AuditedProvider, Locked, NamePatterns, ReadOnly, RestrictedProvider
 from gaia_mcp.gateway.listing import Owner, Prefix
-from gaia_mcp.gateway.restrictions import AuditedProvider, Locked, NamePatterns, ReadOnly, RestrictedProvider
 from gaia_mcp.gateway.search import SearchProvider
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.output_files import AuditFile

@@ -11,7 +11,7 @@ from gaia_mcp import current_call
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError, PeerError
-from gaia_mcp.gateway.restrictions import NamePatterns, RestrictedProvider, of_one
+from gaia_mcp.gateway.gate import NamePatterns, RestrictedProvider, of_one
 from gaia_mcp.gateway.search import MOST_TOOLS, SearchProvider
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import Change, RequestError

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.hosts.conversion import entry_for, entry_from
 from gaia_mcp.hosts.dialects import (
     BRACES,
     CLINE,
@@ -27,7 +28,6 @@ from gaia_mcp.hosts.dialects import (
     to_theirs,
 )
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.reading import entry_for, entry_from
 from tests.protocol_support import steady
 
 COMMAND = {"command": "x", "args": ["a"]}

@@ -16,7 +16,7 @@ from gaia_mcp.asking import Call, CallCancelledError, enter_call
 from gaia_mcp.errors import NotConnectedError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, FullDefinition, capped, tool_result, wire_result
-from gaia_mcp.manager.provider import ManagerProvider, MCPManager
+from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
 from tests.manager.handlers_under_test import Console, at_once, names, registry_of
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until

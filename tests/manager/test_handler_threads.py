@@ -18,6 +18,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager import handler_threads, managed_handler
 from gaia_mcp.manager import handler_threads as handler_connection
+from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.handler_threads import (
     MAX_IDLE,
     MAX_LEFT_BEHIND,
@@ -29,7 +30,6 @@ from gaia_mcp.manager.handler_threads import (
     log_failure,
 )
 from gaia_mcp.manager.managed_handler import ManagedHandler
-from gaia_mcp.manager.provider import MCPManager
 from tests.handlers.echo import EchoHandler
 from tests.interleavings import Run, Threads, explore
 from tests.manager.handlers_under_test import Console, ProgrammableHandler, at_once, registry_of

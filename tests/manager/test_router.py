@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from gaia_mcp.handlers.base import MCPRegistry, MCPToolDefinition, MCPToolResult
-from gaia_mcp.manager.provider import MCPManager
+from gaia_mcp.manager.handler_manager import MCPManager
 from tests.manager.handlers_under_test import ProgrammableHandler, registry_of
 from tests.waiting import PATIENCE_SECONDS
 

@@ -14,7 +14,7 @@ import pytest
 
 from gaia_mcp import MCPClientMixin
 from gaia_mcp.agents.base.agent import Agent
-from gaia_mcp.agents.base.marks import _TOOL_REGISTRY
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 from gaia_mcp.client import MCPClient, MCPClientManager
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.client.transports.base import MCPTransport

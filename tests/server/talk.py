@@ -12,7 +12,7 @@ from typing import Any
 
 from gaia_mcp.asking import Call
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.stdio.reading import LoadingProvider, StdioSession
+from gaia_mcp.server.stdio.pipe_client import LoadingProvider, StdioSession
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 Wire = dict[str, Any]

@@ -19,7 +19,7 @@ from gaia_mcp.errors import (
     VariableUnsetError,
 )
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.session.prestart import prestarted
+from gaia_mcp.session.server_process import prestarted
 from gaia_mcp.session.session import Answerers, Remembered, Session, connected, unknown_tool
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter

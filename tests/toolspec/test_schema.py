@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from gaia_mcp.toolspec.in_words import signature
+from gaia_mcp.toolspec.describe import signature
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
     MAX_STEPS,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
-from gaia_mcp.agents.base.marks import _TOOL_REGISTRY
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 
 if TYPE_CHECKING:
     Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.agents.base.agent import Agent
-from gaia_mcp.agents.base.marks import PromptMark, ResourceMark, has_marks, marked, marks_of, read_once
+from gaia_mcp.agents.base.tools import PromptMark, ResourceMark, has_marks, marked, marks_of, read_once
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -18,7 +18,7 @@ from functools import partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
-from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, ToolMark, marked, marks_of
+from gaia_mcp.agents.base.tools import Complete, PromptMark, ResourceMark, ToolMark, marked, marks_of
 from gaia_mcp.asking import Call, current_call
 from gaia_mcp.content import Image
 from gaia_mcp.toolspec.hints.kinds import (

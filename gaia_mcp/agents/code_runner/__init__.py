@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from gaia_mcp._version import __version__
-from gaia_mcp.agents.base.marks import tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.agents.code_runner import confined
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.asking import Call  # noqa: TC001 (the tool's parameters are read)

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from gaia_mcp._version import __version__
-from gaia_mcp.agents.base.marks import tool
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import tool
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import irregular, open_file, read_rest
 from gaia_mcp.paths import home_expanded

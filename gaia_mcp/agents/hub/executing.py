@@ -31,8 +31,8 @@ from gaia_mcp.agents.hub.tool_server import MAX_RESULT_BYTES, RegisteredTools, R
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.asking import Call, enter_call
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.client.transports.stdio.command_line import child_environment, command_words, secrets_given
-from gaia_mcp.client.transports.stdio.last_words import last_words
+from gaia_mcp.client.transports.stdio.exit_reasons import last_words
+from gaia_mcp.client.transports.stdio.launch import child_environment, command_words, secrets_given
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import Deadline
@@ -41,7 +41,7 @@ from gaia_mcp.filebytes import read_file
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.jsontext import TextProblemError, kind_of
 from gaia_mcp.manager.adapters import AgentHandler
-from gaia_mcp.manager.provider import MCPManager
+from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
 from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.safetext import cut
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.hub.drivers.base import Invocation, Overlay
     from gaia_mcp.agents.hub.entries import Limits
     from gaia_mcp.agents.hub.tool_server import Tools
-    from gaia_mcp.client.transports.stdio.input_pipe import Drain
+    from gaia_mcp.client.transports.stdio.pipes import Drain
 
 
 # In the names of the folders of its runs.

@@ -28,7 +28,7 @@ from gaia_mcp.agents.hub.entries import (
 from gaia_mcp.agents.hub.executing import MAX_SETTINGS_BYTES, Caller, EndpointError, execute, own_masker, result
 from gaia_mcp.agents.hub.tool_server import RegisteredTool, Registry, Routes, Tools, owner_of, read_spec
 from gaia_mcp.asking import CallCancelledError, current_call
-from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
+from gaia_mcp.client.transports.stdio.launch import command_words, find_program
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError, EntryError, SpawnError, VariableUnsetError

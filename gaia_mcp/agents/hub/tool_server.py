@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.hub.drivers.own import tool_server
+from gaia_mcp.agents.hub.drivers.tool_server_entry import tool_server
 from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.stdio.command_line import child_environment
+from gaia_mcp.client.transports.stdio.launch import child_environment
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, NotConnectedError
@@ -30,7 +30,7 @@ from gaia_mcp.filebytes import read_file
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
 from gaia_mcp.jsontext import kind_of
 from gaia_mcp.manager.adapters import ClientHandler, wire_result
-from gaia_mcp.manager.provider import MCPManager
+from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import gaia_name
 from gaia_mcp.names import did_you_mean, split_tool_name
 from gaia_mcp.paths import cache_folder

@@ -17,7 +17,7 @@ from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
-from gaia_mcp.session.prestart import Prestarted, prestarted
+from gaia_mcp.session.server_process import Prestarted, prestarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

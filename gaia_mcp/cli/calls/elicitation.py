@@ -26,7 +26,7 @@ from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import is_text, typed_value
-from gaia_mcp.toolspec.in_words import example_of, limits_in_words, signature, type_in_words
+from gaia_mcp.toolspec.describe import example_of, limits_in_words, signature, type_in_words
 from gaia_mcp.toolspec.schema import (
     default_of,
     description_of,

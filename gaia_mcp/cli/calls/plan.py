@@ -249,7 +249,7 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
 
 
 def _without_key(problem: str, server: str, tool: str, words: Sequence[str], schema: Any) -> UsageError:
-    from gaia_mcp.toolspec.in_words import signature
+    from gaia_mcp.toolspec.describe import signature
 
     if schema is None:
         return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")

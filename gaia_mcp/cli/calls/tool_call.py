@@ -180,7 +180,7 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
     """The members of the one argument that contains the problems, in at most `lines` lines; empty if the problems are
     not within one argument, or if the text is too long.
     """
-    from gaia_mcp.toolspec.in_words import members_in_words
+    from gaia_mcp.toolspec.describe import members_in_words
 
     keys = {re.split(r"[.\[]", problem.where)[0] for problem in found if re.search(r"[.\[]", problem.where)}
     if len(keys) != 1 or (described := properties_of(schema).get(key := keys.pop())) is None:
@@ -191,7 +191,7 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
 
 def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
     """The tool's signature in at most `lines` lines; if it is cut, followed by the command for the tool's help page."""
-    from gaia_mcp.toolspec.in_words import signature
+    from gaia_mcp.toolspec.describe import signature
 
     begun = "its signature: "
     room = lines * LINE_CHARS - len("hint: ") - len(begun)

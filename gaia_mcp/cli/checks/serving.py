@@ -16,7 +16,7 @@ from gaia_mcp.content import NotJSONError
 from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError, ResultError
-from gaia_mcp.toolspec.in_words import signature
+from gaia_mcp.toolspec.describe import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:

@@ -182,7 +182,7 @@ def add(
         trust_hints_of,
     )
     from gaia_mcp.cli.entries.given import Options, check_options, given_servers
-    from gaia_mcp.cli.entries.published import published_server
+    from gaia_mcp.cli.entries.registry import published_server
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.errors import ServerExistsError
 
@@ -249,7 +249,7 @@ def add(
 
 def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
     """Print the remarks about servers that are being saved. `is_trusting`: --trust-hints was given."""
-    from gaia_mcp.cli.entries.difference import remark_on_oauth, remark_on_retries, remark_on_unseen
+    from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries, remark_on_unseen
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.lines import to_type
 

@@ -114,7 +114,7 @@ def check(
         write_junit,
     )
     from gaia_mcp.cli.checks.steps import Wanted, check_all, known_tools
-    from gaia_mcp.cli.entries.difference import remark_on_oauth, remark_on_retries
+    from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
     from gaia_mcp.errors import ConfigError
 
     answering, deadline = Answering.of(invocation), invocation.deadline()

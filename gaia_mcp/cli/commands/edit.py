@@ -139,7 +139,7 @@ def edit(
 
 
 def _print(store: ConfigStore, change: Change, saved: Saved) -> None:
-    from gaia_mcp.cli.entries.difference import in_words
+    from gaia_mcp.cli.entries.remarks import in_words
     from gaia_mcp.paths import shown
 
     if not saved.different:

@@ -46,6 +46,6 @@ def _set(invocation: Invocation, names: list[str], *, disabled: bool) -> None:
     listed = ", ".join(repr(name) for name in unique)
     done(f"{what} {listed} in {shown(store.path)}", **{what: unique, "path": str(store.path)})
     if not disabled:
-        from gaia_mcp.cli.entries.difference import remark_on_unseen
+        from gaia_mcp.cli.entries.remarks import remark_on_unseen
 
         remark_on_unseen(store.entry(name) for name in unique)

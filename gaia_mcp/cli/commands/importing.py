@@ -51,8 +51,8 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
-    from gaia_mcp.cli.entries.difference import remark_on_unseen
     from gaia_mcp.cli.entries.given import is_stream, pasted_entries, pasted_text
+    from gaia_mcp.cli.entries.remarks import remark_on_unseen
     from gaia_mcp.cli.transfer.host_files import places_here
     from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, planned
     from gaia_mcp.cli.transfer.outcomes import conflict_error, print_import, show_hosts

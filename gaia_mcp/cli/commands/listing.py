@@ -46,7 +46,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False, outdated: O
     store = invocation.open_store()
     entries = store.entries()
     if outdated:
-        from gaia_mcp.cli.entries.published import print_outdated
+        from gaia_mcp.cli.entries.registry import print_outdated
 
         print_outdated(entries, invocation.deadline(), invocation.as_json)
         return
@@ -70,7 +70,7 @@ def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
 
     agents = [entry for entry in entries.values() if not isinstance(entry, EntryError) and entry.transport == "agent"]
     if agents:
-        from gaia_mcp.cli.entries.difference import remark_on_retries
+        from gaia_mcp.cli.entries.remarks import remark_on_retries
 
         remark_on_retries(agents)
 

@@ -67,7 +67,7 @@ def login(
         return
     if name is None:
         raise UsageError("no server given", hint=f"see them with: {to_type('login', more='--status')}")
-    from gaia_mcp.cli.entries.difference import remark_on_oauth
+    from gaia_mcp.cli.entries.remarks import remark_on_oauth
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.authorization import as_object, log_in
 

@@ -171,7 +171,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _header(run: Run) -> str:
-    from gaia_mcp.errors.connection import exit_in_words
+    from gaia_mcp.errors.requests import exit_in_words
 
     ended = "" if run.status is None else f"; the server {exit_in_words(run.status)}"
     return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, run by process {run.pid}{ended}]"

@@ -58,14 +58,14 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
     Example: gaia mcp search issue create
     """
     if registry:
-        from gaia_mcp.cli.entries.published import print_published
+        from gaia_mcp.cli.entries.registry import print_published
 
         print_published(words, invocation.deadline(), invocation.as_json)
         return
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import ToolError
-    from gaia_mcp.toolspec.in_words import closest_words, score, search_words
+    from gaia_mcp.toolspec.describe import closest_words, score, search_words
 
     store, typed, deadline = invocation.open_store(), invocation.typed(words), invocation.deadline()
     command = typed.after if typed.has_command(()) else ()
@@ -121,7 +121,7 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
 def _line(server: str, tool: dict[str, Any]) -> str:
     from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import first_line, one_line
-    from gaia_mcp.toolspec.in_words import signature
+    from gaia_mcp.toolspec.describe import signature
 
     name = f"{server} {tool['name']}"
     shown = one_line(f"{server} {signature(tool['name'], tool.get('inputSchema'))}", 1000)

@@ -162,7 +162,7 @@ def _lines(tool: MCPTool, *, is_looked_at: bool, with_schema: bool) -> list[str]
     import json
 
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
-    from gaia_mcp.toolspec.in_words import signature
+    from gaia_mcp.toolspec.describe import signature
     from gaia_mcp.toolspec.schema import description_of, properties_of
     from gaia_mcp.toolspec.tool_filter import hints_in_words
 

@@ -208,7 +208,7 @@ def host_names(ctx: CompletionContext) -> list[Candidate]:
 
 def entry_keys(ctx: CompletionContext) -> list[Candidate]:
     """The members of the named server's entry."""
-    from gaia_mcp.cli.entries.difference import members
+    from gaia_mcp.cli.entries.remarks import members
 
     return [Candidate(key) for key in members(ctx.servers.get(ctx.params.get("name", "")))]
 

@@ -19,7 +19,7 @@ from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
-from gaia_mcp.toolspec.in_words import type_in_words
+from gaia_mcp.toolspec.describe import type_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 from gaia_mcp.toolspec.tool_filter import hints_in_words
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
+from gaia_mcp.client.transports.stdio.launch import references, split_command_line
 from gaia_mcp.config.entries import REVISION, TRUST_HINTS, read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError

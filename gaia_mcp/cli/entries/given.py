@@ -25,9 +25,9 @@ from gaia_mcp.config.targets import URL_SCHEMES
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import ConfigFileError, EntryError
 from gaia_mcp.filebytes import read_rest
+from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
-from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.names import is_server_name, tidy_name, typeable
 from gaia_mcp.paths import home_expanded

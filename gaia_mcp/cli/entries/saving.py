@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from gaia_mcp.cli.entries.building import command_of
-from gaia_mcp.cli.entries.difference import (
+from gaia_mcp.cli.entries.remarks import (
     OPEN,
     Difference,
     differences,

@@ -217,7 +217,7 @@ def with_own_names(entries: list[ServerEntry]) -> list[ServerEntry]:
 
 
 def _command_line(line: str) -> TypedEntry:
-    from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
+    from gaia_mcp.client.transports.stdio.launch import references, split_command_line
 
     name = on_one_line(" ".join(masked_arguments(line.split(" "))))
     program, *arguments = split_command_line(name, line, references(os.environ))

@@ -28,7 +28,7 @@ from gaia_mcp.cli.manual.markup import (
     parsed,
 )
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX, INHERITED_PREFIXES
+from gaia_mcp.client.transports.stdio.launch import INHERITED_POSIX, INHERITED_PREFIXES
 from gaia_mcp.hosts.known import HOSTS
 
 PROSE = Path(__file__).parent

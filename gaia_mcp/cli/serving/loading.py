@@ -20,7 +20,7 @@ from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
 from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
 from gaia_mcp.importing import split_target
-from gaia_mcp.manager.provider import ManagerProvider, MCPManager
+from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
 from gaia_mcp.names import handler_name, is_server_name, tidy_name
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.safetext import clean

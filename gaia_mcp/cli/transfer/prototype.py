@@ -11,7 +11,7 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.transfer.export_plan import ExportStep
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.prototype.files import PrototypeFiles
-from gaia_mcp.config.prototype.reading import is_secret, same_name, split
+from gaia_mcp.config.prototype.listing import is_secret, same_name, split
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import ConfigError, ConfigFileError, MCPError

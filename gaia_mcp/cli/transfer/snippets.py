@@ -14,7 +14,7 @@ from gaia_mcp.cli.serving.loading import target_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
-from gaia_mcp.config.prototype.reading import split
+from gaia_mcp.config.prototype.listing import split
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server

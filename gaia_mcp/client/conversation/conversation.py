@@ -235,7 +235,7 @@ class Conversation:
     ) -> Result | ErrorResponse:
         # Most programs have no trace, and load nothing for it.
         if not is_in_trace and ("gaia_mcp.tracing" in sys.modules or "opentelemetry.trace" in sys.modules):
-            from gaia_mcp.client.conversation.traced import traced_call
+            from gaia_mcp.client.conversation.observation import traced_call
 
             def call(params: dict[str, Any] | None) -> Result | ErrorResponse:
                 return self._call(method, params, deadline, on_progress, is_in_trace=True)

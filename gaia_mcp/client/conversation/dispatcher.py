@@ -43,7 +43,7 @@ from gaia_mcp.protocol.events import (
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RequestId, Result, encode
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.conversation.traced import MessageLog
+    from gaia_mcp.client.conversation.observation import MessageLog
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.connection import Outgoing
@@ -87,7 +87,7 @@ class Dispatcher:
         self._log: MessageLog | None = None
         if debug:
             # Imported here: it is rarely used.
-            from gaia_mcp.client.conversation.traced import MessageLog as Log
+            from gaia_mcp.client.conversation.observation import MessageLog as Log
 
             self._log = Log(channel)
         # A signal handler may disconnect, in a thread that holds it already.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from gaia_mcp.config.prototype.reading import (
+from gaia_mcp.config.prototype.listing import (
     REFERENCE,
     SERVERS,
     TARGETS,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.internals import run_exit_functions
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
-from gaia_mcp.server.stdio.reading import MAX_CALLS, LoadingProvider, StdioSession, note_full
+from gaia_mcp.server.stdio.pipe_client import MAX_CALLS, LoadingProvider, StdioSession, note_full
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider

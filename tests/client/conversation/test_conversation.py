@@ -7,7 +7,7 @@ import pytest
 
 from gaia_mcp.client.conversation.conversation import GARBLED_SECONDS, PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.custom import CustomChannel, MemoryChannel
+from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     CallCutError,

@@ -15,7 +15,7 @@ from gaia_mcp.client.conversation import dispatcher as server_requests
 from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.conversation.dispatcher import MAX_SERVER_REQUESTS, ServerRequests
 from gaia_mcp.client.host import DeclinedError, Host
-from gaia_mcp.client.transports.custom import CustomChannel, MemoryChannel
+from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ArgumentsError,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
 from gaia_mcp.protocol.events import ResourceUpdated

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.redaction.masker import Masker
 from tests.waiting import Clock

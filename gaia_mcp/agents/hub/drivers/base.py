@@ -2,8 +2,7 @@
 detected.
 
 Every program is run in its streaming JSON format, an event in each line. So a client learns the progress of a long run,
-and the last event before a deadline expired. In its output any member may
-be missing or of another type.
+and the last event before a deadline expired. In its output any member may be missing or of another type.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, Connections, InterruptedExchangeError
 from gaia_mcp.client.transports.http.exchange import Exchange
-from gaia_mcp.client.transports.http.lanes import Lanes
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
+from gaia_mcp.client.transports.http.worker_connections import Lanes
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.client.transports.http.connections import Endpoint
-    from gaia_mcp.client.transports.http.lanes import Lane, Work
+    from gaia_mcp.client.transports.http.worker_connections import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.redaction.masker import Masker

@@ -29,8 +29,8 @@ from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.client.transports.http.lanes import Lane
     from gaia_mcp.client.transports.http.wire import Wire
+    from gaia_mcp.client.transports.http.worker_connections import Lane
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.jsonrpc import Message
 

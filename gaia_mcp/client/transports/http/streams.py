@@ -25,8 +25,8 @@ from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.client.transports.http.lanes import Lane
     from gaia_mcp.client.transports.http.wire import Wire
+    from gaia_mcp.client.transports.http.worker_connections import Lane
 
 _STAGE = "the request for its event stream"
 

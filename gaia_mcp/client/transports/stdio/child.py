@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.transports.stdio.command_line import (
+from gaia_mcp.client.transports.stdio.launch import (
     child_environment,
     command_for_system,
     command_words,
     find_program,
 )
-from gaia_mcp.client.transports.stdio.input_pipe import READ_BYTES, Drain, InputPipe
-from gaia_mcp.client.transports.stdio.process_groups import (
+from gaia_mcp.client.transports.stdio.pipes import READ_BYTES, Drain, InputPipe
+from gaia_mcp.client.transports.stdio.processes import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
@@ -354,7 +354,7 @@ class Child:
         """Warn of processes that were started without our mark: they may be intended, so only the user can end them."""
         import logging
 
-        from gaia_mcp.client.transports.stdio.process_groups import pipe_holders
+        from gaia_mcp.client.transports.stdio.processes import pipe_holders
 
         for pid, name in sorted(pipe_holders(inodes).items()):
             message = "MCP server %r has left a process running: %d (%s)"

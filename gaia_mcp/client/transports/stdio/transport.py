@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, SteadyThread, Stopped
-from gaia_mcp.client.transports.stdio.command_line import secrets_given
-from gaia_mcp.client.transports.stdio.input_pipe import CutError, Outbox
+from gaia_mcp.client.transports.stdio.launch import secrets_given
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
+from gaia_mcp.client.transports.stdio.pipes import CutError, Outbox
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import (
     ConnectError,
@@ -24,7 +24,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.errors.connection import exit_in_words
+from gaia_mcp.errors.requests import exit_in_words
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import RequestId, parse, parse_text
 
@@ -134,7 +134,7 @@ class StdioTransport(ChannelTransport):
         return self._masker
 
     def _not_passed_on(self, is_late: bool) -> list[str]:
-        from gaia_mcp.client.transports.stdio.last_words import fetches_packages, not_passed_on
+        from gaia_mcp.client.transports.stdio.exit_reasons import fetches_packages, not_passed_on
 
         if self.inherits_all:
             return []
@@ -297,13 +297,13 @@ class StdioChannel(Channel):
 
     def noise(self) -> str:
         """The end of the stderr of a server that does not respond."""
-        from gaia_mcp.client.transports.stdio.last_words import last_words
+        from gaia_mcp.client.transports.stdio.exit_reasons import last_words
 
         said = last_words(self.child.stderr_tail(self.masker()))
         return f"the last line of its stderr: {said}" if said else ""
 
     def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
-        from gaia_mcp.client.transports.stdio.last_words import last_words
+        from gaia_mcp.client.transports.stdio.exit_reasons import last_words
 
         known = self._reason
         if isinstance(known, ServerExitedError):

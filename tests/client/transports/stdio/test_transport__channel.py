@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE
+from gaia_mcp.client.transports.stdio.processes import VARIABLE
 from gaia_mcp.client.transports.stdio.transport import LONG_BYTES, StdioChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (

@@ -9,8 +9,8 @@ refresh token.
 
 The package holds its interfaces: `Authorizer`, which a channel asks for the headers of a request; `Person`, through
 which a program shows the user a URL; `Settings`, the authorization settings of an entry. The rules take documents, the
-time and random bytes as arguments: `metadata`, `tokens`. The edges fetch and store: `fetching`, `grants`. `login` is
-the flow with a user, `endpoint` has the flows without one, and `oauth` is the interface for channels.
+time and random bytes as arguments: `discovery`, `tokens`. The edges fetch and store: `fetching`, `grants`. `login` is
+the flow with a user, `token_requests` has the flows without one, and `oauth` is the interface for channels.
 """
 
 from __future__ import annotations

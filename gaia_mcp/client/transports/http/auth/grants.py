@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
+    from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer
     from gaia_mcp.deadline import Deadline
 
 FOLDER = "tokens"

@@ -18,7 +18,9 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http.auth.endpoint import (
+from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
+from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
+from gaia_mcp.client.transports.http.auth.token_requests import (
     Sources,
     UnsignableError,
     check_signing,
@@ -26,8 +28,6 @@ from gaia_mcp.client.transports.http.auth.endpoint import (
     request_tokens,
     unsignable,
 )
-from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.grants import Grant, Grants, granted
 from gaia_mcp.client.transports.http.auth.tokens import (
     CLIENT_REFUSED,
     SECRET_BYTES,
@@ -49,8 +49,8 @@ from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person, Settings
+    from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.client.transports.http.auth.metadata import Found
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import AuthorizationError
 

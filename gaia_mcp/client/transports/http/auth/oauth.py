@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.http.auth import Person, Settings
-    from gaia_mcp.client.transports.http.auth.endpoint import Sources
+    from gaia_mcp.client.transports.http.auth.discovery import Challenge, Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-    from gaia_mcp.client.transports.http.auth.metadata import Challenge, Found
+    from gaia_mcp.client.transports.http.auth.token_requests import Sources
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.deadline import Deadline
 
@@ -82,7 +82,7 @@ class OAuth:
 
     def challenged(self, response: Response, deadline: Deadline) -> bool:
         """See `Authorizer`."""
-        from gaia_mcp.client.transports.http.auth.metadata import challenge_in
+        from gaia_mcp.client.transports.http.auth.discovery import challenge_in
 
         challenge = challenge_in([response.headers.get("www-authenticate", "")])
         is_about_scopes = response.status_code == 403 and challenge.error == INSUFFICIENT
@@ -112,7 +112,7 @@ class OAuth:
         """A new grant, even if there is one, with these `scopes` and those requested before. `headers` are those of
         every request to the server. Raises as `challenged` does.
         """
-        from gaia_mcp.client.transports.http.auth.metadata import PROBE, PROBE_HEADERS, challenge_in
+        from gaia_mcp.client.transports.http.auth.discovery import PROBE, PROBE_HEADERS, challenge_in
         from gaia_mcp.client.transports.http.auth.tokens import union
 
         with self._locked(deadline):
@@ -130,7 +130,7 @@ class OAuth:
 
     @property
     def _sources(self) -> Sources:
-        from gaia_mcp.client.transports.http.auth.endpoint import Sources
+        from gaia_mcp.client.transports.http.auth.token_requests import Sources
 
         return self._given_sources or Sources()
 
@@ -190,7 +190,7 @@ class OAuth:
         grant = self._grant
         if grant is None or grant.tokens is None or not grant.tokens.refresh:
             return False
-        from gaia_mcp.client.transports.http.auth.endpoint import renewed
+        from gaia_mcp.client.transports.http.auth.token_requests import renewed
 
         with self._make_fetcher() as fetcher:
             self._grant = renewed(grant, self._grants, self._settings, fetcher, self._sources, deadline)
@@ -220,7 +220,7 @@ class OAuth:
             raise self._login_due(challenge, scopes)
         if not self._is_allowed(self._authorizations):
             raise AuthorizationError(self._server, "refuses every token that it is granted", scopes=challenge.scopes)
-        from gaia_mcp.client.transports.http.auth.metadata import find
+        from gaia_mcp.client.transports.http.auth.discovery import find
         from gaia_mcp.client.transports.http.auth.tokens import first_scopes, union
 
         with self._make_fetcher() as fetcher:
@@ -236,7 +236,7 @@ class OAuth:
         self, found: Found, scopes: tuple[str, ...], fetcher: Fetcher, deadline: Deadline, *, is_anew: bool
     ) -> Grant:
         if self._settings.is_for_programs:
-            from gaia_mcp.client.transports.http.auth.endpoint import obtained
+            from gaia_mcp.client.transports.http.auth.token_requests import obtained
 
             return obtained(found, self._settings, scopes, fetcher, self._sources, deadline)
         from gaia_mcp.client.transports.http.auth.login import Login
@@ -283,7 +283,7 @@ class OAuth:
         return AuthorizationError(self._server, "no longer accepts its token" if had else "requires authorization")
 
     def _proof(self, grant: Grant, method: str, url: str) -> str:
-        from gaia_mcp.client.transports.http.auth.endpoint import UNIQUE_BYTES, UnsignableError, proof
+        from gaia_mcp.client.transports.http.auth.token_requests import UNIQUE_BYTES, UnsignableError, proof
 
         assert grant.tokens is not None  # noqa: S101 (its header has just been made)
         unique = self._sources.random(UNIQUE_BYTES)

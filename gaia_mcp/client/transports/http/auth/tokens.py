@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeGuard
 from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
+from gaia_mcp.client.transports.http.auth.discovery import S256, AuthorizationServer, scopes_in
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.metadata import S256, AuthorizationServer, scopes_in
 from gaia_mcp.redaction.masker import Masker
 
 # A token that expires during a request is rejected, so it is renewed a little earlier.

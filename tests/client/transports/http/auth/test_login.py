@@ -12,6 +12,7 @@ import jwt
 import pytest
 
 from gaia_mcp.client.transports.http.auth import Settings
+from gaia_mcp.client.transports.http.auth.discovery import Challenge, find
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
 from gaia_mcp.client.transports.http.auth.login import (
@@ -24,7 +25,6 @@ from gaia_mcp.client.transports.http.auth.login import (
     RedirectUriError,
     without_port,
 )
-from gaia_mcp.client.transports.http.auth.metadata import Challenge, find
 from gaia_mcp.client.transports.http.auth.tokens import Identity
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError

@@ -12,9 +12,9 @@ import jwt
 import pytest
 
 from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, JWT_BEARER, Settings
-from gaia_mcp.client.transports.http.auth.endpoint import Sources, new_key
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
 from gaia_mcp.client.transports.http.auth.oauth import MAX_AUTHORIZATIONS, OAuth
+from gaia_mcp.client.transports.http.auth.token_requests import Sources, new_key
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError, DeadlineError

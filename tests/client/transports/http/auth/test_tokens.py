@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import (
     EARLY_SECONDS,
     LONGEST_SECONDS,

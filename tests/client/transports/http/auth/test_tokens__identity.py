@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.metadata import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.tokens import (
     Identity,
     configured_identity,

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 
-from gaia_mcp.client.transports.http.auth.endpoint import Sources
+from gaia_mcp.client.transports.http.auth.token_requests import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

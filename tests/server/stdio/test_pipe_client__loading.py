@@ -11,7 +11,7 @@ from gaia_mcp import MCPAgent, tool
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import Change
-from gaia_mcp.server.stdio.reading import IMPATIENT_SECONDS, LOADING_SECONDS, LoadingProvider
+from gaia_mcp.server.stdio.pipe_client import IMPATIENT_SECONDS, LOADING_SECONDS, LoadingProvider
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 DISCOVER = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'

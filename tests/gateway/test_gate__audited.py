@@ -14,7 +14,7 @@ from gaia_mcp._version import __version__
 from gaia_mcp.asking import Call
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError
-from gaia_mcp.gateway.restrictions import (
+from gaia_mcp.gateway.gate import (
     LEFT_OUT,
     MAX_CHARS,
     MAX_DEPTH,

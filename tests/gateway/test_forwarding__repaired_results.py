@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.gateway.passing import repaired_result
+from gaia_mcp.gateway.forwarding import repaired_result
 
 Wire = dict[str, Any]
 

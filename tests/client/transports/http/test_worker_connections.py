@@ -15,7 +15,7 @@ from gaia_mcp.client.transports.http.connections import (
     Endpoint,
     InterruptedExchangeError,
 )
-from gaia_mcp.client.transports.http.lanes import IDLE_KEPT, Lane, Lanes
+from gaia_mcp.client.transports.http.worker_connections import IDLE_KEPT, Lane, Lanes
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import (

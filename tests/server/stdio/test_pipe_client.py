@@ -11,10 +11,10 @@ from gaia_mcp import asking as toolcall
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.server import calls
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.stdio import reading
-from gaia_mcp.server.stdio import reading as leader_follower
-from gaia_mcp.server.stdio import reading as loading
-from gaia_mcp.server.stdio.reading import MAX_CALLS, Leadership, LoadingProvider, StdioSession
+from gaia_mcp.server.stdio import pipe_client as leader_follower
+from gaia_mcp.server.stdio import pipe_client as loading
+from gaia_mcp.server.stdio import pipe_client as reading
+from gaia_mcp.server.stdio.pipe_client import MAX_CALLS, Leadership, LoadingProvider, StdioSession
 from tests.interleavings import explore
 from tests.server.talk import DISCOVER, Session, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.agents.hub.drivers.base import ToolServer
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE
+from gaia_mcp.client.transports.stdio.processes import VARIABLE
 from gaia_mcp.config.served import own_module
 
 if TYPE_CHECKING:

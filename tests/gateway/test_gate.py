@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.asking import Call
-from gaia_mcp.gateway.listing import Owner
-from gaia_mcp.gateway.restrictions import (
+from gaia_mcp.gateway.gate import (
     Locked,
     NamePatterns,
     OwnedTool,
@@ -19,6 +18,7 @@ from gaia_mcp.gateway.restrictions import (
     ScopeRule,
     of_one,
 )
+from gaia_mcp.gateway.listing import Owner
 from gaia_mcp.gateway.search import SearchProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.agent import AgentProvider

@@ -22,7 +22,7 @@ from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, FullDefinition
-from gaia_mcp.manager.provider import ManagerProvider, MCPManager
+from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.provider import Change, Provider, RequestError
 from tests.manager.handlers_under_test import SCHEMA, Console, ProgrammableHandler, at_once, names, registry_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.command_line import (
+from gaia_mcp.client.transports.stdio.launch import (
     child_environment,
     command_for_system,
     command_words,

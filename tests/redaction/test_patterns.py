@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.redaction.looks import MAX_NAME_CHARS, looks_secret, looks_vague
+from gaia_mcp.redaction.patterns import MAX_NAME_CHARS, looks_secret, looks_vague
 
 SECRET_NAMES = [
     "api_key",

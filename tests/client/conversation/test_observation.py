@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry import context, propagate, trace
 
-from gaia_mcp.client.conversation.traced import MAX_LOGGED_CHARS, MessageLog, traced_call
-from gaia_mcp.client.transports.custom import MemoryChannel
+from gaia_mcp.client.conversation.observation import MAX_LOGGED_CHARS, MessageLog, traced_call
+from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, PeerError
 from gaia_mcp.protocol.jsonrpc import Result

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gaia_mcp.client.transports.http.auth import Settings
-from gaia_mcp.client.transports.http.auth.fetching import Fetcher, Reach, UnacceptableError
-from gaia_mcp.client.transports.http.auth.metadata import (
+from gaia_mcp.client.transports.http.auth.discovery import (
     MAX_HEADER_CHARS,
     MAX_ITEMS,
     PROBE,
@@ -30,6 +29,7 @@ from gaia_mcp.client.transports.http.auth.metadata import (
     server_places,
     usual_server,
 )
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher, Reach, UnacceptableError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError
 from tests.client.transports.http.auth.world import Answer, World

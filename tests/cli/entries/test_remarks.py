@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.cli.entries.difference import Difference, differences, in_words, readable
+from gaia_mcp.cli.entries.remarks import Difference, differences, in_words, readable
 from gaia_mcp.config.entries import read_entry
 
 

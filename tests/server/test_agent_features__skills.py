@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.server.agent_prompts import MAX_FILES, Skill, SkillError, read_skill
+from gaia_mcp.server.agent_features import MAX_FILES, Skill, SkillError, read_skill
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.process_groups import (
+from gaia_mcp.client.transports.stdio.processes import (
     VARIABLE,
     _is_unreaped,
     _lives,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.last_words import LOOKED_AT_LINES, fetches_packages, last_words, not_passed_on
+from gaia_mcp.client.transports.stdio.exit_reasons import LOOKED_AT_LINES, fetches_packages, last_words, not_passed_on
 
 # What a server wrote to stderr, and the line that is shown of it.
 LAST_WORDS = [

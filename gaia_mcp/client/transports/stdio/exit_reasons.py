@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gaia_mcp.client.transports.stdio.command_line import child_environment
+from gaia_mcp.client.transports.stdio.launch import child_environment
 from gaia_mcp.safetext import one_line
 
 # Many programs end with such a line; the error is before it.

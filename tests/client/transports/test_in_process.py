@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import MCPTransport, UnencodableError
-from gaia_mcp.client.transports.custom import CustomChannel, CustomTransport, MemoryChannel
+from gaia_mcp.client.transports.in_process import CustomChannel, CustomTransport, MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,

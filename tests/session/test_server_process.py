@@ -20,7 +20,7 @@ from gaia_mcp.errors import (
     VariableUnsetError,
 )
 from gaia_mcp.redaction.masker import Masker
-from gaia_mcp.session.prestart import StderrLog, explained, prestarted
+from gaia_mcp.session.server_process import StderrLog, explained, prestarted
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.process_groups import (
+from gaia_mcp.client.transports.stdio.processes import (
     exit_descriptor,
     exits_within,
     held_open,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.hosts.conversion import entry_for, entry_from
 from gaia_mcp.hosts.dialects import Dialect, NotCarriedError
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.reading import entry_for, entry_from
 
 PLAIN = Dialect()
 

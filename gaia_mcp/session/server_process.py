@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.factory import command_of
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.client.transports.stdio.command_line import secrets_given
+from gaia_mcp.client.transports.stdio.launch import secrets_given
 from gaia_mcp.errors import AgentError, HandlerError, MCPError, ServerExitedError
 
 if TYPE_CHECKING:

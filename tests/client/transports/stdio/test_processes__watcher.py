@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.process_groups import VARIABLE, Watcher
+from gaia_mcp.client.transports.stdio.processes import VARIABLE, Watcher
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from tests.server.agents_under_test import Full, Plain, answer, refusal
-from tests.server.test_agent_prompts__skills import TEXT, skill_in
+from tests.server.test_agent_features__skills import TEXT, skill_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -134,7 +134,7 @@ def remark_on_held_back(entry: ServerEntry) -> None:
     """Print a remark with the variables that the server of `entry` does not inherit, if it is a program that inherits
     only some.
     """
-    from gaia_mcp.client.transports.stdio.command_line import child_environment
+    from gaia_mcp.client.transports.stdio.launch import child_environment
 
     target = entry.target
     if isinstance(target, Remote) or target.inherit:

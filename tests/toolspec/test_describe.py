@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from gaia_mcp.toolspec.in_words import (
+from gaia_mcp.toolspec.describe import (
     closest_words,
     example_of,
     members_in_words,

@@ -14,7 +14,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
-from gaia_mcp.client.transports.http.auth.endpoint import (
+from gaia_mcp.client.transports.http.auth.discovery import Challenge, find
+from gaia_mcp.client.transports.http.auth.fetching import Fetcher
+from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
+from gaia_mcp.client.transports.http.auth.token_requests import (
     Sources,
     UnsignableError,
     check_signing,
@@ -25,9 +28,6 @@ from gaia_mcp.client.transports.http.auth.endpoint import (
     renewed,
     request_tokens,
 )
-from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
-from gaia_mcp.client.transports.http.auth.metadata import Challenge, find
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Method, TokenRefusedError, Tokens
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import AuthorizationError

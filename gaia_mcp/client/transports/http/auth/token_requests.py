@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from gaia_mcp.client.transports.http.auth import Settings
+    from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grants
-    from gaia_mcp.client.transports.http.auth.metadata import Found
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import AuthorizationError
 
