@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.stdio.pipes import Drain
+from gaia_mcp.client.transports.stdio.child_pipes import Drain
 from gaia_mcp.client.transports.stdio.processes import signal_group
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.hub.drivers.base import Invocation, Overlay
     from gaia_mcp.agents.hub.entries import Limits
     from gaia_mcp.agents.hub.tool_server import Tools
-    from gaia_mcp.client.transports.stdio.pipes import Drain
+    from gaia_mcp.client.transports.stdio.child_pipes import Drain
 
 
 # In the names of the folders of its runs.

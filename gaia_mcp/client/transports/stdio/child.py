@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.client.transports.stdio.child_pipes import READ_BYTES, Drain, InputPipe
 from gaia_mcp.client.transports.stdio.launch import (
     child_environment,
     command_for_system,
     command_words,
     find_program,
 )
-from gaia_mcp.client.transports.stdio.pipes import READ_BYTES, Drain, InputPipe
 from gaia_mcp.client.transports.stdio.processes import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,

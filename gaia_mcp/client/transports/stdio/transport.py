@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, SteadyThread, Stopped
+from gaia_mcp.client.transports.stdio.child_pipes import CutError, Outbox
 from gaia_mcp.client.transports.stdio.launch import secrets_given
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
-from gaia_mcp.client.transports.stdio.pipes import CutError, Outbox
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import (
     ConnectError,

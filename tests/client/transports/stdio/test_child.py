@@ -16,7 +16,7 @@ import pytest
 
 from gaia_mcp.client.transports.stdio import child as module
 from gaia_mcp.client.transports.stdio.child import Child, SteadyThread
-from gaia_mcp.client.transports.stdio.pipes import CutError
+from gaia_mcp.client.transports.stdio.child_pipes import CutError
 from gaia_mcp.client.transports.stdio.processes import VARIABLE, exits_within
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError

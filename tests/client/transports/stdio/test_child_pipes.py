@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.pipes import (
+from gaia_mcp.client.transports.stdio.child_pipes import (
     KEPT_BYTES,
     MAX_WAITING_BYTES,
     TRIED_BYTES,

@@ -170,7 +170,7 @@ def forget_modules(folder: Path) -> None:
     those of an environment inside the folder, and so does this package.
     """
     importlib.invalidate_caches()
-    ours = Path(__file__).parents[1]
+    ours = Path(__file__).parent
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if file is None or name == "__main__" or not (path := Path(file)).is_relative_to(folder):
@@ -205,7 +205,7 @@ def import_named(module: str) -> ModuleType:
 
 # A message may quote a whole document.
 MAX_CHARS = 1000
-_OURS = Path(__file__).parents[1]
+_OURS = Path(__file__).parent
 _PYTHON = Path(importlib.__file__).parents[1]
 
 
