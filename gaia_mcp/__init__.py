@@ -13,7 +13,7 @@ Everything public can be imported from here; it is loaded when it is first used.
 from __future__ import annotations
 
 from gaia_mcp._version import __version__
-from gaia_mcp.lazy import lazily
+from gaia_mcp.core.lazy import lazily
 
 # Type checkers take it for true. `typing` itself takes longer to load than all that a TAB needs of ours.
 TYPE_CHECKING = False
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
-    from gaia_mcp.content import Audio, File, Image
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.content import Audio, File, Image
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import MCPError
     from gaia_mcp.handlers.base import (
         MCPClientInfo,
         MCPHandler,
@@ -147,13 +147,13 @@ __getattr__ = lazily(
         "gaia_mcp.client.transports.http.auth": ("Person",),
         "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
-        "gaia_mcp.content": (
+        "gaia_mcp.core.content": (
             "Audio",
             "File",
             "Image",
         ),
-        "gaia_mcp.deadline": ("Deadline",),
-        "gaia_mcp.errors": ("MCPError",),
+        "gaia_mcp.core.deadline": ("Deadline",),
+        "gaia_mcp.core.errors": ("MCPError",),
         "gaia_mcp.handlers.base": (
             "MCPClientInfo",
             "MCPHandler",

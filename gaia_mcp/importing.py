@@ -19,8 +19,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.paths import shown
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.paths import shown
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import canonical, canonical_text
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result, encode, parse
-from gaia_mcp.safetext import cut
+from gaia_mcp.text.safe import cut
+from gaia_mcp.text.strict_json import canonical, canonical_text
 
 FORMAT = "gaia-mcp-conversation"
 VERSION = 1

@@ -20,7 +20,7 @@ USES_RE = re.compile(r"\bre\.")
 EVERYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 # Expressions that are made while the program runs, and what tests them.
 MADE = {
-    ("redaction.masker", "self._write()"): "the forms of the secrets that are known, escaped",
+    ("text.redaction.masker", "self._write()"): "the forms of the secrets that are known, escaped",
     ("storage.left_over", "names"): "a name of ours, escaped, and letters",
     ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
     ("toolspec.describe", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
@@ -29,9 +29,9 @@ MADE = {
 # Quadratic all the same. An entry goes when its expression is mended: a test fails until then.
 KNOWN = {
     "cli.completion.installing": "the person's own start file, for each beginning of ours without an end",
-    "session.server_process": "the last lines of a server's stderr, which are few",
-    "redaction.finding": "a port is looked for behind a host alone, not at every place as here",
-    "redaction.masker": "white space around the lines of one secret",
+    "fleet.session.server_process": "the last lines of a server's stderr, which are few",
+    "text.redaction.finding": "a port is looked for behind a host alone, not at every place as here",
+    "text.redaction.masker": "white space around the lines of one secret",
 }
 
 

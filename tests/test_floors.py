@@ -22,25 +22,12 @@ ROOT = Path(gaia_mcp.__file__).parent
 FLOORS = {
     # Facts.
     "_version": 0,
-    "content": 0,
-    "deadline": 0,
-    "errors": 0,
-    "filebytes": 0,
-    "internals": 0,
-    "jsontext": 0,
-    "lazy": 0,
-    "names": 0,
-    "paths": 0,
-    "redaction": 0,
-    "safetext": 0,
-    "spans": 0,
-    "tracing": 0,
+    "core": 0,
     # Rules: they take everything that they need as arguments.
+    "text": 1,
     "protocol": 1,
     "recordings": 1,
     "toolspec": 1,
-    "uri_templates": 1,
-    "yamltext": 1,
     # A process for what would keep this one from listening.
     "checking": 2,
     # Python files of the user.
@@ -51,8 +38,6 @@ FLOORS = {
     "storage": 2,
     # What outlives a request.
     "store": 2,
-    # The texts of skills.
-    "skilltext": 2,
     # A running call, and what it asks of its client.
     "asking": 2,
     # What answers requests: peers are providers, and fronts show them.
@@ -70,7 +55,7 @@ FLOORS = {
     "server.http": 4,
     # A server in use; many servers at once.
     "manager": 4,
-    "session": 4,
+    "fleet": 4,
     # Documents of registries, as entries.
     "catalog": 4,
     # Running a program once.
@@ -79,7 +64,7 @@ FLOORS = {
     "agents.filesystem": 5,
     "agents.hub": 5,
     # Servers in use, as one provider.
-    "gateway": 5,
+    "fleet.gateway": 5,
     "mixin": 5,
     # A client and a server in one process, for the tests of agents.
     "testing": 5,
@@ -92,6 +77,10 @@ FLOORS = {
 }
 # Parts of one package, or of one floor, that build on one another.
 EARLIER = {
+    "core": {"_version"},
+    "protocol": {"text"},
+    "toolspec": {"text"},
+    "recordings": {"protocol", "text"},
     "client": {
         "client.conversation",
         "client.host",
@@ -102,18 +91,8 @@ EARLIER = {
     "client.transports": {"client.conversation", "client.host"},
     "client.transports.factory": {"client.transports"},
     "config": {"importing", "storage"},
-    "content": {"filebytes", "content"},
-    "errors": {"lazy", "names"},
     "hosts": {"storage"},
-    "paths": {"errors"},
-    "recordings": {"protocol"},
-    "redaction": {"safetext"},
-    "safetext": {"jsontext"},
     "server.provider": {"asking"},
-    "jsontext": {"jsontext"},
-    "asking": {"asking"},
-    "spans": {"_version"},
-    "tracing": {"spans"},
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
@@ -163,11 +142,11 @@ READERS = {
     "client.transports.stdio.processes open": "a file of the kernel",
     "client.transports.stdio.processes (folder / 'comm').read_text": "a file of the kernel",
     "client.transports.stdio.processes stat.read_bytes": "a file of the kernel",
-    "filebytes open": "the module itself",
-    "filebytes os.open": "the module itself",
+    "core.files open": "the module itself",
+    "core.files os.open": "the module itself",
     "server.stdio.process os.open": "the null device",
-    "session.recorder os.fdopen": "writes, and reads through the module",
-    "session.recorder os.open": "writes, and reads through the module",
+    "fleet.session.recorder os.fdopen": "writes, and reads through the module",
+    "fleet.session.recorder os.open": "writes, and reads through the module",
     "storage.atomic os.fdopen": "writes",
     "storage.atomic os.open": "a folder, and to write",
     "storage.atomic path.with_name(path.name + '.lock').open": "a lock",
@@ -498,6 +477,6 @@ def is_reading(call: ast.Call) -> bool:
     mode = next((word.value for word in call.keywords if word.arg == "mode"), None) or next(iter(call.args[-1:]), None)
     if called.endswith(".open") and not called.startswith(("os.", "io.")):
         # A method of a path, unless it is one of a connection, which takes other things.
-        is_path = {word.arg for word in call.keywords} & {"encoding", "buffering", "errors", "mode"}
+        is_path = {word.arg for word in call.keywords} & {"encoding", "buffering", "core.errors", "mode"}
         return bool(is_path) or (isinstance(mode, ast.Constant) and isinstance(mode.value, str))
     return called in WAYS_TO_READ or called.endswith((".read_text", ".read_bytes"))

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,10 +25,10 @@ from typing import Annotated, Any, NamedTuple
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.base.tools import tool
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.filebytes import irregular, open_file, read_rest
-from gaia_mcp.paths import home_expanded
-from gaia_mcp.safetext import clean, encodable
+from gaia_mcp.core.errors import ConfigFileError
+from gaia_mcp.core.files import irregular, open_file, read_rest
+from gaia_mcp.core.paths import home_expanded
+from gaia_mcp.text.safe import clean, encodable
 
 WRITE = "filesystem.writeFile"
 _PATH = "Path below the root folder, with / between names"

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gaia_mcp.errors import AgentError, ConfigFileError, MCPError
-from gaia_mcp.names import did_you_mean
+from gaia_mcp.core.errors import AgentError, ConfigFileError, MCPError
+from gaia_mcp.core.names import did_you_mean
 
 if TYPE_CHECKING:
     from types import ModuleType

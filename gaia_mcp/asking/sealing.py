@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.internals import compact_writer
+from gaia_mcp.core.internals import compact_writer
 from gaia_mcp.protocol.input_required import RETRY_MEMBERS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from gaia_mcp.redaction import looks_secret
+from gaia_mcp.text.redaction import looks_secret
 
 T = TypeVar("T")
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from gaia_mcp.catalog.documents import Document, DocumentError, read_document
-from gaia_mcp.errors import CatalogError, DeadlineError, MCPError, RegistryError, RegistryUnknownError
-from gaia_mcp.redaction import masked_url
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.errors import CatalogError, DeadlineError, MCPError, RegistryError, RegistryUnknownError
+from gaia_mcp.text.redaction import masked_url
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     import httpx2
 
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 OFFICIAL_URL = "https://registry.modelcontextprotocol.io"
 # The largest page that the official registry sends. Its pages have about 1.5 KB for each server.
@@ -116,7 +116,7 @@ class Registry:
         """The JSON object at a path. Raises `missing` for status 404."""
         import httpx2
 
-        from gaia_mcp.jsontext import JSONTextError, parse_json
+        from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
         asking = self._client.stream(
             "GET",

@@ -8,7 +8,7 @@ from gaia_mcp.checking import CHECK_SECONDS
 from gaia_mcp.toolspec.validation import Schema, SchemaError, ValidationError, as_text, is_trivial, schema_of
 
 if TYPE_CHECKING:
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # The limits for validation in this process, in units of `toolspec.cost`: a fifth of a second. Collecting errors takes
 # some hundred times as long.

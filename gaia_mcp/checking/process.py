@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking import CHECK_SECONDS
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.validation import (
     ExternalReferenceError,
     Schema,

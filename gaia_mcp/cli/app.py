@@ -29,7 +29,7 @@ from gaia_mcp.cli.typer_command import (
     read_numbers,
     refuse_repeated_options,
 )
-from gaia_mcp.names import near_misses
+from gaia_mcp.core.names import near_misses
 
 # Each command, with the module and function that implement it.
 COMMANDS = {

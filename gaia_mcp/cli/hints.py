@@ -25,7 +25,7 @@ from gaia_mcp.cli.refusals import (
     is_unreached,
 )
 from gaia_mcp.cli.signals import shortage_told
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     AgentError,
     ArgumentsError,
     AuthorizationError,
@@ -56,7 +56,7 @@ from gaia_mcp.errors import (
     VariableUnsetError,
     VersionError,
 )
-from gaia_mcp.names import is_server_name
+from gaia_mcp.core.names import is_server_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from gaia_mcp.cli.screen.output import STDOUT, Form, choose_form, fail, remark, 
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.screen.render import Destination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 
 class Invocation(NamedTuple):
@@ -61,9 +61,9 @@ class Invocation(NamedTuple):
         `ConfigStore.locate` does.
         """
         from gaia_mcp.config.store import ConfigStore
-        from gaia_mcp.errors import ConfigFileError
-        from gaia_mcp.names import typeable
-        from gaia_mcp.paths import is_there, shown
+        from gaia_mcp.core.errors import ConfigFileError
+        from gaia_mcp.core.names import typeable
+        from gaia_mcp.core.paths import is_there, shown
 
         store = ConfigStore.locate(self.config, may_be_pipe=True)
         if self.config is not None and not may_be_new and not is_there(store.path):
@@ -83,7 +83,7 @@ class Invocation(NamedTuple):
         """As `open_store`. If the line begins with a target, or the server is a command, an unreadable file is only a
         remark, and its servers are omitted, because the command needs none of them.
         """
-        from gaia_mcp.errors import ConfigFileError
+        from gaia_mcp.core.errors import ConfigFileError
 
         store = self.open_store(may_be_new=may_be_new)
         try:
@@ -147,7 +147,7 @@ class Invocation(NamedTuple):
                 raise UsageError(f"{self._entry_options[0]} is for one server", hint=hint)
             entry = with_options(entry, self.env or (), self.header or (), self.token_env)
         if not entry.is_available(self.stage, self.agent):
-            from gaia_mcp.errors import ScopeError
+            from gaia_mcp.core.errors import ScopeError
 
             raise ScopeError(entry.name, self.stage, self.agent)
         Typed.uses(entry)
@@ -196,7 +196,7 @@ class Invocation(NamedTuple):
 
     def deadline(self) -> Deadline | None:
         """A deadline from `--timeout` that starts now, and that all servers share."""
-        from gaia_mcp.deadline import Deadline
+        from gaia_mcp.core.deadline import Deadline
 
         return Deadline(self.timeout) if self.timeout is not None else None
 
@@ -206,7 +206,7 @@ class Invocation(NamedTuple):
             return
         from gaia_mcp.cli.entries.targets import how_to_keep
         from gaia_mcp.config.store import ConfigStore
-        from gaia_mcp.errors import ConfigFileError
+        from gaia_mcp.core.errors import ConfigFileError
 
         try:
             taken = ConfigStore.locate(self.config).names()

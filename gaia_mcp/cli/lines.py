@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from gaia_mcp.names import is_server_name, typeable
+from gaia_mcp.core.names import is_server_name, typeable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def entry_options(entry: ServerEntry, command: str) -> list[str]:
     if not headers and not env:
         return []
     from gaia_mcp.cli.grammar.parsing import PROGRAM
-    from gaia_mcp.redaction import masked_value
+    from gaia_mcp.text.redaction import masked_value
 
     if not any("--header" in option.names for option in PROGRAM.commands["mcp"].commands[command].options):
         return []
@@ -143,7 +143,7 @@ def again(what: str, *option: str, server: str = "") -> str:
     Only the option is named if the line is too long to read, or may contain a secret.
     """
     from gaia_mcp.cli.grammar.parsing import with_option
-    from gaia_mcp.redaction import masked_arguments
+    from gaia_mcp.text.redaction import masked_arguments
 
     _, *words = Typed.words or [""]
     is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
@@ -172,8 +172,8 @@ def command_after(word: str, start: int = 0) -> str:
     """
     from shutil import which
 
-    from gaia_mcp.redaction import masked_arguments
-    from gaia_mcp.safetext import MASK
+    from gaia_mcp.text.redaction import masked_arguments
+    from gaia_mcp.text.safe import MASK
 
     if not may_start_server(word) or which(word) is None:
         return ""

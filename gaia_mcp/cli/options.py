@@ -20,7 +20,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import listed_tools, only_server, revisions, scope_agents, servers, stage_names
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
 # A larger value is a typing error: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0

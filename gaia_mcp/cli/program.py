@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 
-from gaia_mcp.internals import bare_signal
+from gaia_mcp.core.internals import bare_signal
 
 # Type checkers treat it as true. `typing` is not imported for it, because an interrupt before `main` prints a
 # traceback.

@@ -30,7 +30,7 @@ from gaia_mcp.toolspec.schema import properties_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from gaia_mcp.errors import ConnectionLostError, MCPError, PeerError, StatusError
+    from gaia_mcp.core.errors import ConnectionLostError, MCPError, PeerError, StatusError
 
 # The option that sets a token of the user's own.
 NEW_HEADER = "--header 'Authorization: Bearer ${TOKEN}'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 
 
 class ExitStatus(IntEnum):
@@ -51,7 +51,7 @@ def status_of(error: MCPError) -> ExitStatus:
     # Nothing is imported for a plain `MCPError`, because it may report a lack of memory.
     if type(error) is MCPError:
         return ExitStatus.FAILURE
-    from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, ProtocolError, RefusedError, ToolError
+    from gaia_mcp.core.errors import ConfigError, ConnectError, DeadlineError, ProtocolError, RefusedError, ToolError
 
     by_error: tuple[tuple[type[MCPError], ExitStatus], ...] = (
         (UsageError, ExitStatus.USAGE),

@@ -13,12 +13,12 @@ call twice: if time runs out, the server exits or its response is invalid after 
 `OutcomeUnknownError`, since the tool may have run.
 
 `connect`, `list_tools` and `call_tool` report failures as GAIA's documents promise: by False, an empty list or the key
-`error`. Every other method raises an exception of `gaia_mcp.errors`.
+`error`. Every other method raises an exception of `gaia_mcp.core.errors`.
 
 Prompts, resources, progress, and a call that another thread cancels are the same with servers of all revisions:
 
     >>> import threading
-    >>> from gaia_mcp.errors import CancelledError
+    >>> from gaia_mcp.core.errors import CancelledError
     >>> client = MCPClient.from_config("demo", DEMO)
     >>> client.connect()
     True
@@ -64,7 +64,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_mcp.lazy import lazily
+from gaia_mcp.core.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.client.config import MCPConfig

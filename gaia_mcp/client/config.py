@@ -9,7 +9,7 @@ from typing import Any
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigFileError, EntryError, ServerUnknownError
+from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerUnknownError
 
 
 class MCPConfig:

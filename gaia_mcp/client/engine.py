@@ -1,8 +1,8 @@
 """The engine of a client: one server, reconnected when it has gone, one deadline for each request and its retries.
 
 Also what one request may take: the lock that ends with a deadline, and the call that its server continues as a task,
-polled until its state is final and cancelled if the caller gives up. Raises what is in `gaia_mcp.errors`; `MCPClient`,
-built on it, adds what GAIA's documents promise.
+polled until its state is final and cancelled if the caller gives up. Raises what is in `gaia_mcp.core.errors`;
+`MCPClient`, built on it, adds what GAIA's documents promise.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
+from gaia_mcp.core.errors import (
     CancelledError,
     ConnectionLostError,
     DeadlineError,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.input_required import InputRequired
-    from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.storage.server_cache import ServerCache
+    from gaia_mcp.text.redaction.masker import Masker
 
     Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
 

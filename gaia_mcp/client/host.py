@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import CancelledError, PeerError, RemoteProtocolError
+from gaia_mcp.core.errors import CancelledError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.connection import EXCERPT_CHARS
 from gaia_mcp.protocol.input_required import FIRST, required_urls
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # Takes the `params` of `elicitation/create`, returns `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
 Elicit = Callable[[dict[str, Any]], dict[str, Any]]

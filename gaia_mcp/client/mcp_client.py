@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.tools import MCPTool, ToolsClient, failure_of, mcp_tool_requires_confirmation
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.core.errors import (
     LocalProtocolError,
     MCPError,
     NotConnectedError,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
@@ -151,7 +151,7 @@ class FeaturesClient(ToolsClient):
         Raises as `read_resource` does, `LocalProtocolError` for a file that the skill does not have, and
         `RemoteProtocolError` for one that differs from the listing: it must not be used.
         """
-        from gaia_mcp.skilltext import check_listed, verified
+        from gaia_mcp.text.skills import check_listed, verified
 
         uri = uri or skill["uri"]
         check_listed(self.name, skill, uri)
@@ -345,7 +345,7 @@ class MCPClient(FeaturesClient):
     `debug` every message is logged at DEBUG level, without secrets.
 
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
-    rest raise what is in `gaia_mcp.errors`.
+    rest raise what is in `gaia_mcp.core.errors`.
     """
 
     # Spelled out for `help()` and editors.

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.client.transports.base import UNLISTED
-from gaia_mcp.errors import NotSupportedError, PeerError, ToolExcludedError
-from gaia_mcp.jsontext import is_same
+from gaia_mcp.core.errors import NotSupportedError, PeerError, ToolExcludedError
 from gaia_mcp.protocol.caching import Freshness, freshness
 from gaia_mcp.protocol.pagination import Pages
 from gaia_mcp.protocol.revisions import can_declare, capability_names
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
+from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.schema import (
     choices_of,
     description_of,
@@ -35,7 +35,7 @@ from gaia_mcp.toolspec.tool_filter import only_reads
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 logger = logging.getLogger("gaia_mcp")

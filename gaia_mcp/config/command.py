@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gaia_mcp.errors import EntryError, VariableUnsetError
-from gaia_mcp.names import LITERAL_DOLLAR
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.names import LITERAL_DOLLAR
 
 # A description is one column of a line in a terminal.
 MAX_DESCRIBED_CHARS = 400
@@ -66,7 +66,7 @@ class Command(NamedTuple):
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        from gaia_mcp.redaction import masked_arguments, masked_value
+        from gaia_mcp.text.redaction import masked_arguments, masked_value
 
         shown: dict[str, Any] = {"command": self._masked_command(), "args": masked_arguments(self.args or [])}
         if self.env:
@@ -90,7 +90,7 @@ class Command(NamedTuple):
         """The command line, on one line and without secrets."""
         from shlex import quote
 
-        from gaia_mcp.safetext import MASK
+        from gaia_mcp.text.safe import MASK
 
         shown = self.masked()
         words = [argument if argument == MASK else quote(argument) for argument in shown["args"]]
@@ -107,7 +107,7 @@ class Command(NamedTuple):
     def _masked_command(self) -> str:
         if self.args:
             return self.command
-        from gaia_mcp.redaction import masked_arguments
+        from gaia_mcp.text.redaction import masked_arguments
 
         return " ".join(masked_arguments(self.command.split(" ")))
 
@@ -120,7 +120,7 @@ def with_home(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     """A description for display: cleaned, and truncated."""
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.text.safe import one_line
 
     return one_line(text, MAX_DESCRIBED_CHARS)
 

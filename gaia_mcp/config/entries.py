@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command, expanded
-from gaia_mcp.errors import ConfigFileError, EntryError
+from gaia_mcp.core.errors import ConfigFileError, EntryError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.targets import Target
@@ -202,7 +202,7 @@ def _read_timeout(name: str, timeout: Any) -> float | None:
     if timeout is None:
         return None
     # Most entries have none, and a TAB is quicker without the threads that deadlines load.
-    from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+    from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
     if not isinstance(timeout, bool) and isinstance(timeout, (int, float)) and 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS:
         return timeout

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, secret_from_keyring, with_home
-from gaia_mcp.errors import EntryError, VariableUnsetError
-from gaia_mcp.filebytes import open_file
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.files import open_file
+from gaia_mcp.core.names import SERVER_SECRETS
 from gaia_mcp.importing import split_target
-from gaia_mcp.names import SERVER_SECRETS
 
 # Another program with the same name has not loaded this module.
 _COMMAND_LINE = "gaia_mcp.cli.program"
@@ -137,7 +137,7 @@ class Served(NamedTuple):
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        from gaia_mcp.redaction import masked_members
+        from gaia_mcp.text.redaction import masked_members
 
         own = {key: held for key, held in self.order.items() if key not in SHARED}
         shown = {self.transport: self.described(), **masked_members(own)}

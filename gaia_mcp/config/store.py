@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.entries import SERVER_KEYS, ServerEntry, read_entry, servers_in
 from gaia_mcp.config.trust import ProjectFile, find_project_file
-from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
-from gaia_mcp.names import did_you_mean, is_server_name
-from gaia_mcp.paths import config_folder, home_expanded, is_there, servers_file
+from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+from gaia_mcp.core.names import did_you_mean, is_server_name
+from gaia_mcp.core.paths import config_folder, home_expanded, is_there, servers_file
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, references_in
 from gaia_mcp.config.served import Served
-from gaia_mcp.errors import EntryError
+from gaia_mcp.core.errors import EntryError
 
 URL_SCHEMES = ("http://", "https://")
 # The members of an entry that name TLS files, as in Hermes Agent's format.
@@ -84,7 +84,7 @@ class OAuthMembers(NamedTuple):
         """The member of the entry for display, with its secrets masked."""
         if self.is_off:
             return {"enabled": False}
-        from gaia_mcp.redaction import masked_url, masked_value
+        from gaia_mcp.text.redaction import masked_url, masked_value
 
         shown: dict[str, Any] = {}
         for name, held in self.values.items():
@@ -160,7 +160,7 @@ def _grant(server: str, word: object, given: set[str]) -> str:
 
 def _content(server: str, member: str, path: str) -> str:
     from gaia_mcp.config.command import with_home
-    from gaia_mcp.filebytes import read_file
+    from gaia_mcp.core.files import read_file
 
     try:
         return read_file(with_home(path), MAX_FILE_BYTES).decode().strip()
@@ -209,7 +209,7 @@ class Remote(NamedTuple):
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        from gaia_mcp.redaction import masked_url, masked_value
+        from gaia_mcp.text.redaction import masked_url, masked_value
 
         shown: dict[str, Any] = {"url": masked_url(self.url)}
         if self.headers:
@@ -227,7 +227,7 @@ class Remote(NamedTuple):
 
     def described(self) -> str:
         """The URL, on one line and without secrets."""
-        from gaia_mcp.redaction import masked_url
+        from gaia_mcp.text.redaction import masked_url
 
         return on_one_line(masked_url(self.url))
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.config.entries import read_entry, servers_in
-from gaia_mcp.errors import ConfigFileError, EntryError
-from gaia_mcp.filebytes import read_file
-from gaia_mcp.paths import PROJECT_FILES, approvals_file
+from gaia_mcp.core.errors import ConfigFileError, EntryError
+from gaia_mcp.core.files import read_file
+from gaia_mcp.core.paths import PROJECT_FILES, approvals_file
 from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from gaia_mcp._version import __version__
-from gaia_mcp.names import handler_key
+from gaia_mcp.core.names import handler_key
 from gaia_mcp.toolspec.tool_filter import is_in_scope
 
 

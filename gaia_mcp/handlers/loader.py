@@ -15,7 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from gaia_mcp.errors import HandlerError
+from gaia_mcp.core.errors import HandlerError
+from gaia_mcp.core.names import handler_key, handler_name
 from gaia_mcp.handlers.base import MCPHandler, was_shown
 from gaia_mcp.importing import (
     failure_in_words,
@@ -26,7 +27,6 @@ from gaia_mcp.importing import (
     move_to_end_of_path,
     split_target,
 )
-from gaia_mcp.names import handler_key, handler_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

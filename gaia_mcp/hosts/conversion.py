@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.hosts.dialects import (
     ARGS_KEYS,
     COMMAND_KEYS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import Repeated, TextProblemError
+from gaia_mcp.text.strict_json import Repeated, TextProblemError
 
 
 class Layout(NamedTuple):
@@ -65,34 +65,34 @@ def _parsed(text: str, kind: str) -> Any:
     if not text.strip():
         return {}
     if kind == "json":
-        from gaia_mcp.hosts import jsonc
+        from gaia_mcp.text import jsonc
 
         return jsonc.parse(text)
     if kind == "toml":
-        from gaia_mcp.hosts import toml_text
+        from gaia_mcp.text import toml
 
-        return toml_text.parse(text)
-    from gaia_mcp.yamltext import reading
+        return toml.parse(text)
+    from gaia_mcp.text.yaml import reading
 
     return reading.parse(text) or {}
 
 
 def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str:
     if layout.format == "json":
-        from gaia_mcp.hosts import jsonc
+        from gaia_mcp.text import jsonc
 
         return jsonc.with_member(text, (*layout.root, name), entry)
     if layout.format == "toml":
-        from gaia_mcp.hosts import toml_text
+        from gaia_mcp.text import toml
 
-        return toml_text.with_table(text, (*layout.root, name), entry)
+        return toml.with_table(text, (*layout.root, name), entry)
     if len(layout.root) > 1:
-        from gaia_mcp.yamltext.editing import Change, edited
+        from gaia_mcp.text.yaml.editing import Change, edited
 
         names = list(servers_in(_parsed(text, layout.format), layout))
         place = names.index(name) if name in names else len(names)
         return edited(text, [Change((*layout.root, place if layout.listed else name), entry)])
-    from gaia_mcp.yamltext import editing as yaml_text
+    from gaia_mcp.text.yaml import editing as yaml_text
 
     return yaml_text.with_item(text, layout.root[0], name, entry, listed=layout.listed)
 

@@ -10,12 +10,12 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from gaia_mcp.hosts import jsonc
 from gaia_mcp.hosts.dialects import EDITOR, MEANT, OURS
 from gaia_mcp.hosts.documents import parsed, servers_in
 from gaia_mcp.hosts.files import is_entry, layout_of
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.jsontext import TextProblemError
+from gaia_mcp.text import jsonc
+from gaia_mcp.text.strict_json import TextProblemError
 
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 # A TOML table, as in Codex's files, and a YAML mapping, as in those of Goose and Continue.

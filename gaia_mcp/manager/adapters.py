@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import CallCancelledError, current_call
-from gaia_mcp.deadline import LONGEST_REQUEST_SECONDS, Deadline
-from gaia_mcp.errors import PeerError
+from gaia_mcp.core.deadline import LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.core.errors import PeerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 

@@ -17,8 +17,8 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.factory import check_type
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConfigFileError, PeerError, ServerExistsError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import ConfigFileError, PeerError, ServerExistsError
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import Refusal
 from gaia_mcp.manager.server_connections import (

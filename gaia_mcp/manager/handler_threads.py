@@ -17,10 +17,10 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import Call, enter_call
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 
 if TYPE_CHECKING:
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.handlers.base import MCPHandler
 
 # The abandoned threads of each handler. A handler with more is not run again before one of them returns.
@@ -350,7 +350,7 @@ def scrubbed(text: str, settings: Any) -> str:
     """A text from a handler without the secrets in its settings: HTTP clients quote URLs that contain keys."""
     if not settings or not text:
         return text
-    from gaia_mcp.redaction.masker import Masker, secrets_in
+    from gaia_mcp.text.redaction.masker import Masker, secrets_in
 
     try:
         document = json.dumps(settings, default=str, skipkeys=True)

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.asking import CallCancelledError, entered_call
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.handlers.base import MCPToolDefinition
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, capped, checked, failed
 from gaia_mcp.manager.handler_threads import HandlerConnection, HandlerHungError, HandlerThreads, described, scrubbed

@@ -15,9 +15,9 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from gaia_mcp.core.names import handler_key
 from gaia_mcp.handlers.base import MCPToolResult, was_shown
 from gaia_mcp.manager.managed_handler import ManagedHandler
-from gaia_mcp.names import handler_key
 from gaia_mcp.server.provider import Change, Listeners
 from gaia_mcp.toolspec.repair import FunctionNames, allowed_characters
 from gaia_mcp.toolspec.tool_filter import can_meet

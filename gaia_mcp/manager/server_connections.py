@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
-from gaia_mcp.errors import ConnectError, MCPError, ServerExistsError
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.core.errors import ConnectError, MCPError, ServerExistsError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
 from gaia_mcp.manager.adapters import ClientHandler
 

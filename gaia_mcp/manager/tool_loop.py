@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gaia_mcp.errors import CompletionError
-from gaia_mcp.jsontext import parse_json
-from gaia_mcp.safetext import encodable, one_line
+from gaia_mcp.core.errors import CompletionError
+from gaia_mcp.text.safe import encodable, one_line
+from gaia_mcp.text.strict_json import parse_json
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolResult

@@ -29,7 +29,7 @@ from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.client.transports.factory import check_type
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 from gaia_mcp.manager.client_manager import MCPClientManager
 from gaia_mcp.mixin.tool_registry import follower_of, follows, has_tools, register, registries_of, unregister
 

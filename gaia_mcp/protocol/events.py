@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
 
 if TYPE_CHECKING:
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
 
 
 class Peer(NamedTuple):

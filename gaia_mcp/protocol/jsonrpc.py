@@ -14,8 +14,8 @@ from io import BytesIO
 from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
-from gaia_mcp.internals import compact_writer
-from gaia_mcp.jsontext import paired
+from gaia_mcp.core.internals import compact_writer
+from gaia_mcp.text.strict_json import paired
 
 RequestId: TypeAlias = int | str
 Message: TypeAlias = dict[str, Any]

@@ -11,7 +11,7 @@ import re
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
+from gaia_mcp.core.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY
 from gaia_mcp.protocol.events import NegotiationFailed, Peer

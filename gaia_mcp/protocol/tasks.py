@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gaia_mcp.internals import compact_writer
+from gaia_mcp.core.internals import compact_writer
 from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, are_requests
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, as_text

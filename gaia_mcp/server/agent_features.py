@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from gaia_mcp.filebytes import read_file
+from gaia_mcp.core.files import read_file
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.server.definitions import (
     listed_resource,
@@ -24,7 +24,7 @@ from gaia_mcp.server.definitions import (
 )
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import prompt_result, resource_result
-from gaia_mcp.skilltext import MANIFEST, digest_of, frontmatter_of
+from gaia_mcp.text.skills import MANIFEST, digest_of, frontmatter_of
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.asking.questions import AnswerError
 from gaia_mcp.asking.sealing import SealError, subject_of
-from gaia_mcp.content import NotJSONError, as_json_value
-from gaia_mcp.internals import compact_writer
+from gaia_mcp.core.content import NotJSONError, as_json_value
+from gaia_mcp.core.internals import compact_writer
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, retry_of
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.provider import RequestError
@@ -201,7 +201,7 @@ def _subject(call: RunningCall) -> bytes:
 def _in_trace(call: RunningCall, questions: Mapping[str, Question]) -> Mapping[str, Question]:
     if not call.is_traced:
         return questions
-    from gaia_mcp.tracing import with_trace
+    from gaia_mcp.core.tracing import with_trace
 
     return {name: one._replace(params=with_trace(one.params)) for name, one in questions.items()}
 

@@ -26,9 +26,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 
 from gaia_mcp.protocol.jsonrpc import is_number
+from gaia_mcp.text.uri_templates import uri_problem
 from gaia_mcp.toolspec.repair import repaired_schema
 from gaia_mcp.toolspec.schema import resolved
-from gaia_mcp.uri_templates import uri_problem
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _ROLES = ("user", "assistant")

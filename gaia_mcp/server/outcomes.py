@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.core.tracing import carrying, has_spans, trace_in
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY, Message, encode, error
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
-from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import InputRequired, RunningCall
-from gaia_mcp.tracing import carrying, has_spans, trace_in
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
@@ -120,7 +120,7 @@ def outcome_in_trace(answer: Callable[[Job], dict[str, Any] | None], job: Job) -
     if not has_spans():
         with carrying(received):
             return outcome_of(answer, job)
-    from gaia_mcp.spans import are_recorded, has_context, server_span
+    from gaia_mcp.core.spans import are_recorded, has_context, server_span
 
     if not (received or has_context() or are_recorded()):
         return outcome_of(answer, job)

@@ -14,11 +14,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gaia_mcp.content import NotJSONError, as_json_value
+from gaia_mcp.core.content import NotJSONError, as_json_value
 from gaia_mcp.protocol.jsonrpc import as_text
 from gaia_mcp.server.definitions import json_problem, member_problem
 from gaia_mcp.server.provider import ResultError
-from gaia_mcp.uri_templates import uri_problem
+from gaia_mcp.text.uri_templates import uri_problem
 
 # The required members of each type of block, all of them strings. Unknown types are passed on unchecked.
 _REQUIRED = {
@@ -159,7 +159,7 @@ def checked_result(value: Wire, validate: Validator | None = None) -> Wire:
 def _content_result(value: Any) -> Wire | None:
     if value is None or isinstance(value, (str, dict, int, float)):
         return None
-    from gaia_mcp.content import content_blocks
+    from gaia_mcp.core.content import content_blocks
 
     blocks = content_blocks(value)
     return {"content": blocks} if blocks is not None else None
@@ -314,7 +314,7 @@ def _content_of(value: Any) -> str | Wire | None:
         return value
     if value is None or isinstance(value, (dict, list, tuple)):
         return None
-    from gaia_mcp.content import content_blocks
+    from gaia_mcp.core.content import content_blocks
 
     return next(iter(content_blocks(value) or ()), None)
 

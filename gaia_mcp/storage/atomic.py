@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.filebytes import read_file, read_typed
+from gaia_mcp.core.errors import ConfigFileError
+from gaia_mcp.core.files import read_file, read_typed
 
 # The lock is normally held for milliseconds; a program that holds it longer has hung.
 LOCK_SECONDS = 10.0

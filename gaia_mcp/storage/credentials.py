@@ -12,9 +12,9 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,17 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, escaped, kind_of, parse_json, place_in
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, read_bytes, write_bytes
+from gaia_mcp.text.strict_json import (
+    DepthError,
+    JSONTextError,
+    RepeatedKeyError,
+    escaped,
+    kind_of,
+    parse_json,
+    place_in,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import stat
 import time
 from pathlib import Path
 
-from gaia_mcp.names import UNSAVED_MARK
+from gaia_mcp.core.names import UNSAVED_MARK
 
 # A writer without a lock has finished by then; one that was suspended for longer fails with an error.
 UNLOCKED_SECONDS = 60.0

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from gaia_mcp.filebytes import irregular
+from gaia_mcp.core.files import irregular
 from gaia_mcp.storage.atomic import names_beside, owned_alike, written_beside
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from gaia_mcp.filebytes import read_file
-from gaia_mcp.jsontext import paired
-from gaia_mcp.names import UNSAVED_MARK
+from gaia_mcp.core.files import read_file
+from gaia_mcp.core.names import UNSAVED_MARK
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
+from gaia_mcp.text.strict_json import paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

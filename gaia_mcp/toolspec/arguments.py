@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, is_same, kind_of, parse_json
+from gaia_mcp.text.strict_json import DepthError, JSONTextError, RepeatedKeyError, is_same, kind_of, parse_json
 from gaia_mcp.toolspec.schema import BRANCHES, choices_of, parts_of, properties_for, properties_of, resolved, types_of
 
 _TRUE = frozenset({"true", "yes", "on", "1"})

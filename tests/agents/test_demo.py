@@ -14,8 +14,8 @@ import pytest
 
 from gaia_mcp import __version__
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CancelledError, PeerError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CancelledError, PeerError
 from gaia_mcp.testing import client_for
 from tests.waiting import wait_until
 

@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp import MCPClient
 from gaia_mcp.agents.filesystem import MAX_ENTRIES, FilesystemAgent
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.testing import client_for
 
 if TYPE_CHECKING:

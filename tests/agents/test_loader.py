@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.agents.loader import BUILT_IN, load_agent, source_folder
-from gaia_mcp.errors import AgentError
+from gaia_mcp.core.errors import AgentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from gaia_mcp import MCPAgent, MCPClient, prompt, resource, tool
-from gaia_mcp.errors.requests import PeerError
+from gaia_mcp.core.errors.requests import PeerError
 from gaia_mcp.testing import client_for
 
 ERAS = pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from gaia_mcp.catalog.registry import MAX_RESPONSE_BYTES, Registry
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CatalogError, DeadlineError, RegistryError, RegistryUnknownError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CatalogError, DeadlineError, RegistryError, RegistryUnknownError
 from tests.registry_support import ServedRegistry, document, served_registry
 from tests.waiting import ENOUGH_SECONDS
 

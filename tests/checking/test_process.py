@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.checking import process
 from gaia_mcp.checking.process import check_apart, errors_apart
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.toolspec.validation import SchemaCostError
 from tests.processes import processor_seconds, workers
 from tests.schema_support import twice

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_mcp
-from gaia_mcp import errors
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import OAuthMembers, Remote
-from gaia_mcp.errors import (
+from gaia_mcp.core import errors
+from gaia_mcp.core.errors import (
     AgentError,
     ArgumentsError,
     AuthorizationError,

@@ -14,7 +14,7 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT
 from gaia_mcp.cli.screen.output import Form, choose_form
 from gaia_mcp.cli.typer_command import guarded
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

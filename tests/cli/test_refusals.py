@@ -23,7 +23,7 @@ from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.errors import DeadlineError, PeerError, ServerExitedError
+from gaia_mcp.core.errors import DeadlineError, PeerError, ServerExitedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.server.http.handshake import HAS_ENDED
 from tests.cli.conftest import entry_of

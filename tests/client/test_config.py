@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.config.trust import approve, find_project_file
-from gaia_mcp.errors import ConfigFileError, EntryError
+from gaia_mcp.core.errors import ConfigFileError, EntryError
 from tests.client.conftest import error_of
 
 if TYPE_CHECKING:

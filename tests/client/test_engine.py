@@ -15,8 +15,8 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     CallCancelledError,
     CancelledError,
     ConnectionLostError,

@@ -9,8 +9,8 @@ import pytest
 from gaia_mcp.client.engine import CANCEL_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CallCancelledError, CallLateError, OutcomeUnknownError, PeerError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CallCancelledError, CallLateError, OutcomeUnknownError, PeerError, RemoteProtocolError
 from tests.client.eras import CAPABILITIES, ERAS, scripted
 from tests.client.transports.talk import Message, Talk, error, in_thread
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.host import DeclinedError, Host, UndeclaredError, UnsupportedError, answers, are_opened
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CancelledError, PeerError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CancelledError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.connection import EXCERPT_CHARS
 from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.protocol.jsonrpc import URL_REQUIRED

@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient, sanitise_server_name
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     ArgumentsError,
     EntryError,
     PeerError,

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.mcp_client import Completion
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     ConnectionLostError,
     DeadlineError,
     LocalProtocolError,

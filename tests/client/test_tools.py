@@ -12,7 +12,7 @@ from gaia_mcp.client.tools import MCPTool, failure_of, mcp_tool_requires_confirm
 from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.client.transports.in_process import MemoryChannel
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     NotSupportedError,
     PeerError,
     ToolExcludedError,

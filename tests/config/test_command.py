@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.config.command import Command, expanded
-from gaia_mcp.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from tests.protocol_support import steady
 
 ENVIRON = {"TOKEN": "t", "DIR": "/d"}

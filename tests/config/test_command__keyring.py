@@ -10,7 +10,7 @@ import pytest
 from gaia_mcp.config.command import Command, secret_from_keyring
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.errors import EntryError
+from gaia_mcp.core.errors import EntryError
 
 if TYPE_CHECKING:
     from pathlib import Path

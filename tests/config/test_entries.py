@@ -11,8 +11,8 @@ from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
-from gaia_mcp.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 

@@ -16,7 +16,7 @@ import pytest
 from gaia_mcp.config.entries import read_entry, servers_in
 from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, revoke
-from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 
 ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "server"]}
 READ = read_entry("a", ENTRY)

@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.targets import NO_MEMBERS, OAuthMembers, Remote, Target, read_oauth, unknown_members
-from gaia_mcp.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.config.trust import MAX_BYTES, Limits, TooMuchCodeError, approve, code_of, find_project_file, revoke
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.paths import approvals_file
+from gaia_mcp.core.errors import ConfigFileError
+from gaia_mcp.core.paths import approvals_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

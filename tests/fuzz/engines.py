@@ -11,9 +11,9 @@ from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.in_process import MemoryChannel
-from gaia_mcp.errors import DeadlineError, MCPError, NotSupportedError
+from gaia_mcp.core.errors import DeadlineError, MCPError, NotSupportedError
 from gaia_mcp.protocol.jsonrpc import is_id
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 from tests.fuzz.odd_server import LAST, QUIET, SECRET, OddServer
 from tests.fuzz.oracles import RECORDS_KEPT, Fault, is_same, key_of, messages_in, read_strictly
 from tests.wire_support import SAMPLED

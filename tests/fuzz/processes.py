@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 from gaia_mcp.protocol.framing import LineBuffer
 from tests.fuzz.agents import ASKED, AgentSession
 from tests.fuzz.engines import TIMEOUT_SECONDS, EngineSession

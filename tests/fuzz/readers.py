@@ -18,15 +18,15 @@ from gaia_mcp.cli.completion.answering import read_line
 from gaia_mcp.client.tools import read_tools
 from gaia_mcp.client.transports.stdio.launch import command_words
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.documents import Layout, read_servers, with_server
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.pasted import looks_pasted, read_pasted
-from gaia_mcp.jsontext import TextProblemError
 from gaia_mcp.recordings import Player, TranscriptError, read_transcripts
 from gaia_mcp.storage.json_files import parse_object
+from gaia_mcp.text.strict_json import TextProblemError
 from gaia_mcp.toolspec.arguments import ArgumentSyntaxError, read_assignment, read_object, typed_value
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference
 from gaia_mcp.toolspec.describe import signature, type_in_words

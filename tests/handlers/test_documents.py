@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gaia_mcp import __version__
-from gaia_mcp.errors import HandlerError
+from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.handlers import (
     MCPHandlerConfig,
     MCPManager,

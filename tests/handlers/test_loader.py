@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import HandlerError
+from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
 from gaia_mcp.handlers.loader import (
     handler_class,

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
-from gaia_mcp.jsontext import TextProblemError
+from gaia_mcp.text.strict_json import TextProblemError
 
 JSON = Layout("json", ("mcpServers",))
 DEEP = Layout("json", ("projects", "/a.b", "mcpServers"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.files import (
     all_places,

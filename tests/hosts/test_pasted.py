@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
-from gaia_mcp.jsontext import TextProblemError
+from gaia_mcp.text.strict_json import TextProblemError
 
 TIME: dict[str, Any] = {"command": "uvx", "args": ["mcp-server-time"]}
 TEXT = json.dumps(TIME)

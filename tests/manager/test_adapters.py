@@ -13,7 +13,7 @@ import pytest
 from gaia_mcp import MCPAgent, MCPClient, current_call, tool
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.asking import Call, CallCancelledError, enter_call
-from gaia_mcp.errors import NotConnectedError
+from gaia_mcp.core.errors import NotConnectedError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, FullDefinition, capped, tool_result, wire_result
 from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager

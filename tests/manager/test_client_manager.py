@@ -18,7 +18,7 @@ import pytest
 from gaia_mcp.client import MCPClient, MCPClientManager
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.client.host import Host
-from gaia_mcp.errors import ConfigFileError, ConnectError, EntryError, ServerExistsError
+from gaia_mcp.core.errors import ConfigFileError, ConnectError, EntryError, ServerExistsError
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

@@ -19,7 +19,7 @@ from gaia_mcp import MCPClient, __version__, current_call
 from gaia_mcp.agents.base.console import AgentConsole
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.asking import Call, CallCancelledError
-from gaia_mcp.errors import CancelledError
+from gaia_mcp.core.errors import CancelledError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, FullDefinition
 from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager

@@ -14,7 +14,7 @@ import pytest
 
 import gaia_mcp.manager
 from gaia_mcp.asking import Call, CallCancelledError, current_call
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager import handler_threads, managed_handler
 from gaia_mcp.manager import handler_threads as handler_connection

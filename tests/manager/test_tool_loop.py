@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from gaia_mcp.client import MCPClientManager, MCPConfig
-from gaia_mcp.errors import CompletionError
+from gaia_mcp.core.errors import CompletionError
 from gaia_mcp.handlers import MCPHandler, MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers import run_tool_loop as public_name
 from gaia_mcp.manager.tool_loop import MAX_ARGUMENTS_CHARS, ToolLoopResult, run_tool_loop

@@ -18,7 +18,7 @@ from gaia_mcp import MCPClientManager, MCPClientMixin
 from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent, MCPAgent, SilentConsole
 from gaia_mcp.client import MCPClient, MCPConfig, MCPTool
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
-from gaia_mcp.errors import EntryError
+from gaia_mcp.core.errors import EntryError
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

@@ -7,7 +7,7 @@ from typing import Any
 from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent
 from gaia_mcp.client import MCPClient, MCPTool
 from gaia_mcp.client.transports.base import MCPTransport
-from gaia_mcp.errors import NotConnectedError
+from gaia_mcp.core.errors import NotConnectedError
 from gaia_mcp.mixin.tool_registry import Registry, register, registries_of, registry_of, unregister, wrapped
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import CallCancelledError
+from gaia_mcp.core.errors import CallCancelledError
 from tests.client.transports.talk import in_thread
 from tests.forking.client import Command
 from tests.forking.server import LANG

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import DeadlineError
 from tests.cli.conftest import gaia, no_orphans, shared
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.peers.test_authorization import log_in

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gaia_mcp.client import MCPClient
-from gaia_mcp.errors import CancelledError
+from gaia_mcp.core.errors import CancelledError
 from tests.client.transports.http.certificates import Authority
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.prepare.peers import HTTP2

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import CallLateError, StatusError
+from gaia_mcp.core.errors import CallLateError, StatusError
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.waiting import deadline_until, wait_until
 

@@ -16,7 +16,7 @@ from gaia_mcp.client.host import DeclinedError
 from gaia_mcp.client.mcp_client import Completion
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     CallCancelledError,
     CancelledError,
     LocalProtocolError,

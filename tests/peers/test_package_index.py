@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import ConnectError
+from gaia_mcp.core.errors import ConnectError
 from tests.prepare.installing import node_and_npm
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.checks.steps import names_checked, texts_checked
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, PeerError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import DeadlineError, PeerError, RemoteProtocolError
 from tests.peers.conftest import PROGRAMS
 
 if TYPE_CHECKING:

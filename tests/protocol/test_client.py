@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import PeerError
+from gaia_mcp.core.errors import PeerError
 from gaia_mcp.protocol.client import MAX_WATCHES
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY
 from gaia_mcp.protocol.events import (

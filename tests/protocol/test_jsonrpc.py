@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.internals import compact_writer
+from gaia_mcp.core.internals import compact_writer
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.jsonrpc import (
     Error,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
+from gaia_mcp.core.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
 from gaia_mcp.protocol.events import NegotiationFailed, Opened, Peer, RequestReceived
 from gaia_mcp.protocol.jsonrpc import Error, Result
 from gaia_mcp.protocol.negotiation import contradicts_itself

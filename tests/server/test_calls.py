@@ -14,6 +14,7 @@ import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import ListRoots
+from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
@@ -21,7 +22,6 @@ from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError
 from gaia_mcp.server.tasks import Tasks
 from gaia_mcp.store import MemoryStore
-from gaia_mcp.tracing import with_trace
 from tests.server.talk import Wire, call, cancel, initialize, plain, stateless
 from tests.tracing_support import TRACE
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -10,8 +10,9 @@ import pytest
 from opentelemetry import context, propagate
 
 from gaia_mcp.asking import CallCancelledError
-from gaia_mcp.names import split_tool_name
-from gaia_mcp.paths import shown
+from gaia_mcp.core.names import split_tool_name
+from gaia_mcp.core.paths import shown
+from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.protocol.events import RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
 from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
@@ -20,7 +21,6 @@ from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.outcomes import LINE_CHARS, Job, Outcome, invalid, note_failure, outcome_of, raised
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import PIPE, InputRequired, Transport
-from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Tools
 from tests.server.talk import call, stateless
 from tests.tracing_support import (

@@ -11,7 +11,7 @@ from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.definitions import PAGE_ITEMS
 from gaia_mcp.server.provider import MAX_READINGS, Change, RequestError, ToolList, WrappingProvider, all_tools
-from tests.gateway.shelf import Shelf, answer, tool
+from tests.fleet.gateway.shelf import Shelf, answer, tool
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

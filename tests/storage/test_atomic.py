@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, locked, read_bytes, snapshot_of, write_bytes
 from tests.waiting import PATIENCE_SECONDS
 

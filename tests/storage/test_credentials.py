@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.credentials import NO_PACKAGE, CredentialStore, Held
 from tests.protocol_support import check_each
 

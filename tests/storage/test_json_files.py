@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import Snapshot, locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 from tests.protocol_support import check_rows, steady

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.errors import ConfigFileError, MCPError
-from gaia_mcp.redaction.masker import LINE_BYTES, Masker
+from gaia_mcp.core.errors import ConfigFileError, MCPError
 from gaia_mcp.storage.run_logs import KEPT_BYTES, KEPT_RUNS, RunLog, RunLogs
+from gaia_mcp.text.redaction.masker import LINE_BYTES, Masker
 from tests.protocol_support import check_each
 from tests.waiting import PATIENCE_SECONDS
 

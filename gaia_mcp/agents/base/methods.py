@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.agents.base.tools import Complete, PromptMark, ResourceMark, ToolMark, marked, marks_of
 from gaia_mcp.asking import Call, current_call
-from gaia_mcp.content import Image
+from gaia_mcp.core.content import Image
+from gaia_mcp.text.uri_templates import Template, has_scheme
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,
@@ -34,7 +35,6 @@ from gaia_mcp.toolspec.hints.kinds import (
 from gaia_mcp.toolspec.hints.reading import HintError, Reader, is_described, is_field, members_of, read_docstring
 from gaia_mcp.toolspec.schema import choices_of, description_of, parts_of, types_of
 from gaia_mcp.toolspec.validation import InvalidArgumentsError
-from gaia_mcp.uri_templates import Template, has_scheme
 
 # These become content blocks, which an output schema does not describe.
 _CONTENT = (Image, bytes, bytearray, memoryview)

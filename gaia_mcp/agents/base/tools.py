@@ -193,7 +193,7 @@ def resource(
     caching = {"ttlMs": ttl_ms, "cacheScope": cache_scope or None}
 
     def register(function: Function) -> Function:
-        from gaia_mcp.uri_templates import Template
+        from gaia_mcp.text.uri_templates import Template
 
         Template(uri)
         given = {key: value for key, value in members.items() if value or value == 0}

@@ -26,8 +26,8 @@ from gaia_mcp.agents.code_runner import confined
 from gaia_mcp.agents.programs import Collected, drain_stdout, end_program, feed, private_folder
 from gaia_mcp.asking import Call  # noqa: TC001 (the tool's parameters are read)
 from gaia_mcp.client.transports.stdio.child import Child
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.safetext import cut_middle
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.text.safe import cut_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,14 +20,14 @@ from gaia_mcp.agents.hub.drivers.base import CAPABILITIES
 from gaia_mcp.config.command import Command, expanded
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.targets import URL_SCHEMES
-from gaia_mcp.errors import ConfigFileError, DeadlineError, EntryError
-from gaia_mcp.names import did_you_mean, is_server_name
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.errors import ConfigFileError, DeadlineError, EntryError
+from gaia_mcp.core.names import did_you_mean, is_server_name
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # The top-level key in the configuration file.
 SECTION = "agents"

@@ -35,16 +35,16 @@ from gaia_mcp.client.transports.stdio.exit_reasons import last_words
 from gaia_mcp.client.transports.stdio.launch import child_environment, command_words, secrets_given
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
-from gaia_mcp.filebytes import read_file
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CompletionError, ConfigError, DeadlineError, SpawnError
+from gaia_mcp.core.files import read_file
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
-from gaia_mcp.jsontext import TextProblemError, kind_of
 from gaia_mcp.manager.adapters import AgentHandler
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
-from gaia_mcp.redaction.masker import Masker
-from gaia_mcp.safetext import cut
+from gaia_mcp.text.redaction.masker import Masker
+from gaia_mcp.text.safe import cut
+from gaia_mcp.text.strict_json import TextProblemError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

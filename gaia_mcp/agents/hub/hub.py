@@ -30,11 +30,11 @@ from gaia_mcp.agents.hub.tool_server import RegisteredTool, Registry, Routes, To
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.client.transports.stdio.launch import command_words, find_program
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
-from gaia_mcp.errors import ConfigError, DeadlineError, EntryError, SpawnError, VariableUnsetError
-from gaia_mcp.filebytes import read_file
-from gaia_mcp.names import did_you_mean
-from gaia_mcp.paths import home_expanded
+from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.core.errors import ConfigError, DeadlineError, EntryError, SpawnError, VariableUnsetError
+from gaia_mcp.core.files import read_file
+from gaia_mcp.core.names import did_you_mean
+from gaia_mcp.core.paths import home_expanded
 
 if TYPE_CHECKING:
     from collections.abc import Collection

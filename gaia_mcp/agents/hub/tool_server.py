@@ -24,18 +24,18 @@ from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.launch import child_environment
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
-from gaia_mcp.errors import MCPError, NotConnectedError
-from gaia_mcp.filebytes import read_file
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.core.errors import MCPError, NotConnectedError
+from gaia_mcp.core.files import read_file
+from gaia_mcp.core.names import did_you_mean, split_tool_name
+from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.handlers.base import MCPHandlerConfig, MCPRegistry
-from gaia_mcp.jsontext import kind_of
 from gaia_mcp.manager.adapters import ClientHandler, wire_result
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import gaia_name
-from gaia_mcp.names import did_you_mean, split_tool_name
-from gaia_mcp.paths import cache_folder
 from gaia_mcp.server.running_call import RunningCall
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text.strict_json import kind_of
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:

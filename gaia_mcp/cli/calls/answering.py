@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.cli.calls.plan import Answers, read_answers
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.paths import home_expanded
+from gaia_mcp.core.paths import home_expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.cli.screen.session_view import Waiting
-    from gaia_mcp.session.sampling import Sampler
-    from gaia_mcp.session.session import Answerers
+    from gaia_mcp.fleet.session.sampling import Sampler
+    from gaia_mcp.fleet.session.session import Answerers
 
 
 class Answering:
@@ -58,7 +58,7 @@ class Answering:
         """The answerers for requests of `server`. Unless `attended`, no person is asked, and without any given answers
         elicitations are declined.
         """
-        from gaia_mcp.session.session import Answerers
+        from gaia_mcp.fleet.session.session import Answerers
 
         sample = self._sampler.answering(server) if self._sampler is not None else None
         declines = self._declines or not (attended or self._answers.are_given)
@@ -81,7 +81,7 @@ class Answering:
         if not self._answers.are_given:
             return
         from gaia_mcp.cli.screen.output import remark
-        from gaia_mcp.errors import UnansweredError
+        from gaia_mcp.core.errors import UnansweredError
 
         if (error is None or isinstance(error, UnansweredError)) and (unused := self._answers.unused()):
             remark(unused)
@@ -95,8 +95,8 @@ def _root(path: str) -> dict[str, str]:
 
 
 def _sampler(line: str, seconds: float | None) -> Sampler:
-    from gaia_mcp.errors import EntryError, SpawnError
-    from gaia_mcp.session.sampling import Sampler, program_of
+    from gaia_mcp.core.errors import EntryError, SpawnError
+    from gaia_mcp.fleet.session.sampling import Sampler, program_of
 
     try:
         return Sampler(program_of(line), seconds)

@@ -16,8 +16,8 @@ from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import MCPError
-from gaia_mcp.session.server_process import Prestarted, prestarted
+from gaia_mcp.core.errors import MCPError
+from gaia_mcp.fleet.session.server_process import Prestarted, prestarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.fleet.session.session import Session
 
 
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
@@ -52,8 +52,8 @@ def make_call(
     from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.errors import PeerError
-    from gaia_mcp.session.session import connected
+    from gaia_mcp.core.errors import PeerError
+    from gaia_mcp.fleet.session.session import connected
     from gaia_mcp.toolspec.validation import load_validator
 
     deadline, destination = invocation.deadline(), invocation.destination()
@@ -135,7 +135,7 @@ def _written(session: Session, begun: str, within: str = "") -> str:
     """The last line of stderr that begins with this text, and has another in it; empty if there is none. The server has
     written it before its result, but it may be read later.
     """
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
     deadline = Deadline(PLACE_SECONDS)
     while True:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.errors import ServerUnknownError
-from gaia_mcp.filebytes import read_rest, read_typed
-from gaia_mcp.names import did_you_mean
-from gaia_mcp.paths import home_expanded
+from gaia_mcp.core.errors import ServerUnknownError
+from gaia_mcp.core.files import read_rest, read_typed
+from gaia_mcp.core.names import did_you_mean
+from gaia_mcp.core.paths import home_expanded
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.toolspec.arguments import (
     DASHES,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.model import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 HOW_TO_GIVE = "--args takes a JSON object, @FILE with one, or - for stdin"
 
@@ -157,7 +157,7 @@ def read_file(name: str, hint: str = "", deadline: Deadline | None = None) -> st
         return read_typed(home_expanded(Path(name)), MAX_RECORD_BYTES, remaining).decode()
     except TimeoutError:
         assert deadline is not None  # noqa: S101 (nothing else limits the time)
-        from gaia_mcp.errors import InputLateError
+        from gaia_mcp.core.errors import InputLateError
 
         raise InputLateError("standard input" if name == "-" else name, deadline.allowed) from None
     except OSError as problem:
@@ -235,7 +235,7 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
     given.
     """
     from gaia_mcp.cli.grammar.parsing import PROGRAM
-    from gaia_mcp.names import near_misses
+    from gaia_mcp.core.names import near_misses
 
     command = Typed.command or "call"
     ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
@@ -285,7 +285,7 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
 
 def _seen_schema(entry: ServerEntry, tool: str) -> Any:
     """The cached schema of a tool; None if it is not cached."""
-    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     tools = ServerCache(cache_folder(), entry).seen() or []

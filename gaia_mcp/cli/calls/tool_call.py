@@ -16,11 +16,11 @@ from gaia_mcp.cli.calls.plan import Plan, read_words, text_arguments, typed
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
-from gaia_mcp.jsontext import is_same
-from gaia_mcp.names import did_you_mean
+from gaia_mcp.core.errors import ArgumentsError, FeatureUnknownError, NotSupportedError, PeerError, ReadOnlyError
+from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.safetext import cut, cut_middle
+from gaia_mcp.text.safe import cut, cut_middle
+from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.schema import MAX_STEPS, NO_DEFAULT, choices_of, default_of, properties_of, resolved, types_of
 from gaia_mcp.toolspec.tool_filter import claims_to_only_read, only_reads
 from gaia_mcp.toolspec.validation import YOUR_ARGUMENTS, ExternalReferenceError, SchemaError, problems_in, unknown_names
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.fleet.session.session import Session
     from gaia_mcp.protocol.events import Progressed
-    from gaia_mcp.session.session import Session
     from gaia_mcp.toolspec.validation import ValidationError
 
 
@@ -49,7 +49,7 @@ def find_tool(session: Session, name: str) -> MCPTool:
         if (listed := listed_name(session.entry, name, known)) is not None:
             # Only the server knows whether that handler has the tool.
             return replace(known[listed], name=name)
-        from gaia_mcp.session.session import unknown_tool
+        from gaia_mcp.fleet.session.session import unknown_tool
 
         raise unknown_tool(session, name, known)
     return tool
@@ -298,7 +298,7 @@ def read_resource(session: Session, uri: str) -> dict[str, Any]:
 
 def _suggestion(entry: ServerEntry, uri: str) -> str:
     """A suggestion from the cached resources; empty if no URI is similar."""
-    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     known = ServerCache(cache_folder(), entry).seen("resources") or []

@@ -12,14 +12,14 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
-from gaia_mcp.errors import DeadlineError, NotSupportedError, PeerError
+from gaia_mcp.core.errors import DeadlineError, NotSupportedError, PeerError
 from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.fleet.session.session import Session
     from gaia_mcp.protocol.events import Change
-    from gaia_mcp.session.session import Session
 
 # The lists that have change notifications.
 LISTS = ("tools", "prompts", "resources")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import counted, error_object, print_line
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.jsontext import escaped
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
 from gaia_mcp.storage.json_files import parse_object
+from gaia_mcp.text.strict_json import escaped
 from gaia_mcp.toolspec.contract import (
     Contract,
     ToolChange,
@@ -33,9 +33,9 @@ from gaia_mcp.toolspec.poisoning import UNUSUAL
 
 if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
-    from gaia_mcp.errors import ContractError, MCPError
-    from gaia_mcp.session.parallel import Result
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.core.errors import ContractError, MCPError
+    from gaia_mcp.fleet.session.parallel import Result
+    from gaia_mcp.fleet.session.session import Session
 
 
 class LockedTools:
@@ -73,7 +73,7 @@ class LockedTools:
 
     def unlocked(self, server: str) -> ContractError:
         """The error for a server that was never locked."""
-        from gaia_mcp.errors import ContractError
+        from gaia_mcp.core.errors import ContractError
 
         hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
         return ContractError(server, f"is not in {self.path}", hint=hint)
@@ -106,7 +106,7 @@ def lock_path(path: Path | None) -> Path:
 
 def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
     """The contract of these tools. Raises `RemoteProtocolError` for a definition that has no canonical form."""
-    from gaia_mcp.errors import RemoteProtocolError
+    from gaia_mcp.core.errors import RemoteProtocolError
     from gaia_mcp.toolspec.contract import contract_of
 
     try:
@@ -117,7 +117,7 @@ def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
 
 def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
     """The error for tools that do not match their locked definitions."""
-    from gaia_mcp.errors import ContractError
+    from gaia_mcp.core.errors import ContractError
 
     summary = ", ".join(map(str, changes))
     again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())

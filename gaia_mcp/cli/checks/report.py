@@ -20,9 +20,9 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import counted, error_object, print_line, remark
 from gaia_mcp.cli.screen.terminal import LEAST_CELLS, broken, fitted, fitting
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
-from gaia_mcp.safetext import clean, encodable, escape, one_line
+from gaia_mcp.core.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.storage.output_files import append_to_file, put_file
+from gaia_mcp.text.safe import clean, encodable, escape, one_line
 from gaia_mcp.toolspec.contract import as_lines
 
 # The widths of a check's outcome, name and seconds, and the least width of its detail.

@@ -12,10 +12,10 @@ from gaia_mcp.asking import Call
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
-from gaia_mcp.content import NotJSONError
-from gaia_mcp.errors import AgentError, HandlerError
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.content import NotJSONError
+from gaia_mcp.core.errors import AgentError, HandlerError
 from gaia_mcp.server.provider import RequestError, ResultError
+from gaia_mcp.text.safe import one_line
 from gaia_mcp.toolspec.describe import signature
 from gaia_mcp.toolspec.validation import SchemaError
 

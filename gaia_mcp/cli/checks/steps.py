@@ -17,8 +17,8 @@ from gaia_mcp.cli.calls.tool_call import called, checked_arguments
 from gaia_mcp.cli.checks.report import CALL, FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
     EntryError,
@@ -26,14 +26,14 @@ from gaia_mcp.errors import (
     PeerError,
     RemoteProtocolError,
 )
-from gaia_mcp.jsontext import is_same
-from gaia_mcp.paths import cache_folder
+from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.fleet.session.parallel import use_all
+from gaia_mcp.fleet.session.session import UNLISTED, unknown_tool, unsupported
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import capability_names
-from gaia_mcp.safetext import one_line
-from gaia_mcp.session.parallel import use_all
-from gaia_mcp.session.session import UNLISTED, unknown_tool, unsupported
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text.safe import one_line
+from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.arguments import Assignment
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
 from gaia_mcp.toolspec.poisoning import folded_name, looks_like_another, suspicions, visible
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tools import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.fleet.session.session import Session
 
 # On a busy machine, many servers that exit at once slow each other down; that is not a fault of theirs.
 LEAVING_SECONDS = 3.0

@@ -184,7 +184,7 @@ def add(
     from gaia_mcp.cli.entries.given import Options, check_options, given_servers
     from gaia_mcp.cli.entries.registry import published_server
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
-    from gaia_mcp.errors import ServerExistsError
+    from gaia_mcp.core.errors import ServerExistsError
 
     @cache
     def opened() -> ConfigStore:
@@ -271,7 +271,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bo
 
 def _print(path: Path, names: list[str], tried: list[Tried]) -> None:
     """Print the servers that were added, as text or as JSON."""
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
 
     lines = [f"added {name!r} to {shown(path)}{one.presented}" for name, one in zip(names, tried, strict=True)]
     facts = {name: one.facts for name, one in zip(names, tried, strict=True)}

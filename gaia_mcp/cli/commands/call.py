@@ -12,7 +12,7 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import AGENT, ANSWER, CONFIG, HEADER, JSON, OUTPUT, STAGE, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
 from gaia_mcp.cli.typer_command import ArgumentsCommand
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 
 Target = Annotated[
     str,

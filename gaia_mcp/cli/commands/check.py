@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.checks.steps import CallWanted
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 Words = Annotated[
     list[str] | None,
@@ -115,7 +115,7 @@ def check(
     )
     from gaia_mcp.cli.checks.steps import Wanted, check_all, known_tools
     from gaia_mcp.cli.entries.remarks import remark_on_oauth, remark_on_retries
-    from gaia_mcp.errors import ConfigError
+    from gaia_mcp.core.errors import ConfigError
 
     answering, deadline = Answering.of(invocation), invocation.deadline()
     store = invocation.open_store_for(invocation.typed(words or []))
@@ -212,7 +212,7 @@ def _named(
     """The entries of these names and of this command, and a report for each invalid entry."""
     from gaia_mcp.cli.checks.report import Report, untried
     from gaia_mcp.cli.entries.targets import command_entry, find_entry, with_own_names
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     entries: list[ServerEntry] = []
     unusable: list[Report] = []

@@ -53,7 +53,7 @@ def completion(
             write_text(SCRIPTS[chosen])
         return
     from gaia_mcp.cli.completion import installing as shellfiles
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
 
     there = shellfiles.places(chosen, os.environ)
     if install:

@@ -140,7 +140,7 @@ def edit(
 
 def _print(store: ConfigStore, change: Change, saved: Saved) -> None:
     from gaia_mcp.cli.entries.remarks import in_words
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
 
     if not saved.different:
         _print_unchanged(store, change.name)

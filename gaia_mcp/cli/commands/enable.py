@@ -37,7 +37,7 @@ def disable(invocation: Invocation, names: Names) -> None:
 
 
 def _set(invocation: Invocation, names: list[str], *, disabled: bool) -> None:
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
 
     store = invocation.open_store()
     unique = list(dict.fromkeys(names))

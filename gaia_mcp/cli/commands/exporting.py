@@ -70,7 +70,7 @@ def export(
     from gaia_mcp.cli.transfer.outcomes import Export, print_exports
     from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.snippets import entry_to_export, print_entries, print_handlers
-    from gaia_mcp.errors import ConfigError, MCPError
+    from gaia_mcp.core.errors import ConfigError, MCPError
     from gaia_mcp.hosts.files import chosen_place
 
     if names and everything:

@@ -19,7 +19,7 @@ from gaia_mcp.cli.grammar.model import Argument, Option
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 Folder = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 
     Example: gaia mcp generate --check
     """
-    from gaia_mcp.errors import ConfigFileError, MCPError
+    from gaia_mcp.core.errors import ConfigFileError, MCPError
     from gaia_mcp.storage.atomic import read_bytes
     from gaia_mcp.storage.output_files import put_file
 

@@ -58,7 +58,7 @@ def import_servers(
     from gaia_mcp.cli.transfer.outcomes import conflict_error, print_import, show_hosts
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
 
     if words and everything:
         raise UsageError("--all and a host's name cannot be used together", hint="give one of the two")

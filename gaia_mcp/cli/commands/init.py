@@ -16,7 +16,7 @@ from gaia_mcp.cli.lines import AGENT_FILE, to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.names import HANDLER_SUFFIX, handler_name
+from gaia_mcp.core.names import HANDLER_SUFFIX, handler_name
 
 FileArgument = Annotated[
     Path | None,
@@ -41,8 +41,8 @@ def init(file: FileArgument = None, handler: HandlerOption = False, force: Force
 
     Example: gaia mcp init notes.py
     """
-    from gaia_mcp.errors import ConfigFileError
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.errors import ConfigFileError
+    from gaia_mcp.core.paths import shown
     from gaia_mcp.storage.output_files import put_file, put_new_file
 
     template = HANDLER if handler else AGENT

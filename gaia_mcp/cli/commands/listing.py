@@ -12,14 +12,14 @@ from gaia_mcp.cli.lines import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import counted, fail_with, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import EntryError, MCPError
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import EntryError, MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every enabled server.")]
 OutdatedOption = Annotated[
@@ -66,7 +66,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False, outdated: O
 
 
 def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     agents = [entry for entry in entries.values() if not isinstance(entry, EntryError) and entry.transport == "agent"]
     if agents:
@@ -76,7 +76,7 @@ def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
 
 
 def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any]]:
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     rows: list[dict[str, Any]] = []
     for name, entry in entries.items():
@@ -117,8 +117,8 @@ def _check(
     """Connect to all servers at once, and add the results to `rows`. Returns the errors."""
     from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.errors import EntryError
-    from gaia_mcp.session.parallel import ask_all
+    from gaia_mcp.core.errors import EntryError
+    from gaia_mcp.fleet.session.parallel import ask_all
 
     wanted = [
         (row, entry)

@@ -78,7 +78,7 @@ def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
 
     Raises as `Invocation.only_server` does.
     """
-    from gaia_mcp.paths import log_folder
+    from gaia_mcp.core.paths import log_folder
     from gaia_mcp.storage.run_logs import RunLogs
 
     store = invocation.open_store_for(invocation.typed(words), may_be_new=True)
@@ -171,7 +171,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _header(run: Run) -> str:
-    from gaia_mcp.errors.requests import exit_in_words
+    from gaia_mcp.core.errors.requests import exit_in_words
 
     ended = "" if run.status is None else f"; the server {exit_in_words(run.status)}"
     return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, run by process {run.pid}{ended}]"

@@ -35,9 +35,9 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
 
     Example: gaia mcp record time --to time.jsonl
     """
+    from gaia_mcp.fleet.session.recorder import Recording, Relay
+    from gaia_mcp.fleet.session.server_process import prestarted
     from gaia_mcp.server.stdio.process import GuardedPipes
-    from gaia_mcp.session.recorder import Recording, Relay
-    from gaia_mcp.session.server_process import prestarted
 
     entry = invocation.only_server(words)
     recording = Recording(to, entry.name, remark)

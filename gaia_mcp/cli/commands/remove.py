@@ -31,7 +31,7 @@ def remove(invocation: Invocation, names: Names) -> None:
 
     Example: gaia mcp remove time
     """
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
 
     store = invocation.open_store()
     unique = list(dict.fromkeys(names))
@@ -46,7 +46,7 @@ def remove(invocation: Invocation, names: Names) -> None:
 
 def _readable(store: ConfigStore, names: Iterable[str]) -> list[ServerEntry]:
     """The valid entries: only those can have a login."""
-    from gaia_mcp.errors import EntryError, ServerUnknownError
+    from gaia_mcp.core.errors import EntryError, ServerUnknownError
 
     found = []
     for name in names:
@@ -59,7 +59,7 @@ def _logged_out(removed: list[ServerEntry], left: list[ServerEntry]) -> list[str
     """End the logins of the removed servers that no other entry uses. Returns the servers that were logged out."""
     if not any(entry.is_remote for entry in removed):
         return []
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.session.authorization import forget_unused, has_grants
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.fleet.session.authorization import forget_unused, has_grants
 
     return forget_unused(removed, left, Deadline(LOGOUT_SECONDS)) if has_grants() else []

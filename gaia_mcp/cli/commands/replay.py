@@ -33,7 +33,7 @@ def replay(file: FileArgument) -> None:
     from contextlib import suppress
     from threading import Thread
 
-    from gaia_mcp.errors import ConfigFileError, MCPError
+    from gaia_mcp.core.errors import ConfigFileError, MCPError
     from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
     from gaia_mcp.recordings import Player, TranscriptError, read_transcripts
     from gaia_mcp.server.stdio.process import GuardedPipes

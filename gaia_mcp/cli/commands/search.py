@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 Words = Annotated[
     list[str],
@@ -63,8 +63,8 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
         print_published(words, invocation.deadline(), invocation.as_json)
         return
     from gaia_mcp.cli.screen.inventory import enabled_names
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import ToolError
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import ToolError
     from gaia_mcp.toolspec.describe import closest_words, score, search_words
 
     store, typed, deadline = invocation.open_store(), invocation.typed(words), invocation.deadline()
@@ -94,7 +94,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None, regi
 
 def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The tools of each server, from a fresh cache. Servers without one are asked, and those that are not saved."""
-    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     unknown = []
@@ -107,7 +107,7 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
     if not unknown:
         return
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.session.parallel import ask_all
+    from gaia_mcp.fleet.session.parallel import ask_all
 
     with asking(unknown) as view:
         results = ask_all(unknown, lambda session: session.tools(), view, deadline)
@@ -120,7 +120,7 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
 
 def _line(server: str, tool: dict[str, Any]) -> str:
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.safetext import first_line, one_line
+    from gaia_mcp.text.safe import first_line, one_line
     from gaia_mcp.toolspec.describe import signature
 
     name = f"{server} {tool['name']}"

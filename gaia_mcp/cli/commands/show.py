@@ -13,7 +13,7 @@ from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.fleet.session.session import Session
 
 CheckOption = Annotated[
     bool, typer.Option("--check", help="Connect to the server, and show its version, capabilities and instructions.")
@@ -37,7 +37,7 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
     shown["known_tools"] = _known_tools(entry)
     if check:
         from gaia_mcp.cli.screen.session_view import SessionView
-        from gaia_mcp.session.session import connected
+        from gaia_mcp.fleet.session.session import connected
 
         with (
             SessionView(f"starting {entry.name}") as view,
@@ -57,7 +57,7 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
 
 def _known_tools(entry: ServerEntry) -> int | None:
     """The number of the server's cached tools; None if the server was never asked."""
-    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.core.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     tools = ServerCache(cache_folder(), entry).seen()
@@ -81,7 +81,7 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
     import json
 
     from gaia_mcp.protocol.revisions import capability_names
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.text.safe import one_line
 
     server = shown.get("server")
     facts = {key: value for key, value in shown.items() if key not in ("server", "known_tools")}

@@ -19,15 +19,15 @@ from gaia_mcp.cli.options import AGENT, CONFIG, HEADER, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.typer_command import ServerCommand
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.client.tools import MCPTool
-    from gaia_mcp.session.parallel import Result
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.fleet.session.parallel import Result
+    from gaia_mcp.fleet.session.session import Session
 
 Names = Annotated[
     list[str] | None,
@@ -143,7 +143,7 @@ def _read(session: Session, names: Sequence[str]) -> Inventory:
     does.
     """
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.session.session import unknown_tool
+    from gaia_mcp.fleet.session.session import unknown_tool
 
     found = session.tools()
     known = {tool.name: tool for tool in found}

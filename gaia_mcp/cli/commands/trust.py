@@ -14,7 +14,7 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import counted, done, print_line
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.config.trust import ProjectFile
@@ -42,7 +42,7 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
     """
     from gaia_mcp.config.entries import read_entry, servers_in
     from gaia_mcp.config.trust import approve
-    from gaia_mcp.paths import shown
+    from gaia_mcp.core.paths import shown
     from gaia_mcp.storage.json_files import parse_object
 
     project = _project(folder)
@@ -72,7 +72,7 @@ def untrust(folder: Folder = None) -> None:
     Example: gaia mcp untrust
     """
     from gaia_mcp.config.trust import revoke
-    from gaia_mcp.paths import PROJECT_FILES, shown
+    from gaia_mcp.core.paths import PROJECT_FILES, shown
 
     place = (folder or Path.cwd()).absolute()
     files = [place] if os.path.isfile(place) else [place / name for name in PROJECT_FILES]  # noqa: PTH113 (never raises)
@@ -85,8 +85,8 @@ def untrust(folder: Folder = None) -> None:
 
 def _project(folder: Path | None) -> ProjectFile:
     from gaia_mcp.config.trust import find_project_file
-    from gaia_mcp.errors import ConfigFileError
-    from gaia_mcp.paths import PROJECT_FILES
+    from gaia_mcp.core.errors import ConfigFileError
+    from gaia_mcp.core.paths import PROJECT_FILES
 
     place = (folder or Path.cwd()).absolute()
     folder = place.parent if os.path.isfile(place) else place  # noqa: PTH113

@@ -53,8 +53,8 @@ def watch(
     from gaia_mcp.cli.calls.watching import Notifications, Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
+    from gaia_mcp.fleet.session.session import connected
     from gaia_mcp.protocol.envelope import LOG_LEVELS
-    from gaia_mcp.session.session import connected
 
     if level not in LOG_LEVELS:
         raise UsageError(f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gaia_mcp.cli.completion.file_names import Candidate, file_names
-from gaia_mcp.jsontext import is_same
+from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.arguments import DASHES, given_keys, key_of, split_arguments, typed_value
 from gaia_mcp.toolspec.describe import type_in_words
 from gaia_mcp.toolspec.schema import (

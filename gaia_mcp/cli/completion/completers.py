@@ -13,7 +13,7 @@ from typing import Any
 
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import Candidate, file_names
-from gaia_mcp.filebytes import read_file
+from gaia_mcp.core.files import read_file
 
 # A hundred times the size of a long module, and still fast to read.
 MAX_SOURCE_BYTES = 4 << 20
@@ -25,7 +25,7 @@ _VARIABLES = r"\{[+#./;?&]?([^{}]+)\}"
 def server_names(ctx: CompletionContext) -> list[Candidate]:
     """The configured servers, each described by its command or URL."""
     from gaia_mcp.config.entries import read_entry
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     named = ctx.params.get("names") or ()
     found = []
@@ -215,7 +215,7 @@ def entry_keys(ctx: CompletionContext) -> list[Candidate]:
 
 def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
     """Server, tool and arguments of the call on the line; empty where they are not yet typed."""
-    from gaia_mcp.names import split_tool_name
+    from gaia_mcp.core.names import split_tool_name
 
     target, words, servers = ctx.params.get("target") or "", list(ctx.params.get("words") or []), ctx.servers
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
@@ -239,7 +239,7 @@ def _described(items: list[dict[str, Any]]) -> list[Candidate]:
 
 
 def _description(item: dict[str, Any]) -> str:
-    from gaia_mcp.safetext import first_line
+    from gaia_mcp.text.safe import first_line
 
     return first_line(item.get("description") or item.get("title"))
 

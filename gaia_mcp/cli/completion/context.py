@@ -44,7 +44,7 @@ class CompletionContext:
     @cached_property
     def servers(self) -> dict[str, Any]:
         """The raw entries of the configuration; empty if it cannot be read."""
-        from gaia_mcp.errors import MCPError
+        from gaia_mcp.core.errors import MCPError
 
         try:
             return self.store.servers()
@@ -53,7 +53,7 @@ class CompletionContext:
 
     def entry(self, server: str) -> ServerEntry | None:
         """The entry of the server that a word names; None if there is none or it is invalid."""
-        from gaia_mcp.errors import MCPError
+        from gaia_mcp.core.errors import MCPError
 
         try:
             if server in self.servers:
@@ -73,7 +73,7 @@ class CompletionContext:
 
     def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
         """The cached tools, prompts or resources (the `kind`) of a server; None if they are not cached."""
-        from gaia_mcp.errors import MCPError
+        from gaia_mcp.core.errors import MCPError
 
         try:
             return self._cache(server).seen(kind)
@@ -93,7 +93,7 @@ class CompletionContext:
 
     def listed_tools(self, server: str) -> list[dict[str, Any]]:
         """The cached tools of a server, including those that its entry excludes."""
-        from gaia_mcp.errors import MCPError
+        from gaia_mcp.core.errors import MCPError
 
         try:
             return self._cache(server).listed() or []
@@ -101,7 +101,7 @@ class CompletionContext:
             return []
 
     def _cache(self, server: str) -> ServerCache:
-        from gaia_mcp.paths import cache_folder
+        from gaia_mcp.core.paths import cache_folder
         from gaia_mcp.storage.server_cache import ServerCache
 
         entry = self.entry(server) if server else None

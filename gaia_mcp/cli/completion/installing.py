@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.filebytes import open_file
+from gaia_mcp.core.errors import ConfigFileError
+from gaia_mcp.core.files import open_file
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"

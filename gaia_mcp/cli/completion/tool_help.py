@@ -17,8 +17,8 @@ from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.lines import Typed, to_type
-from gaia_mcp.names import did_you_mean
-from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.core.names import did_you_mean
+from gaia_mcp.text.safe import clean, encodable, one_line
 from gaia_mcp.toolspec.describe import type_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 from gaia_mcp.toolspec.tool_filter import hints_in_words
@@ -94,7 +94,7 @@ def check_known(line: CompletionContext) -> None:
     Raises `ServerUnknownError`, `ToolUnknownError`, `ToolExcludedError`, `ToolError` if the server was never asked for
     its tools, and as `ConfigStore.entry` does.
     """
-    from gaia_mcp.errors import ToolError, ToolExcludedError, ToolUnknownError
+    from gaia_mcp.core.errors import ToolError, ToolExcludedError, ToolUnknownError
 
     server, name, tool = known_tool(line)
     if tool is not None or not server:

@@ -13,9 +13,9 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.launch import references, split_command_line
 from gaia_mcp.config.entries import REVISION, TRUST_HINTS, read_entry
 from gaia_mcp.config.served import Served
-from gaia_mcp.errors import EntryError
+from gaia_mcp.core.errors import EntryError
 from gaia_mcp.hosts.dialects import TYPES
-from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, parse_json
+from gaia_mcp.text.strict_json import JSONTextError, RepeatedKeyError, parse_json
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:

@@ -22,17 +22,17 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.config.targets import URL_SCHEMES
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
-from gaia_mcp.errors import ConfigFileError, EntryError
-from gaia_mcp.filebytes import read_rest
+from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.errors import ConfigFileError, EntryError
+from gaia_mcp.core.files import read_rest
+from gaia_mcp.core.names import is_server_name, tidy_name, typeable
+from gaia_mcp.core.paths import home_expanded
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
-from gaia_mcp.jsontext import TextProblemError
-from gaia_mcp.names import is_server_name, tidy_name, typeable
-from gaia_mcp.paths import home_expanded
-from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.storage.atomic import read_bytes
+from gaia_mcp.text.redaction import masked_arguments, masked_url
+from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.served import Served

@@ -26,13 +26,13 @@ from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.targets import URL_SCHEMES
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
-from gaia_mcp.errors import CatalogError, EntryError, MCPError, ToolError
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.core.errors import CatalogError, EntryError, MCPError, ToolError
+from gaia_mcp.core.names import tidy_name
 from gaia_mcp.hosts.pasted import looks_pasted
-from gaia_mcp.jsontext import JSONTextError, parse_json
-from gaia_mcp.names import tidy_name
-from gaia_mcp.redaction import masked_arguments, masked_members, masked_url
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.redaction import masked_arguments, masked_members, masked_url
+from gaia_mcp.text.safe import one_line
+from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.elicitation import Ask

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.paths import cache_folder
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -65,7 +65,7 @@ def members(raw: Any) -> dict[str, Any]:
 def readable(name: str, raw: Any) -> ServerEntry | None:
     """The parsed entry; None if it is invalid."""
     from gaia_mcp.config.entries import read_entry
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     try:
         return read_entry(name, raw)
@@ -81,7 +81,7 @@ def in_words(value: Any) -> str:
 
 
 def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
-    from gaia_mcp.safetext import MASK
+    from gaia_mcp.text.safe import MASK
 
     if entry is None:
         return dict.fromkeys(members(raw), MASK)
@@ -110,7 +110,7 @@ def remark_on_oauth(entries: Iterable[ServerEntry]) -> None:
     misspelled.
     """
     from gaia_mcp.config.targets import KNOWN, unknown_members
-    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.core.names import did_you_mean
 
     for entry in entries:
         if names := unknown_members(entry.raw):

@@ -38,7 +38,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     ConfigError,
     DeadlineError,
     EntryError,
@@ -47,23 +47,23 @@ from gaia_mcp.errors import (
     ServerExitedError,
     SpawnError,
 )
+from gaia_mcp.core.names import did_you_mean, typeable
+from gaia_mcp.core.paths import cache_folder, log_folder
+from gaia_mcp.fleet.session.parallel import ask_all
+from gaia_mcp.fleet.session.session import connected, unsupported
 from gaia_mcp.hosts.masking import placeholders, plain_secrets
-from gaia_mcp.names import did_you_mean, typeable
-from gaia_mcp.paths import cache_folder, log_folder
-from gaia_mcp.redaction import masked_arguments, masked_url
-from gaia_mcp.safetext import MASK, one_line
-from gaia_mcp.session.parallel import ask_all
-from gaia_mcp.session.session import connected, unsupported
 from gaia_mcp.storage.atomic import read_bytes
 from gaia_mcp.storage.run_logs import RunLogs
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text.redaction import masked_arguments, masked_url
+from gaia_mcp.text.safe import MASK, one_line
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.entries.given import Given
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.fleet.session.session import Session
     from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.session.session import Session
 
 # A URL without its scheme, as people often type it.
 _ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"

@@ -23,12 +23,12 @@ from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.config.served import MAX_SOURCE_BYTES, Served
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
-from gaia_mcp.errors import AgentError, EntryError, HandlerError
-from gaia_mcp.filebytes import open_file, read_file
+from gaia_mcp.core.errors import AgentError, EntryError, HandlerError
+from gaia_mcp.core.files import open_file, read_file
+from gaia_mcp.core.names import HANDLER_SUFFIX, UNSAVED_MARK, handler_name, split_tool_name, tidy_name
 from gaia_mcp.importing import import_named, split_target
-from gaia_mcp.names import HANDLER_SUFFIX, UNSAVED_MARK, handler_name, split_tool_name, tidy_name
-from gaia_mcp.redaction import masked_arguments, masked_url
-from gaia_mcp.safetext import encodable
+from gaia_mcp.text.redaction import masked_arguments, masked_url
+from gaia_mcp.text.safe import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

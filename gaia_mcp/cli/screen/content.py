@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.screen.output import Form, counted, json_text, print_json, remark, write_text
 from gaia_mcp.cli.screen.terminal import on_terminal
-from gaia_mcp.safetext import encodable
+from gaia_mcp.text.safe import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from gaia_mcp.cli.screen.colours import coloured, kind_of
 from gaia_mcp.cli.screen.output import Form, remark, write_text
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, width_of
-from gaia_mcp.safetext import clean, clean_json
+from gaia_mcp.text.safe import clean, clean_json
 
 # A person does not read more on a terminal, and some terminals take long to print it.
 MAX_CHARS = 100_000

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.session.parallel import Result
-    from gaia_mcp.session.session import Session
+    from gaia_mcp.fleet.session.parallel import Result
+    from gaia_mcp.fleet.session.session import Session
 
 # A server's items are indented below its name.
 INDENT = 2
@@ -56,7 +56,7 @@ def show_inventory(
     code.
     """
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.session.parallel import ask_all
+    from gaia_mcp.fleet.session.parallel import ask_all
 
     if not entries:
         invocation.check_saved()
@@ -94,7 +94,7 @@ def show_inventory(
 
 def enabled_names(store: ConfigStore) -> list[str]:
     """The servers that are not disabled. Prints a remark for an invalid entry."""
-    from gaia_mcp.errors import EntryError
+    from gaia_mcp.core.errors import EntryError
 
     names = []
     for name, entry in store.entries().items():
@@ -120,7 +120,7 @@ def _object(kind: Kind, result: Result) -> dict[str, Any]:
 
 def _show(kind: Kind, result: Result) -> None:
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.text.safe import one_line
 
     info = result.peer.info if result.peer else {}
     presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
@@ -136,7 +136,7 @@ def _show(kind: Kind, result: Result) -> None:
 def signature_lines(text: str) -> list[str]:
     """A signature in lines: several on a narrow terminal."""
     from gaia_mcp.cli.screen.terminal import folded
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.text.safe import one_line
 
     return folded(one_line(text, 1000), margin=INDENT)
 
@@ -144,7 +144,7 @@ def signature_lines(text: str) -> list[str]:
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     """A description below its name: its first line, or all of it with `whole`."""
     from gaia_mcp.cli.screen.terminal import fitted
-    from gaia_mcp.safetext import clean, first_line
+    from gaia_mcp.text.safe import clean, first_line
 
     cleaned = clean(text).strip() if isinstance(text, str) else ""
     if not cleaned:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.screen.terminal import broken, broken_message, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.safetext import clean, clean_json, encodable, one_line
+from gaia_mcp.text.safe import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
 
 # A large text is written in pieces: encoding it at once would need its size again.
 PIECE_CHARS = 1 << 20
@@ -260,7 +260,7 @@ def fail_with(errors: Iterable[MCPError]) -> None:
 
 
 def _hint_for(error: MCPError) -> str:
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
 
     # A plain `MCPError` has its own hint. Nothing is imported for it, because it may report a lack of memory.
     if error.hint and type(error) is MCPError:

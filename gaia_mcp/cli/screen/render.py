@@ -25,14 +25,14 @@ from gaia_mcp.cli.screen.output import (
 )
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.core.errors import MCPError
+from gaia_mcp.text.safe import clean, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gaia_mcp.cli.screen.content import Part
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 # A tool's error text up to this length is part of the error message; a longer one is printed before it.
 REASON_CHARS = 300

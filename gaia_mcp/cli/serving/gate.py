@@ -12,12 +12,12 @@ import typer
 from gaia_mcp.cli.completion.completers import tool_patterns
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.names import typeable
+from gaia_mcp.core.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.gateway.gate import NamePatterns, Owners, Restriction
-    from gaia_mcp.gateway.listing import Owner
+    from gaia_mcp.fleet.gateway.gate import NamePatterns, Owners, Restriction
+    from gaia_mcp.fleet.gateway.listing import Owner
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.storage.output_files import AuditFile
     from gaia_mcp.toolspec.contract import ToolChange
@@ -101,7 +101,7 @@ class Gate:
 
     def of_one(self, target: str, provider: Provider) -> Provider:
         """The restricted provider of this target."""
-        from gaia_mcp.gateway.gate import of_one
+        from gaia_mcp.fleet.gateway.gate import of_one
 
         return self._before(provider, of_one(target), f"no tool of {target!r}")
 
@@ -114,19 +114,19 @@ class Gate:
     def _before(self, provider: Provider, owners: Owners, no_tool: str, *, by_name: bool = False) -> Provider:
         patterns, restrictions = self._patterns(no_tool), self._restrictions()
         if patterns is not None or restrictions:
-            from gaia_mcp.gateway.gate import RestrictedProvider
+            from gaia_mcp.fleet.gateway.gate import RestrictedProvider
 
             provider = RestrictedProvider(provider, owners, patterns, restrictions)
         if self._scopes:
-            from gaia_mcp.gateway.gate import ScopedProvider, ScopeRule
+            from gaia_mcp.fleet.gateway.gate import ScopedProvider, ScopeRule
 
             provider = ScopedProvider(provider, owners, [ScopeRule(*each) for each in self._scopes])
         if self._audit is not None:
-            from gaia_mcp.gateway.gate import AuditedProvider
+            from gaia_mcp.fleet.gateway.gate import AuditedProvider
 
             provider = AuditedProvider(provider, self._audit, owners, remark)
         if self._options.search and not by_name:
-            from gaia_mcp.gateway.search import SearchProvider
+            from gaia_mcp.fleet.gateway.search import SearchProvider
 
             provider = SearchProvider(provider, owners, read_only=self._options.read_only)
         return provider
@@ -134,18 +134,18 @@ class Gate:
     def _patterns(self, no_tool: str) -> NamePatterns | None:
         if not self._options.allow and not self._options.deny:
             return None
-        from gaia_mcp.gateway.gate import NamePatterns
+        from gaia_mcp.fleet.gateway.gate import NamePatterns
 
         return NamePatterns(self._options.allow, self._options.deny, partial(_report_pattern, no_tool))
 
     def _restrictions(self) -> list[Restriction]:
         found: list[Restriction] = []
         if self._options.read_only:
-            from gaia_mcp.gateway.gate import ReadOnly
+            from gaia_mcp.fleet.gateway.gate import ReadOnly
 
             found.append(ReadOnly(_report_contradiction))
         if self._locked is not None:
-            from gaia_mcp.gateway.gate import Locked
+            from gaia_mcp.fleet.gateway.gate import Locked
 
             found.append(Locked(self._locked.contracts, _reporting_changes(self._locked)))
         return found
@@ -158,7 +158,7 @@ def _locked_tools(options: ToolOptions) -> LockedTools | None:
 
 
 def _audit_file(path: Path) -> AuditFile:
-    from gaia_mcp.errors import ConfigFileError
+    from gaia_mcp.core.errors import ConfigFileError
     from gaia_mcp.storage.output_files import AuditFile
 
     file = AuditFile(path)

@@ -17,9 +17,9 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
-from gaia_mcp.errors import ConfigError, MCPError
-from gaia_mcp.gateway.listing import Prefix
-from gaia_mcp.safetext import clean
+from gaia_mcp.core.errors import ConfigError, MCPError
+from gaia_mcp.fleet.gateway.listing import Prefix
+from gaia_mcp.text.safe import clean
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.invocation import Invocation
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Loaded
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.gateway.provider import GatewayProvider
+    from gaia_mcp.fleet.gateway.provider import GatewayProvider
 
 AllOption = Annotated[bool, typer.Option("--all", help="Serve all enabled servers as one.")]
 ServerOption = Annotated[
@@ -157,8 +157,8 @@ class Gateway(NamedTuple):
     def load(self, max_calls: int | None, gate: Gate, *, has_several_clients: bool) -> Loaded:
         """The restricted provider of the servers, none of which is connected yet."""
         from gaia_mcp.cli.serving.loading import Loaded
-        from gaia_mcp.gateway.instances import MAX_INSTANCES
-        from gaia_mcp.gateway.provider import GatewayProvider
+        from gaia_mcp.fleet.gateway.instances import MAX_INSTANCES
+        from gaia_mcp.fleet.gateway.provider import GatewayProvider
         from gaia_mcp.server.http.gateway_marks import GatewayMarks
 
         marks = GatewayMarks()
@@ -176,7 +176,7 @@ class Gateway(NamedTuple):
             _follow(self.files, self.read_again, provider)
         executing = None
         if self.has_a2a:
-            from gaia_mcp.gateway.execution import ExecutingProvider
+            from gaia_mcp.fleet.gateway.execution import ExecutingProvider
 
             called = gate.before(provider, provider.tool_owner, by_name=True)
             executing = ExecutingProvider(called, self.entries, provider.has_tool, provider.name_of)

@@ -22,8 +22,8 @@ from gaia_mcp.cli.serving.gate import scope_rules
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.targets import URL_SCHEMES
-from gaia_mcp.errors import ConfigError, ConnectError, MCPError
-from gaia_mcp.names import is_server_name
+from gaia_mcp.core.errors import ConfigError, ConnectError, MCPError
+from gaia_mcp.core.names import is_server_name
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.serving.loading import Mount
@@ -75,7 +75,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     that does not respond, `MCPError` if an extra is not installed, and any error that loading a mount raises.
     """
     _need_extras(options)
-    from gaia_mcp.gateway.execution import EXECUTE_TOOL
+    from gaia_mcp.fleet.gateway.execution import EXECUTE_TOOL
     from gaia_mcp.server.http.a2a import A2A_PATH
     from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
     from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.transfer.host_files import entry_for_host
-from gaia_mcp.errors import ConfigError, MCPError
+from gaia_mcp.core.errors import ConfigError, MCPError
+from gaia_mcp.core.paths import is_there, shown
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import Place, change_servers, servers_of
 from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.merging import differences
-from gaia_mcp.paths import is_there, shown
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.dialects import Value

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.client.transports.stdio.launch import command_words, references
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import ConfigError
-from gaia_mcp.filebytes import open_file
+from gaia_mcp.core.errors import ConfigError
+from gaia_mcp.core.files import open_file
+from gaia_mcp.core.names import did_you_mean
+from gaia_mcp.core.paths import cache_folder, home_expanded, is_there
 from gaia_mcp.hosts.conversion import BY_VALUE, entry_for
 from gaia_mcp.hosts.dialects import NotCarriedError, choice_by_names, has_patterns
 from gaia_mcp.hosts.files import Place, all_places, format_of, place_of, places, project_places, read_document
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.names import did_you_mean
-from gaia_mcp.paths import cache_folder, home_expanded, is_there
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_alone, home_folder, host_or_file, working_folder
 from gaia_mcp.cli.transfer.prototype import PROTOTYPE, entries_in
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.errors import ConfigError, EntryError, MCPError
+from gaia_mcp.core.errors import ConfigError, EntryError, MCPError
+from gaia_mcp.core.names import did_you_mean, tidy_name
+from gaia_mcp.core.paths import is_there
 from gaia_mcp.hosts.conversion import entry_from
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import Place, folder_of, servers_of, switched_off
 from gaia_mcp.hosts.merging import Found, Step, plan
 from gaia_mcp.hosts.pasted import Pasted
-from gaia_mcp.names import did_you_mean, tidy_name
-from gaia_mcp.paths import is_there
 
 # The name of standard input on a command line.
 STDIN = Path("-")

@@ -16,12 +16,12 @@ from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, 
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.host_files import home_folder, working_folder
 from gaia_mcp.cli.transfer.snippets import snippet
-from gaia_mcp.errors import ConfigError, MCPError
+from gaia_mcp.core.errors import ConfigError, MCPError
+from gaia_mcp.core.names import typeable
+from gaia_mcp.core.paths import is_there, shown
 from gaia_mcp.hosts.files import all_places, servers_of
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
-from gaia_mcp.names import typeable
-from gaia_mcp.paths import is_there, shown
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.transfer.export_plan import ExportStep

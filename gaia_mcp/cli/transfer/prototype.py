@@ -14,12 +14,12 @@ from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.listing import is_secret, same_name, split
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigError, ConfigFileError, MCPError
+from gaia_mcp.core.errors import ConfigError, ConfigFileError, MCPError
+from gaia_mcp.core.paths import is_there, shown
 from gaia_mcp.hosts.dialects import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.dialects import OUR_NOTATION as REFERENCE
 from gaia_mcp.hosts.merging import differences, with_replaced
-from gaia_mcp.paths import is_there, shown
-from gaia_mcp.redaction import looks_secret
+from gaia_mcp.text.redaction import looks_secret
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.files import Place

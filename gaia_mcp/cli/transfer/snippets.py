@@ -16,12 +16,12 @@ from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.listing import split
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
-from gaia_mcp.errors import ConfigError
+from gaia_mcp.core.errors import ConfigError
+from gaia_mcp.core.paths import shown
 from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.files import places
 from gaia_mcp.hosts.masking import masked_entry
-from gaia_mcp.jsontext import TextProblemError
-from gaia_mcp.paths import shown
+from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

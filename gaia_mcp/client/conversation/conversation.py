@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from gaia_mcp._version import __version__
 from gaia_mcp.client.conversation.dispatcher import Dispatcher, RequestFailed, Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     MCPError,
     NotSupportedError,
     PeerError,
@@ -36,7 +36,7 @@ from gaia_mcp.protocol.tasks import EXTENSIONS, TASK_RESULT_TYPES
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
 
@@ -234,7 +234,7 @@ class Conversation:
         is_in_trace: bool = False,
     ) -> Result | ErrorResponse:
         # Most programs have no trace, and load nothing for it.
-        if not is_in_trace and ("gaia_mcp.tracing" in sys.modules or "opentelemetry.trace" in sys.modules):
+        if not is_in_trace and ("gaia_mcp.core.tracing" in sys.modules or "opentelemetry.trace" in sys.modules):
             from gaia_mcp.client.conversation.observation import traced_call
 
             def call(params: dict[str, Any] | None) -> Result | ErrorResponse:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.host import ASKS_A_PERSON, DeclinedError, Host, UndeclaredError, UnsupportedError
 from gaia_mcp.client.transports.base import Channel, OnChange, UnencodableError
-from gaia_mcp.errors import (
+from gaia_mcp.core.errors import (
     ArgumentsError,
     CancelledError,
     ConnectionLostError,
@@ -44,7 +44,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.observation import MessageLog
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.connection import Outgoing
 
@@ -371,7 +371,7 @@ class ServerRequests:
         meta = meta_of(asked.params)
         if "traceparent" not in meta:
             return self._host.answer(asked.method, asked.params)
-        from gaia_mcp.tracing import carrying, trace_in
+        from gaia_mcp.core.tracing import carrying, trace_in
 
         with carrying(trace_in(meta)):
             return self._host.answer(asked.method, asked.params)

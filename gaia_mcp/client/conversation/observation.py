@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gaia_mcp.core.tracing import has_spans, with_trace
 from gaia_mcp.protocol.jsonrpc import Result
-from gaia_mcp.tracing import has_spans, with_trace
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Channel
@@ -33,7 +33,7 @@ def traced_call(
     """
     if not has_spans():
         return call(with_trace(params or {}) or params)
-    from gaia_mcp.spans import are_recorded, client_span
+    from gaia_mcp.core.spans import are_recorded, client_span
 
     if not are_recorded():
         return call(with_trace(params or {}) or params)

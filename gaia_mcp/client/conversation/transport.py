@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, time_ran_out
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
 from gaia_mcp.protocol.events import Change, ListChanged, Peer
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -152,7 +152,7 @@ class ChannelTransport(MCPTransport):
 
     def masker(self) -> Masker:
         """A masker for the secrets that were passed to the server and that no error or log may contain."""
-        from gaia_mcp.redaction.masker import Masker
+        from gaia_mcp.text.redaction.masker import Masker
 
         return Masker()
 

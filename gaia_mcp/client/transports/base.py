@@ -11,17 +11,17 @@ from collections.abc import Callable
 from queue import Empty
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS
-from gaia_mcp.errors import CancelledError, DeadlineError, MCPError
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS
+from gaia_mcp.core.errors import CancelledError, DeadlineError, MCPError
 from gaia_mcp.protocol.jsonrpc import RequestId, encode
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
 
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Change, Progressed
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
@@ -164,7 +164,7 @@ class Channel(ABC):
 
     def masker(self) -> Masker:
         """A masker for the secrets that were passed to the server and that no error or log may contain."""
-        from gaia_mcp.redaction.masker import Masker
+        from gaia_mcp.text.redaction.masker import Masker
 
         return Masker()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.command import Command
-from gaia_mcp.errors import EntryError
+from gaia_mcp.core.errors import EntryError
 
 if TYPE_CHECKING:
     import ssl
@@ -87,7 +87,7 @@ def authorizer_of(
         return NoAuthorizer(entry.name)
     from gaia_mcp.client.transports.http.auth import settings_of
     from gaia_mcp.client.transports.http.auth.oauth import OAuth
-    from gaia_mcp.paths import config_folder
+    from gaia_mcp.core.paths import config_folder
 
     def context() -> ssl.SSLContext:
         from gaia_mcp.client.transports.http.connections import Endpoint

@@ -18,14 +18,21 @@ from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, Receiver, encoded
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, ProtocolError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    NotConnectedError,
+    ProtocolError,
+    RemoteProtocolError,
+)
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import RequestId
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 # In GAIA's documents a client requests this version. No server supports it, but transports written after those
 # documents respond with it, whatever was requested.

@@ -29,10 +29,10 @@ from gaia_mcp.config.prototype.listing import (
     same_name,
     split,
 )
-from gaia_mcp.errors import ConfigFileError, ServerExistsError
-from gaia_mcp.jsontext import TextProblemError, place_in
+from gaia_mcp.core.errors import ConfigFileError, ServerExistsError
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
-from gaia_mcp.yamltext.editing import REMOVED, Change, edited
+from gaia_mcp.text.strict_json import TextProblemError, place_in
+from gaia_mcp.text.yaml.editing import REMOVED, Change, edited
 
 MARK = codecs.BOM_UTF8
 

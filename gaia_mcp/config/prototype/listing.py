@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import TextProblemError
-from gaia_mcp.names import HANDLER_SUFFIX, handler_key, handler_name
-from gaia_mcp.redaction import looks_secret, masked_arguments, masked_url
-from gaia_mcp.redaction.finding import in_text, in_value
-from gaia_mcp.yamltext.editing import plain
-from gaia_mcp.yamltext.reading import offset_of, parse
+from gaia_mcp.core.names import HANDLER_SUFFIX, handler_key, handler_name
+from gaia_mcp.text.redaction import looks_secret, masked_arguments, masked_url
+from gaia_mcp.text.redaction.finding import in_text, in_value
+from gaia_mcp.text.strict_json import TextProblemError
+from gaia_mcp.text.yaml.editing import plain
+from gaia_mcp.text.yaml.reading import offset_of, parse
 
 SERVERS = ("mcp", "servers")
 HANDLER_FOLDER = ".prototype/mcp/"

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gaia_mcp.internals import run_exit_functions
+from gaia_mcp.core.internals import run_exit_functions
 from gaia_mcp.server.outcomes import OnFailure, note_failure
 from gaia_mcp.server.running_call import report_no_ended_runs
 from gaia_mcp.server.stdio.pipe_client import MAX_CALLS, LoadingProvider, StdioSession, note_full

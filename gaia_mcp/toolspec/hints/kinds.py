@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.content import NotJSONError, as_json_value, at
-from gaia_mcp.jsontext import is_same
+from gaia_mcp.core.content import NotJSONError, as_json_value, at
+from gaia_mcp.text.strict_json import is_same
 from gaia_mcp.toolspec.arguments import number_in
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from enum import Enum
 from inspect import cleandoc
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from gaia_mcp.content import NotJSONError, as_json_value
+from gaia_mcp.core.content import NotJSONError, as_json_value
 from gaia_mcp.toolspec.hints.kinds import (
     ABSENT,
     REQUIRED,

@@ -16,7 +16,7 @@ import pytest
 from gaia_mcp import MCPClient
 from gaia_mcp.agents.code_runner import CodeRunner, Limits, is_cut_off, run
 from gaia_mcp.asking import Call
-from gaia_mcp.errors import CancelledError
+from gaia_mcp.core.errors import CancelledError
 from gaia_mcp.testing import client_for
 from tests.waiting import PATIENCE_SECONDS, wait_until
 

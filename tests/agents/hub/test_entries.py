@@ -12,7 +12,7 @@ from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, HubError, Limits, 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.config.trust import approve, find_project_file
-from gaia_mcp.errors import ConfigFileError, EntryError, VariableUnsetError
+from gaia_mcp.core.errors import ConfigFileError, EntryError, VariableUnsetError
 from tests.waiting import Clock
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from gaia_mcp.agents.hub.hub import AgentsHub
 from gaia_mcp.agents.loader import load_agent
 from gaia_mcp.asking import Call, CallCancelledError
-from gaia_mcp.errors import AgentError
+from gaia_mcp.core.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until

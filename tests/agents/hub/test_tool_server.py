@@ -23,7 +23,7 @@ from gaia_mcp.agents.hub.tool_server import (
 )
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.paths import cache_folder
+from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.server.http.received import Caller
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.agents.hub.conftest import Agents, call, execute

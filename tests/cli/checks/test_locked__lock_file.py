@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.cli.checks.locked import LockedServer, read_lock, update_lock
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 from gaia_mcp.toolspec.contract import contract_of
 from tests.protocol_support import check_rows
 from tests.waiting import PATIENCE_SECONDS

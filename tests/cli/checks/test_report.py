@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, junit_xml
-from gaia_mcp.errors import MCPError
+from gaia_mcp.core.errors import MCPError
 from tests.cli.conftest import entry_of
 
 if TYPE_CHECKING:

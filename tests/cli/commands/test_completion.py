@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.completion.installing import BEGIN, END, FILES, SCRIPTS, install, places, start_files, uninstall
-from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.core.errors import ConfigFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.cli.checks.locked import contract_now
 from gaia_mcp.client.tools import MCPTool
-from gaia_mcp.errors import RemoteProtocolError
+from gaia_mcp.core.errors import RemoteProtocolError
 from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
 if TYPE_CHECKING:

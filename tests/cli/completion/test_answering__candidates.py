@@ -13,7 +13,7 @@ from gaia_mcp.agents.loader import BUILT_IN
 from gaia_mcp.cli.app import COMMANDS, app
 from gaia_mcp.cli.completion.answering import MAX_DESCRIBED, Candidate, candidates
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.paths import cache_folder
+from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.errors import AgentError, EntryError, ServerUnknownError
+from gaia_mcp.core.errors import AgentError, EntryError, ServerUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_mcp.cli.entries.targets import suggested_name
-from gaia_mcp.names import is_server_name
+from gaia_mcp.core.names import is_server_name
 
 COMMANDS = {
     "uvx mcp-server-time": "time",

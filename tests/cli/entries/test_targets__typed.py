@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.names import is_server_name
+from gaia_mcp.core.names import is_server_name
 
 if TYPE_CHECKING:
     from pathlib import Path

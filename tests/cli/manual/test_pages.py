@@ -14,11 +14,11 @@ from gaia_mcp.cli.app import COMMANDS, HEADINGS
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
 from gaia_mcp.cli.manual.pages import PROSE, Option, commands, inherited_variables, pages
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.paths import approvals_file, cache_folder, log_folder, servers_file
+from gaia_mcp.core.paths import shown as home_shown
 from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolResult, load_mcp_handler
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
-from gaia_mcp.paths import shown as home_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from gaia_mcp.cli.screen.output import (
     print_line,
     remark,
 )
-from gaia_mcp.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
+from gaia_mcp.core.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
 
 
 class Terminal(io.StringIO):

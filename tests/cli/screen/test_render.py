@@ -13,7 +13,7 @@ import pytest
 from gaia_mcp.cli.screen import render
 from gaia_mcp.cli.screen.output import choose_form
 from gaia_mcp.cli.screen.render import Destination, SaveError
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

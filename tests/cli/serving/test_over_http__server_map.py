@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.cli.serving.over_http import call_seconds, mapped_servers
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.errors import ConfigError
+from gaia_mcp.core.errors import ConfigError
 
 
 def test_the_url_of_each_server_ends_in_rpc() -> None:

@@ -8,8 +8,8 @@ import pytest
 from gaia_mcp.client.conversation.conversation import GARBLED_SECONDS, PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     CallCutError,
     CallLateError,
     CallLostError,
@@ -698,15 +698,15 @@ def test_unsubscribing_leaves_a_pending_subscription_alone(start_talk: StartTalk
 
 def test_tracing_is_not_imported_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the import takes time at every start. A program that has imported it sends the same requests."""
-    for name in ("gaia_mcp.tracing", "opentelemetry.trace"):
+    for name in ("gaia_mcp.core.tracing", "opentelemetry.trace"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     talk = opened(with_answers(lambda message: [result(message, {})]))
     talk.request("tools/list", None, Deadline(5))
-    assert "gaia_mcp.tracing" not in sys.modules
+    assert "gaia_mcp.core.tracing" not in sys.modules
 
-    import gaia_mcp.tracing
+    import gaia_mcp.core.tracing
 
-    monkeypatch.setitem(sys.modules, "gaia_mcp.tracing", gaia_mcp.tracing)
+    monkeypatch.setitem(sys.modules, "gaia_mcp.core.tracing", gaia_mcp.core.tracing)
     talk.request("tools/list", None, Deadline(5))
     assert [sorted(each) for each in talk.sent] == [["id", "jsonrpc", "method"]] * 2
 

@@ -16,8 +16,8 @@ from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.conversation.dispatcher import MAX_SERVER_REQUESTS, ServerRequests
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     ArgumentsError,
     CallLateError,
     CancelledError,
@@ -28,9 +28,9 @@ from gaia_mcp.errors import (
     ServerExitedError,
     UnansweredError,
 )
+from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.protocol.events import ListChanged, RequestReceived, ResourceUpdated
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
-from gaia_mcp.tracing import with_trace
 from tests.client.conftest import noted
 from tests.client.eras import ERAS, URI, changed, scripted, updated, usual
 from tests.client.transports.scripted import Scripted

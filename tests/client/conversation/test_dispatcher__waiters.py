@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gaia_mcp.client.conversation import dispatcher as module
 from gaia_mcp.client.conversation.dispatcher import RequestFailed, Waiter
 from gaia_mcp.client.transports.in_process import MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import UnansweredError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import UnansweredError
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.jsonrpc import Result
 from tests.interleavings import explore

@@ -10,11 +10,11 @@ from opentelemetry import context, propagate, trace
 
 from gaia_mcp.client.conversation.observation import MAX_LOGGED_CHARS, MessageLog, traced_call
 from gaia_mcp.client.transports.in_process import MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, PeerError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import DeadlineError, PeerError
+from gaia_mcp.core.tracing import carrying
 from gaia_mcp.protocol.jsonrpc import Result
-from gaia_mcp.redaction.masker import Masker
-from gaia_mcp.tracing import carrying
+from gaia_mcp.text.redaction.masker import Masker
 from tests.client.transports.talk import Message, error, opened, result, with_answers
 from tests.tracing_support import TRACE, Spans, parent_id, span_id, spans, trace_id, without_spans, without_tracer
 

@@ -9,8 +9,8 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.in_process import MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
 from gaia_mcp.protocol.events import ResourceUpdated
 from tests.client.eras import URI, scripted, updated
 from tests.client.transports.talk import (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.in_process import MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.text.redaction.masker import Masker
 from tests.waiting import Clock
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
     from gaia_mcp.protocol.jsonrpc import RequestId
 
 Message = dict[str, Any]

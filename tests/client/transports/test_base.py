@@ -10,8 +10,8 @@ import pytest
 
 from gaia_mcp.client.transports.base import MCPTransport, UnencodableError, encoded, time_ran_out
 from gaia_mcp.client.transports.in_process import CustomChannel, MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import CancelledError, DeadlineError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import CancelledError, DeadlineError
 from gaia_mcp.protocol.connection import Outgoing
 
 

@@ -14,8 +14,8 @@ from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import EntryError, VariableUnsetError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import EntryError, VariableUnsetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import MCPTransport, UnencodableError
 from gaia_mcp.client.transports.in_process import CustomChannel, CustomTransport, MemoryChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
     MCPError,
@@ -21,7 +21,7 @@ from gaia_mcp.errors import (
     VersionError,
 )
 from gaia_mcp.protocol.connection import Outgoing
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 from tests.client.transports.talk import Heard
 
 if TYPE_CHECKING:

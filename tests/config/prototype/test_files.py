@@ -20,7 +20,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.prototype import files
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from tests.protocol_support import steady
 
 MAIN = """\

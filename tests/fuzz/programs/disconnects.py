@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_mcp
 from gaia_mcp.client import MCPClient
-from gaia_mcp.errors import NotConnectedError
+from gaia_mcp.core.errors import NotConnectedError
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.gateway.execution import EXECUTE_TOOL, ExecutingProvider
-from gaia_mcp.gateway.provider import GatewayProvider
+from gaia_mcp.fleet.gateway.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.fleet.gateway.provider import GatewayProvider
 from gaia_mcp.server.http.a2a import A2aEndpoint
 from gaia_mcp.server.http.security import JwtAuthorizer
 from gaia_mcp.server.http.workers import Limits

@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from gaia_mcp.errors import AgentError
+from gaia_mcp.core.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import HttpApp, app_for
 from gaia_mcp.server.http.app import new_metrics

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.received import (
     PIECE_BYTES,
@@ -25,7 +26,6 @@ from gaia_mcp.server.http.received import (
 )
 from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.store import StoreError, StoreFullError
-from gaia_mcp.tracing import with_trace
 from tests.server.http.asgi import Gate, Tools, app_of
 from tests.server.talk import DISCOVER, call, plain
 from tests.tracing_support import TRACE

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
-from gaia_mcp.content import as_json_value
+from gaia_mcp.core.content import as_json_value
 from gaia_mcp.toolspec.hints.kinds import ConversionError, Definitions, duration, text_kind
 from tests.toolspec.hints.hinted import Circle, Colour, Movie, Pair, Point, Square, converted
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 # Reads the file at a path, which may begin with `~`; returns None if it cannot be read.
 ReadFile = Callable[[str], bytes | None]

@@ -23,7 +23,7 @@ from gaia_mcp.agents.hub.drivers.base import (
     prompt_bytes,
     text_in,
 )
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 # Each of these variables is a way to authenticate: a key, a token, or a cloud provider.
 _KEYS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError, context_text, count_of, text_in
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 KIND = "endpoint"
 DESCRIPTION = "An OpenAI-compatible endpoint"

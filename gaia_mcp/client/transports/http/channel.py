@@ -19,8 +19,8 @@ from gaia_mcp.client.transports.http.exchange import Exchange
 from gaia_mcp.client.transports.http.streams import OptionalStream, ServerStream
 from gaia_mcp.client.transports.http.wire import Wire
 from gaia_mcp.client.transports.http.worker_connections import Lanes
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
+from gaia_mcp.core.deadline import IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.errors import AuthorizationError, ConnectionLostError, MCPError, NotConnectedError, StatusError
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.worker_connections import Lane, Work
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.jsonrpc import RequestId
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 # The statuses of a Streamable HTTP server for a GET outside a session.
 _OF_OTHERS = (400, 404, 405, 406)

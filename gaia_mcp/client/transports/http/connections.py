@@ -26,16 +26,16 @@ import httpcore2
 import httpx2
 
 from gaia_mcp._version import __version__
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS
-from gaia_mcp.errors import ConnectError, EntryError
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS
+from gaia_mcp.core.errors import ConnectError, EntryError
 from gaia_mcp.protocol.headers import header_fault
-from gaia_mcp.redaction import masked_url
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.redaction import masked_url
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     import socket
 
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # Node and uvicorn close a connection that has been idle for five seconds. We drop it before, so that it is never lost
 # during a request, which may or may not have run.

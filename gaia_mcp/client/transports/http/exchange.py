@@ -22,7 +22,7 @@ from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES, TRANSPOR
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
 from gaia_mcp.client.transports.http.streams import resume
 from gaia_mcp.client.transports.http.wire import is_response_to
-from gaia_mcp.errors import LocalProtocolError, MCPError, RemoteProtocolError, SessionExpiredError
+from gaia_mcp.core.errors import LocalProtocolError, MCPError, RemoteProtocolError, SessionExpiredError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import has_envelope, meta_of
 from gaia_mcp.protocol.sse import EventParser
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.client.transports.http.wire import Wire
     from gaia_mcp.client.transports.http.worker_connections import Lane
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.jsonrpc import Message
 
 logger = logging.getLogger("gaia_mcp")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpcore2
 import httpx2
 
-from gaia_mcp.errors import ConnectError, ConnectionLostError, MCPError, RemoteProtocolError, StatusError
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.errors import ConnectError, ConnectionLostError, MCPError, RemoteProtocolError, StatusError
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Endpoint, Response
@@ -133,7 +133,7 @@ def refused(endpoint: Endpoint, stage: str, response: Response, body: bytes) -> 
 
 def _repeated(text: str, response: Response) -> str:
     """`text` from the server on one line, without the credentials of the request, which some servers echo."""
-    from gaia_mcp.redaction.masker import Masker, secrets_in
+    from gaia_mcp.text.redaction.masker import Masker, secrets_in
 
     request = response.request
     return one_line(Masker(secrets_in(request.headers, [request.url])).text(text))
@@ -141,7 +141,7 @@ def _repeated(text: str, response: Response) -> str:
 
 def redirected(endpoint: Endpoint, status: int, place: str) -> MCPError:
     """The error for a redirect that is not followed."""
-    from gaia_mcp.redaction import masked_url
+    from gaia_mcp.text.redaction import masked_url
 
     shown = masked_url(one_line(place)) if place else "nowhere"
     message = f"server {endpoint.server!r} redirects to {shown} ({status})"

@@ -19,8 +19,8 @@ from gaia_mcp.client.transports.http.connections import (
     shown_origin,
 )
 from gaia_mcp.client.transports.http.failures import failure_of, lost, not_mcp, redirected, refused
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import MCPError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import MCPError, RemoteProtocolError
 from gaia_mcp.protocol.sse import EventParser
 
 if TYPE_CHECKING:

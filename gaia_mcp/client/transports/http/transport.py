@@ -17,19 +17,19 @@ from gaia_mcp.client.transports.base import Channel, Receiver
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import NO_HEADERS, Endpoint
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
-from gaia_mcp.errors import MCPError, PeerError, RemoteProtocolError, StatusError
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.core.errors import MCPError, PeerError, RemoteProtocolError, StatusError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Outgoing
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.redaction import masked_url
+from gaia_mcp.text.redaction import masked_url
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Authorizer
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.protocol.jsonrpc import Message, RequestId
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 
 class HttpTransport(ChannelTransport):
@@ -79,7 +79,7 @@ class HttpTransport(ChannelTransport):
         """
         tokens = tuple(self._authorizer.secrets()) if self._authorizer is not None else ()
         if self._masker is None or tokens != self._masked_tokens:
-            from gaia_mcp.redaction.masker import Masker, secrets_in
+            from gaia_mcp.text.redaction.masker import Masker, secrets_in
 
             self._masker = Masker([*secrets_in(self.headers, [self.url]), *tokens], spared=self.name)
             self._masked_tokens = tokens

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.transports.http.connections import TRANSPORT_ERRORS, same_origin
-from gaia_mcp.errors import RemoteProtocolError
+from gaia_mcp.core.errors import RemoteProtocolError
 from gaia_mcp.protocol.envelope import VERSION_KEY, has_envelope, meta_of
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.protocol.headers import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import Receiver
     from gaia_mcp.client.transports.http.auth import Authorizer
     from gaia_mcp.client.transports.http.connections import Endpoint, Response
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 EVENTS = "text/event-stream"
 # The limits for a body that is read only to describe it in an error. If it does not arrive, the status is enough.

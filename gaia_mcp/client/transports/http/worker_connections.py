@@ -20,7 +20,7 @@ from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Connections, Response, Stream
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # A program usually calls one tool at a time, and listens meanwhile. Further connections are closed after use.
 IDLE_KEPT = 4

@@ -38,12 +38,12 @@ from gaia_mcp.client.transports.stdio.processes import (
     signal_group,
     was_killed,
 )
-from gaia_mcp.errors import NotConnectedError, SpawnError
-from gaia_mcp.internals import bare_signal
+from gaia_mcp.core.errors import NotConnectedError, SpawnError
+from gaia_mcp.core.internals import bare_signal
 
 if TYPE_CHECKING:
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.text.redaction.masker import Masker
 
 
 # Servers flush their logs when their input ends, and node takes a while to exit; the SDKs wait as long.

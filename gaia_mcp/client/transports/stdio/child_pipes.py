@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 
 if TYPE_CHECKING:
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 # How soon a writer that waits for the child to read notices that it must stop.
 WRITE_SLICE_SECONDS = 0.1

@@ -15,8 +15,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gaia_mcp.errors import EntryError, SpawnError
-from gaia_mcp.names import LITERAL_DOLLAR, SERVER_SECRETS
+from gaia_mcp.core.errors import EntryError, SpawnError
+from gaia_mcp.core.names import LITERAL_DOLLAR, SERVER_SECRETS
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
@@ -127,7 +127,7 @@ def find_program(
 
 def _shown(line: str) -> str:
     """A command line, or a word of it, with apparent secrets masked."""
-    from gaia_mcp.redaction import masked_arguments
+    from gaia_mcp.text.redaction import masked_arguments
 
     return " ".join(masked_arguments(_restored(line).split(" ")))
 
@@ -216,9 +216,9 @@ def secrets_given(
 
     Without `arguments` the command is a command line.
     """
-    from gaia_mcp.redaction import looks_secret
-    from gaia_mcp.redaction.finding import in_text, in_value
-    from gaia_mcp.redaction.masker import credentials_in, secrets_at, secrets_in
+    from gaia_mcp.text.redaction import looks_secret
+    from gaia_mcp.text.redaction.finding import in_text, in_value
+    from gaia_mcp.text.redaction.masker import credentials_in, secrets_at, secrets_in
 
     found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
@@ -236,7 +236,7 @@ def secrets_given(
 
 def _is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like a secret: by its name, or as a URL with credentials that is not a proxy's."""
-    from gaia_mcp.redaction import looks_secret, masked_url
+    from gaia_mcp.text.redaction import looks_secret, masked_url
 
     return looks_secret(name) or ("://" in value and not _is_proxy(name) and masked_url(value) != value)
 

@@ -25,7 +25,7 @@ from gaia_mcp.client.transports.stdio.reader_states import (
     arrived,
     left,
 )
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS, Deadline
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

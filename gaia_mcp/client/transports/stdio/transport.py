@@ -15,8 +15,8 @@ from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, S
 from gaia_mcp.client.transports.stdio.child_pipes import CutError, Outbox
 from gaia_mcp.client.transports.stdio.launch import secrets_given
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
+from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
     MCPError,
@@ -24,7 +24,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.errors.requests import exit_in_words
+from gaia_mcp.core.errors.requests import exit_in_words
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import RequestId, parse, parse_text
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.text.redaction.masker import Masker
 
 
 class StdioTransport(ChannelTransport):
@@ -127,7 +127,7 @@ class StdioTransport(ChannelTransport):
     def masker(self) -> Masker:
         """A masker for the secrets that were passed to the server and that no error or log may contain."""
         if self._masker is None:
-            from gaia_mcp.redaction.masker import Masker
+            from gaia_mcp.text.redaction.masker import Masker
 
             given = secrets_given(self.command, self.args, self.env or {}, inherits_all=self.inherits_all)
             self._masker = Masker(given, spared=self.name)

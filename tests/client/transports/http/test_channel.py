@@ -12,8 +12,8 @@ import pytest
 from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.channel import MAX_LINGERING, HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     AuthorizationError,
     ConnectionLostError,
     DeadlineError,
@@ -24,7 +24,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Outgoing
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 from tests.client.transports.http.web import (
     Answer,
     Asked,

@@ -26,8 +26,8 @@ from gaia_mcp.client.transports.http.connections import (
     shown_origin,
 )
 from gaia_mcp.client.transports.http.wire import read
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
-from gaia_mcp.errors import ConnectError, EntryError, RemoteProtocolError
+from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS, Deadline
+from gaia_mcp.core.errors import ConnectError, EntryError, RemoteProtocolError
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.proxy import proxying
 from tests.client.transports.http.web import (

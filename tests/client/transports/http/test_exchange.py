@@ -13,8 +13,8 @@ from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.connections import MAX_HELD_BYTES
 from gaia_mcp.client.transports.http.exchange import MAX_PAGES, MAX_PAUSES, MAX_REDIRECTS, Exchange, refresh_tools
 from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     AuthorizationError,
     ConnectionLostError,
     LocalProtocolError,

@@ -22,7 +22,7 @@ from gaia_mcp.client.transports.http.failures import (
     redirected,
     refused,
 )
-from gaia_mcp.errors import ConnectError, ConnectionLostError, MCPError, RemoteProtocolError, StatusError
+from gaia_mcp.core.errors import ConnectError, ConnectionLostError, MCPError, RemoteProtocolError, StatusError
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import Answer, Cut, Line, accepted, as_json, line_to, result, serving
 from tests.waiting import wait_until

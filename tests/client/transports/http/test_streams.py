@@ -12,8 +12,8 @@ from gaia_mcp.client.transports.http.auth import NoAuthorizer
 from gaia_mcp.client.transports.http.connections import InterruptedExchangeError
 from gaia_mcp.client.transports.http.streams import MAX_RESUMPTIONS, OptionalStream, ServerStream, pause_seconds, resume
 from gaia_mcp.client.transports.http.worker_connections import Lane, Lanes
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     AuthorizationError,
     ConnectError,
     ConnectionLostError,

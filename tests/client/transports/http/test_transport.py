@@ -20,8 +20,8 @@ from gaia_mcp.client.transports.http.auth.oauth import OAuth
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.client.transports.http.transport import HttpTransport
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     AuthorizationError,
     CallCutError,
     CallLateError,

@@ -17,8 +17,8 @@ from gaia_mcp.client.transports.http.channel import HttpChannel
 from gaia_mcp.client.transports.http.connections import Endpoint
 from gaia_mcp.client.transports.http.transport import HttpTransport, RpcChannel
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     CancelledError,
     EntryError,
     MCPError,

@@ -21,8 +21,8 @@ from gaia_mcp.client.transports.http.wire import (
     read,
     text_of,
 )
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, RemoteProtocolError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import ConnectError, RemoteProtocolError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.sse import EventParser, ServerSentEvent
 from tests.client.transports.http.web import new_wire

@@ -16,7 +16,7 @@ from gaia_mcp.client.transports.http.connections import (
     InterruptedExchangeError,
 )
 from gaia_mcp.client.transports.http.worker_connections import IDLE_KEPT, Lane, Lanes
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from tests.client.transports.http.certificates import Authority, server_context
 from tests.client.transports.http.web import (
     Answer,

@@ -15,7 +15,7 @@ from gaia_mcp.client.transports.http.auth import Authorizer, NoAuthorizer
 from gaia_mcp.client.transports.http.channel import LISTEN_AFTER_SECONDS, HttpChannel
 from gaia_mcp.client.transports.http.connections import Connections, Endpoint
 from gaia_mcp.client.transports.http.wire import Wire
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Outgoing
 from tests.protocol_support import ENVELOPE
@@ -24,7 +24,7 @@ from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, wait_until
 if TYPE_CHECKING:
     import ssl
 
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.core.errors import MCPError
     from gaia_mcp.protocol.jsonrpc import RequestId
 
 Message = dict[str, Any]

@@ -18,9 +18,9 @@ from gaia_mcp.client.transports.stdio import child as module
 from gaia_mcp.client.transports.stdio.child import Child, SteadyThread
 from gaia_mcp.client.transports.stdio.child_pipes import CutError
 from gaia_mcp.client.transports.stdio.processes import VARIABLE, exits_within
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import NotConnectedError, SpawnError
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import NotConnectedError, SpawnError
+from gaia_mcp.text.redaction.masker import Masker
 from tests.processes import living_with
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 

@@ -19,8 +19,8 @@ from gaia_mcp.client.transports.stdio.child_pipes import (
     InputPipe,
     Outbox,
 )
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.text.redaction.masker import Masker
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 # More than any pipe holds.

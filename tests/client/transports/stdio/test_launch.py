@@ -14,7 +14,7 @@ from gaia_mcp.client.transports.stdio.launch import (
     split_command_line,
 )
 from gaia_mcp.config.command import Command
-from gaia_mcp.errors import EntryError, SpawnError
+from gaia_mcp.core.errors import EntryError, SpawnError
 from gaia_mcp.server.http.app import TOKEN_VARIABLE
 from gaia_mcp.server.http.sharing import STATE_KEYS_VARIABLE, STORE_VARIABLE
 

@@ -15,7 +15,7 @@ import pytest
 from gaia_mcp.client.transports.stdio import leader_follower as module
 from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, QUIET_SECONDS, LeaderFollower
 from gaia_mcp.client.transports.stdio.reader_states import Readers, after
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from tests.client.transports.stdio.test_child import ctrl_c
 from tests.client.transports.talk import in_thread
 from tests.interleavings import explore

@@ -16,8 +16,8 @@ import pytest
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     DeadlineError,
     EntryError,
     MCPError,

@@ -15,8 +15,8 @@ import pytest
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.processes import VARIABLE
 from gaia_mcp.client.transports.stdio.transport import LONG_BYTES, StdioChannel
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import (
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
     ConnectError,
     DeadlineError,
     MCPError,
@@ -26,7 +26,7 @@ from gaia_mcp.errors import (
     SpawnError,
 )
 from gaia_mcp.protocol.connection import Outgoing
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 from tests.client.transports.stdio.test_child import SlowToStart
 from tests.client.transports.talk import Heard, in_thread
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gaia_mcp.errors import AuthorizationError
+from gaia_mcp.core.errors import AuthorizationError
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # The grant types without a user, as written in an entry.
 CLIENT_CREDENTIALS = "client_credentials"

@@ -29,7 +29,7 @@ from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Settings
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 OF_RESOURCE = "/.well-known/oauth-protected-resource"
 OF_SERVER = "/.well-known/oauth-authorization-server"

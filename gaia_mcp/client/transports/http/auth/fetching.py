@@ -21,14 +21,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from gaia_mcp.errors import AuthorizationError, DeadlineError
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+from gaia_mcp.text.strict_json import JSONTextError, parse_json
 
 if TYPE_CHECKING:
     import httpx2
 
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # Of any document: metadata has a few hundred bytes, tokens have some thousand.
 MAX_BYTES = 1 << 20

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.transports.http.auth.fetching import canonical, covers, origin_of
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens, read_tokens
-from gaia_mcp.errors import AuthorizationError
+from gaia_mcp.core.errors import AuthorizationError
 from gaia_mcp.storage.credentials import NO_PACKAGE, CredentialStore
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 FOLDER = "tokens"
 

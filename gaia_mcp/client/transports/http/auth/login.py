@@ -44,15 +44,15 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     refusal,
     registration,
 )
-from gaia_mcp.errors import DeadlineError
-from gaia_mcp.safetext import one_line
+from gaia_mcp.core.errors import DeadlineError
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person, Settings
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import AuthorizationError
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import AuthorizationError
 
 # How often to check whether a redirect was pasted.
 SLICE_SECONDS = 0.1

@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gaia_mcp.errors import AuthorizationError, DeadlineError
+from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 
 if TYPE_CHECKING:
     import ssl
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
     from gaia_mcp.client.transports.http.auth.token_requests import Sources
     from gaia_mcp.client.transports.http.connections import Response
-    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.core.deadline import Deadline
 
 # As in the official SDKs: a server that rejects so many tokens in a row will reject the next.
 MAX_AUTHORIZATIONS = 3

@@ -31,8 +31,8 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     refresh_form,
     refusal,
 )
-from gaia_mcp.redaction.masker import secrets_in
-from gaia_mcp.safetext import one_line
+from gaia_mcp.text.redaction.masker import secrets_in
+from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth.discovery import Found
     from gaia_mcp.client.transports.http.auth.fetching import Fetcher
     from gaia_mcp.client.transports.http.auth.grants import Grants
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import AuthorizationError
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import AuthorizationError
 
 NONCE_WANTED = "use_dpop_nonce"
 UNIQUE_BYTES = 16

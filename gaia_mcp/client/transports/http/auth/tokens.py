@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
 from gaia_mcp.client.transports.http.auth.discovery import S256, AuthorizationServer, scopes_in
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.redaction.masker import Masker
+from gaia_mcp.text.redaction.masker import Masker
 
 # A token that expires during a request is rejected, so it is renewed a little earlier.
 EARLY_SECONDS = 30.0

@@ -30,8 +30,8 @@ from gaia_mcp.client.transports.http.auth.discovery import (
     usual_server,
 )
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher, Reach, UnacceptableError
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import AuthorizationError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import AuthorizationError
 from tests.client.transports.http.auth.world import Answer, World
 from tests.protocol_support import steady
 from tests.waiting import ENOUGH_SECONDS

@@ -16,8 +16,8 @@ from gaia_mcp.client.transports.http.auth.fetching import (
     addresses_of,
     is_proxied,
 )
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import AuthorizationError, DeadlineError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import Answer, World
 from tests.waiting import ENOUGH_SECONDS
 

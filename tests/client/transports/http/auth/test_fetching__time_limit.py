@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from gaia_mcp.client.transports.http.auth.fetching import TimeLimit
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.core.deadline import Deadline
 from tests.waiting import ENOUGH_SECONDS, wait_until
 
 

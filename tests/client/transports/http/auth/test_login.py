@@ -26,8 +26,8 @@ from gaia_mcp.client.transports.http.auth.login import (
     without_port,
 )
 from gaia_mcp.client.transports.http.auth.tokens import Identity
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import AuthorizationError, DeadlineError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import AuthorizationError, DeadlineError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Browser, Paster, Request, World
 from tests.waiting import ENOUGH_SECONDS, deadline_until, wait_until
 

@@ -29,8 +29,8 @@ from gaia_mcp.client.transports.http.auth.token_requests import (
     request_tokens,
 )
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Method, TokenRefusedError, Tokens
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import AuthorizationError
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import AuthorizationError
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Request, World
 from tests.waiting import ENOUGH_SECONDS
 

@@ -1,0 +1,1 @@
+"""Servers in use: one (`session`), and many as one provider (`gateway`)."""

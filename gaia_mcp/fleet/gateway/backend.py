@@ -1,0 +1,387 @@
+"""One instance of a server behind a gateway: its client, which connects on first use, and its lists.
+
+Its last errors are kept, because the gateway reports them in lists; an invalid entry is a server that always fails.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.config.command import NOTHING
+from gaia_mcp.config.targets import Remote
+from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.core.errors import MCPError, NotConnectedError, PeerError
+from gaia_mcp.core.paths import cache_folder
+from gaia_mcp.fleet.session.server_process import StderrLog, explained
+from gaia_mcp.protocol.envelope import LOG_LEVELS
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.text.safe import one_line
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.fleet.gateway.questions import ServerRequests
+
+Wire = dict[str, Any]
+
+# The lists of a server, by the method that requests them.
+KINDS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+# The list in the `list_changed` notification that covers each of them.
+ANNOUNCED = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
+# Backoff: after a failure a list is not requested again for this time, which doubles with each further failure.
+FIRST_PAUSE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 300.0
+# A host allows its servers about two seconds to end before it kills them.
+GRACE_SECONDS = 0.5
+
+
+class Heard(NamedTuple):
+    """Callbacks for a server's notifications, which must not block: a list has changed (its kind), a resource was
+    updated (its URI), the server has connected, so that its instructions are known.
+    """
+
+    list_changed: Callable[[str], None]
+    resource_updated: Callable[[str], None]
+    connected: Callable[[], None]
+
+
+class _Pause(NamedTuple):
+    """The length of a backoff, and the time at which it ends."""
+
+    seconds: float
+    ends: float
+
+
+class Backend:
+    """An instance of the server of `entry`; for an invalid entry, `entry` is the error. `requests` answers its
+    requests. `environment` is added to the environment of its process, `headers` to those of requests to its URL.
+    `command` names the front in the stderr log, `show` is called with the server's output on stderr, and with `debug`
+    every message is logged. The first backoff after an error takes `first_pause_seconds`.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        entry: ServerEntry | MCPError,
+        heard: Heard,
+        requests: ServerRequests,
+        *,
+        environment: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        command: str = "serve",
+        show: Callable[[str, bytes], None] | None = None,
+        debug: bool = False,
+        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
+    ) -> None:
+        self.name = name
+        self.requests = requests
+        # Whether lists are cached for later connections. What one caller is shown may be for that caller only.
+        self.keeps_lists = False
+        # The last lists, by kind; kept if the server fails later.
+        self.lists: dict[str, list[Wire]] = {}
+        # The last error of the connection, and of each kind of list.
+        self.problem: MCPError | None = None
+        self.list_problems: dict[str, MCPError] = {}
+        self._entry: ServerEntry | None = None
+        self._client: MCPClient | None = None
+        self._heard = heard
+        self._environment = environment
+        self._headers = dict(headers)
+        self._command = command
+        self._show = show
+        self._debug = debug
+        self._first_pause_seconds = first_pause_seconds
+        self._stderr_log: StderrLog | None = None
+        # Held to create the client, and to connect it.
+        self._connecting = threading.Lock()
+        # Whether the client has been open. Before, a server that runs is not yet one that answers requests.
+        self._was_open = False
+        self._is_closed = False
+        self._fresh: set[str] = set()
+        # By the kind of the list; "" is the connection.
+        self._pauses: dict[str, _Pause] = {}
+        self._log_level: str | None = None
+        self._subscribed: set[str] = set()
+        # The kinds of lists that did not arrive in time; with "", it was not even connected then.
+        self.late: set[str] = set()
+        if isinstance(entry, MCPError):
+            self.problem = entry
+        else:
+            self._entry = entry
+        self._cache = ServerCache(cache_folder(), self._entry) if self._entry is not None else None
+
+    def __repr__(self) -> str:
+        return f"<Backend {self.name!r}>"
+
+    @property
+    def instructions(self) -> str:
+        """The server's instructions, with secrets masked: the current ones, or those of the last connection."""
+        client = self._client
+        if client is not None and client.peer is not None:
+            return client.masker().text(client.instructions)
+        return self._cache.instructions() if self._cache is not None else ""
+
+    def declares(self, capability: str) -> bool:
+        """Whether the server declares this capability; False while it is not connected."""
+        return self._client is not None and capability in self._client.capabilities
+
+    @property
+    def has_connected(self) -> bool:
+        """Whether it has been connected, or is being connected."""
+        return self._client is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been connected, and is not being connected for the first time."""
+        return self._was_open
+
+    @property
+    def has_subscriptions(self) -> bool:
+        """Whether it is to notify about resources."""
+        return bool(self._subscribed)
+
+    def is_known_stateless(self) -> bool:
+        """Whether an earlier connection, of any process, has found that the server is one of the stateless era."""
+        return self._cache is not None and self._cache.era() == "stateless"
+
+    def uses(self, kind: str, name: str) -> bool:
+        """Whether the entry's tool filter allows this name. Only tools are filtered."""
+        tool_filter = self._entry.tool_filter if self._entry is not None else None
+        return kind != "tools" or tool_filter is None or tool_filter.allows(name)
+
+    def may_try(self, kind: str) -> bool:
+        """Whether a list of this kind may be requested now: not for an invalid entry, nor during a backoff."""
+        now = time.monotonic()
+        return self._entry is not None and all(
+            pause.ends <= now for of in ("", kind) if (pause := self._pauses.get(of)) is not None
+        )
+
+    def problem_of(self, kind: str) -> MCPError | None:
+        """The error of the connection or of this kind of list, or None."""
+        return self.problem or self.list_problems.get(kind)
+
+    def ready(self) -> MCPClient:
+        """The connected client. Raises `MCPError` if it cannot connect."""
+        client = self._client
+        if client is not None and self._was_open and client.is_connected():
+            return client
+        with self._connecting:
+            try:
+                client = self._client = self._client or self._made()
+                if not self._was_open or not client.is_connected():
+                    self._fresh.clear()
+                    self._log_level = None
+                    self._open(client)
+            except MCPError as error:
+                self.problem = self._failed("", error)
+                raise self.problem from None
+            self.problem = None
+            self._pauses.pop("", None)
+            if self._cache is not None:
+                self._cache.keep_instructions(self.instructions)
+        self._heard.connected()
+        return client
+
+    def fetch(self, kind: str) -> list[Wire]:
+        """The list of a kind; of tools, only those that the entry's filter allows. A server that sends `list_changed`
+        notifications is asked again only after one.
+
+        Raises `MCPError`.
+        """
+        client = self.ready()
+        if kind in self._fresh:
+            return self.lists[kind]
+        # Before the request, so that a change during the request is not lost.
+        if _announces(client.capabilities, ANNOUNCED[kind]):
+            self._fresh.add(kind)
+        try:
+            self.lists[kind] = self._listed(client, kind)
+        except MCPError as error:
+            self._fresh.discard(kind)
+            if not isinstance(error, PeerError) or error.code != METHOD_NOT_FOUND:
+                self.list_problems[kind] = told = self._failed(kind, error)
+                raise told from None
+            self.lists[kind] = []
+        self.list_problems.pop(kind, None)
+        self._pauses.pop(kind, None)
+        if self.keeps_lists:
+            self._keep(client, kind)
+        return self.lists[kind]
+
+    def recall(self, kind: str) -> None:
+        """Use the cached list of a kind until the server has answered, if there is one."""
+        if kind in self.lists or self._cache is None:
+            return
+        is_template = kind == "resourceTemplates"
+        items = self._cache.seen("resources" if is_template else kind)
+        if items is not None and kind in ("resources", "resourceTemplates"):
+            items = [item for item in items if ("uriTemplate" in item) == is_template]
+        if items is not None:
+            self.lists.setdefault(kind, items)
+
+    def subscribe(self, uri: str) -> None:
+        """Subscribe to a resource. Raises `MCPError` if the server refuses."""
+        self.ready().subscribe_resource(uri)
+        self._subscribed.add(uri)
+
+    def unsubscribe(self, uri: str) -> None:
+        """Unsubscribe from a resource, if the server is connected. Errors are ignored."""
+        self._subscribed.discard(uri)
+        if self._client is not None and self._client.is_connected():
+            with suppress(MCPError):
+                self._client.unsubscribe_resource(uri)
+
+    def want_logs(self, client: MCPClient, level: str | None) -> None:
+        """Lower the server's log level to `level`, if it is higher or not set: the level applies to all its calls."""
+        known = self._log_level
+        if level is None or (known is not None and LOG_LEVELS.index(known) <= LOG_LEVELS.index(level)):
+            return
+        self._log_level = level
+        with suppress(MCPError):  # If the connection is broken, the request that follows fails too.
+            client.set_log_level(level)
+
+    def deadline(self) -> Deadline:
+        """The deadline of a forwarded request: the timeout of the entry, or the longest that a request may take. The
+        client cancels a request when it does not want to wait longer.
+        """
+        seconds = LONGEST_REQUEST_SECONDS
+        if self._entry is not None and self.has_timeout:
+            seconds = self._entry.request_seconds(seconds)
+        return Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS)
+
+    @property
+    def has_timeout(self) -> bool:
+        """Whether the entry has a timeout."""
+        return self._entry is not None and self._entry.timeout is not None
+
+    def explained(self, error: MCPError) -> MCPError:
+        """The error, with the secrets that the server was given masked."""
+        assert self._entry is not None  # noqa: S101 (an invalid entry has only its own error)
+        told = explained(error, self._entry)
+        told.message = one_line(told.message, 1000)
+        if self._client is not None:
+            masker = self._client.masker()
+            told.message, told.hint = masker.text(told.message), masker.text(told.hint)
+            told.args = (told.message,)
+        return told
+
+    def set_header(self, name: str, value: str) -> None:
+        """Send this header with all further requests, if the server is behind a URL."""
+        self._headers[name] = value
+        if self._client is not None and self._entry is not None and isinstance(self._entry.target, Remote):
+            from gaia_mcp.client.transports.http.transport import HttpTransport
+
+            if isinstance(transport := self._client.transport, HttpTransport):
+                transport.headers[name] = value
+
+    def close(self) -> None:
+        """Stop the server. It cannot be used again. May be called twice."""
+        self._is_closed = True
+        client = self._client
+        if client is not None:
+            client.on_list_changed = None
+            client.close(GRACE_SECONDS)
+            if self._stderr_log is not None:
+                self._stderr_log.end(client.exit_status)
+
+    def _open(self, client: MCPClient) -> None:
+        """Connect. Raises `MCPError`, also after `close`, which may have found nothing to stop."""
+        if not self._is_closed:
+            client.open(Deadline(client.timeout))
+            if not self._is_closed:
+                self._was_open = True
+                return
+            client.close(GRACE_SECONDS)
+        raise NotConnectedError(self.name)
+
+    def _made(self) -> MCPClient:
+        entry = self._entry
+        if entry is None:
+            assert self.problem is not None  # noqa: S101 (one of the two is set)
+            raise self.problem
+        if self._is_closed:
+            raise NotConnectedError(self.name)
+        shown = self._show
+        show = None if shown is None else lambda lines: shown(self.name, lines)
+        log = self._stderr_log = StderrLog(entry, self._command, lambda: client.masker(), show)
+        client = MCPClient.from_entry(
+            self._with_additions(entry),
+            DEFAULT_TIMEOUT_SECONDS,
+            self._debug,
+            host=self.requests.host,
+            era_cache=self._cache,
+            on_stderr=log.hear,
+            # A gateway serves many clients for a long time: its processor time counts for more than a few microseconds.
+            busy_polls=False,
+        )
+        client.on_list_changed = self._changed
+        client.on_resource_updated = self._heard.resource_updated
+        return client
+
+    def _with_additions(self, entry: ServerEntry) -> ServerEntry:
+        target = entry.target
+        if isinstance(target, Remote):
+            return entry._replace(target=target._replace(headers={**target.headers, **self._headers}))
+        return entry._replace(target=target._replace(env={**target.env, **self._environment}))
+
+    def _listed(self, client: MCPClient, kind: str) -> list[Wire]:
+        deadline = Deadline(client.timeout)
+        if kind == "tools":
+            found = [tool.definition for tool in client.fetch_tools(deadline, refresh=True)]
+        else:
+            ask = {
+                "prompts": client.list_prompts,
+                "resources": client.list_resources,
+                "resourceTemplates": client.list_resource_templates,
+            }[kind]
+            found = ask(deadline)
+        masker = client.masker()
+        return [masker.definition(item) for item in found]
+
+    def _keep(self, client: MCPClient, kind: str) -> None:
+        """Cache a list that has just been fetched. Resources and their templates are one list there."""
+        assert self._cache is not None  # noqa: S101 (it is connected)
+        methods = {kind: method for method, kind in KINDS.items()}
+        kinds = ("resources", "resourceTemplates") if ANNOUNCED[kind] == "resources" else (kind,)
+        if not self.lists.keys() >= set(kinds):
+            return
+        items = [item for each in kinds for item in self.lists[each]]
+        if kind == "tools":
+            masker = client.masker()
+            # Including those that the filter excludes, which is applied when the cache is read.
+            items = [masker.definition(tool.definition) for tool in client.listed_tools()]
+        fresh = client.freshness.get(methods[kinds[0]])
+        for each in kinds[1:]:
+            fresh = fresh.with_page(client.freshness.get(methods[each])) if fresh is not None else None
+        self._cache.keep_seen(items, ANNOUNCED[kind], fresh)
+
+    def _changed(self, kind: str) -> None:
+        self._fresh.difference_update([each for each, announced in ANNOUNCED.items() if announced == kind])
+        self._heard.list_changed(kind)
+
+    def _failed(self, kind: str, error: MCPError) -> MCPError:
+        """The error, explained and masked. Starts or extends the backoff."""
+        if self._entry is None:
+            return error
+        told = self.explained(error)
+        earlier = self._pauses.get(kind)
+        seconds = self._first_pause_seconds if earlier is None else min(earlier.seconds * 2, LONGEST_PAUSE_SECONDS)
+        self._pauses[kind] = _Pause(seconds, time.monotonic() + seconds)
+        return told
+
+
+def _announces(capabilities: Wire, kind: str) -> bool:
+    declared = capabilities.get(kind)
+    return isinstance(declared, dict) and declared.get("listChanged") is True

@@ -1,0 +1,352 @@
+"""One server in use: the whole surface, what is remembered of it, and its certain end."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.core.deadline import Deadline
+from gaia_mcp.core.errors import (
+    CancelledError,
+    LocalProtocolError,
+    NotConnectedError,
+    NotSupportedError,
+    PeerError,
+    ServerExitedError,
+    SpawnError,
+    VariableUnsetError,
+)
+from gaia_mcp.fleet.session.server_process import prestarted
+from gaia_mcp.fleet.session.session import Answerers, Remembered, Session, connected, unknown_tool
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.toolspec.tool_filter import ToolFilter
+from tests.fleet.session.conftest import QUIET, Noting
+from tests.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fleet.session.conftest import Entries
+
+    Change = ListChanged | ResourceUpdated | SubscriptionEnded
+
+
+def texts(result: dict[str, Any]) -> list[str]:
+    return [block["text"] for block in result["content"]]
+
+
+def test_a_session_connects_calls_a_tool_and_closes(entries: Entries) -> None:
+    """Ours: what every front does."""
+    entry = entries("good_handshake")
+
+    with connected(entry, QUIET) as session:
+        assert session.is_connected()
+        assert session.peer is not None
+        assert session.peer.info["name"] == "good_handshake.py"
+        assert session.capabilities == {"tools": {}, "logging": {}}
+        session.check_alive()
+        found = session.find_tool("echo")
+        assert found is not None
+        assert found.name == "echo"
+        assert session.find_tool("nothing") is None
+        assert texts(session.call("echo", {"a": 1})) == ['{"a": 1}']
+
+    assert repr(session) == "<Session with 'good_handshake'>"
+    assert not session.is_connected()
+    assert (session.peer, session.capabilities) == (None, {})
+    with pytest.raises(NotConnectedError):
+        session.call("echo", {})
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_prompts_resources_and_completions_are_the_same_in_both_eras(entries: Entries, revision: str) -> None:
+    """Specification, server features."""
+    with connected(entries("offers", revision), QUIET) as session:
+        assert [prompt["name"] for prompt in session.prompts()] == ["review", "second"]
+        assert len(session.problems) == 2
+        assert session.prompt("review", {"lang": "en"})["messages"][0]["role"] == "user"
+        assert [resource["uri"] for resource in session.resources()] == ["file:///a"]
+        assert session.problems == []
+        both = session.resources_and_templates()
+        assert [one.get("uri") or one["uriTemplate"] for one in both] == ["file:///a", "file:///{path}"]
+        assert session.read("file:///a")["contents"][0]["text"] == "hello"
+        assert session.complete({"type": "ref/prompt", "name": "review"}, "lang", "py").values == ["python", "pypy"]
+        assert [item for item in session.listed("prompts/list") if not isinstance(item, dict)] == ["odd"]
+
+    assert '"review"' in entries.remembered("prompts", "offers")
+    assert "file:///{path}" in entries.remembered("resources", "offers")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_notifications_of_changes_reach_the_watcher(entries: Entries, revision: str) -> None:
+    """Specification, resources: Subscriptions. A change is named, and of its own type."""
+    changes: SimpleQueue[Change] = SimpleQueue()
+    with connected(entries("offers", revision), QUIET) as session:
+        session.watch(changes.put)
+        session.subscribe("file:///a")
+        with pytest.raises(PeerError):
+            session.subscribe("file:///refused")
+        session.call("touch", {})
+        change = changes.get(timeout=PATIENCE_SECONDS)
+        assert (type(change), change) == (ResourceUpdated, ("file:///a",))
+        if revision == "2026-07-28":
+            session.call("end", {})
+            change = changes.get(timeout=PATIENCE_SECONDS)
+            assert (type(change), change) == (SubscriptionEnded, ("file:///a",))
+
+
+def test_a_changed_list_is_announced_and_requested_again(entries: Entries) -> None:
+    """Ours: what was known stays until something newer is known."""
+    changes: SimpleQueue[Change] = SimpleQueue()
+    with connected(entries("list_changes"), QUIET) as session:
+        session.watch(changes.put)
+        assert [tool.name for tool in session.tools()] == ["echo"]
+        assert '"echo"' in entries.remembered("tools", "list_changes")
+        session.call("echo", {})
+        change = changes.get(timeout=PATIENCE_SECONDS)
+        assert (type(change), change) == (ListChanged, ("tools",))
+        assert '"new1"' not in entries.remembered("tools", "list_changes")
+        assert '"echo"' in entries.remembered("tools", "list_changes")
+
+    assert '"new1"' in entries.remembered("tools", "list_changes")
+
+
+def test_tools_are_requested_without_the_tools_capability(entries: Entries) -> None:
+    """Ours, for what servers do: and one that has none may refuse."""
+    with connected(entries("declares_no_tools", "all the same"), QUIET) as session:
+        assert [tool.name for tool in session.tools()] == ["echo"]
+    with connected(entries("declares_no_tools"), QUIET) as session:
+        assert session.tools() == []
+    with connected(entries("list_errors", "-32603", "no"), QUIET) as session, pytest.raises(PeerError):
+        session.tools()
+
+
+def test_log_messages_go_to_the_observer_or_to_on_log(entries: Entries) -> None:
+    """Specification, logging."""
+    observer, heard = Noting(), []
+    with connected(entries("good_handshake"), observer) as session:
+        session.set_log_level("info")
+        with pytest.raises(LocalProtocolError):
+            session.set_log_level("loud")
+        session.call("log", {})
+    assert ("logged", "good_handshake", "warning", "hot") in observer.notes
+
+    with connected(entries("good_handshake"), QUIET, on_log=lambda *message: heard.append(message)) as session:
+        session.call("log", {})
+    assert heard == [("warning", "l", "hot")]
+
+
+def test_secrets_are_masked_in_an_elicitation(entries: Entries) -> None:
+    """Ours: the question is shown, and the server may repeat what it was given."""
+    questions: list[dict[str, Any]] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        questions.append(params)
+        return {"action": "accept", "content": {"city": "Oslo"}}
+
+    with connected(
+        entries("good_handshake", TOKEN="Which city?"), QUIET, answerers=Answerers(elicit=answer)
+    ) as session:
+        assert "Which city?" in session.masker().secrets
+        assert "Oslo" in texts(session.call("ask", {}))[0]
+    assert [question["message"] for question in questions] == ["****"]
+
+    with connected(entries("good_handshake"), QUIET) as session:
+        assert "decline" in texts(session.call("ask", {}))[0]
+
+
+def test_an_observer_gets_the_start_the_stop_and_a_remark_about_invalid_output(entries: Entries) -> None:
+    """Ours: the remark comes last, once."""
+    observer = Noting()
+    with connected(entries("prints_banner"), observer) as session:
+        assert "lines to stdout that are not MCP" in session.noise()
+
+    first, second, third = observer.notes
+    assert first == ("starting", "prints_banner", "")
+    assert second == ("stopping", "prints_banner")
+    assert third[0] == "remark"
+    assert "report it to its author" in third[1]
+
+
+def test_stderr_is_logged_and_shown_only_with_debug(entries: Entries) -> None:
+    """Ours: without the secrets; the name of the log has the front and the exit status."""
+    observer, watching = Noting(), Noting(debug=True)
+    entry = entries("good_handshake", first='echo "has $TOKEN" >&2', TOKEN="hunter2222")
+
+    for one in (observer, watching):
+        with connected(entry, one) as session:
+            assert session.last_line() == "has ****"
+
+    assert "stderr" not in [note[0] for note in observer.notes]
+    assert ("stderr", "good_handshake", b"has ****\n") in watching.notes
+    assert entries.logs() == ["some-front.0.log: has ****\n"] * 2
+
+
+def test_all_requests_share_the_deadline_of_a_session(entries: Entries) -> None:
+    """Ours: `--timeout` counts for all steps together."""
+    deadline = Deadline(20)
+    with connected(entries("good_handshake"), QUIET, deadline=deadline) as session:
+        session.tools()
+        deadline.cancel()
+        with pytest.raises(CancelledError):
+            session.call("echo", {})
+
+
+def test_a_server_that_has_exited_is_restarted_or_reported(entries: Entries) -> None:
+    """Ours: `watch` ends with the reason; other requests continue with a new process."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        with pytest.raises(ServerExitedError):
+            session.call("die", {})
+        with pytest.raises(ServerExitedError) as caught:
+            session.check_alive(reconnects=False)
+        assert caught.value.returncode == 3
+        session.check_alive()
+        assert session.is_connected()
+
+
+def test_the_steps_of_a_connection_can_be_taken_one_by_one(entries: Entries) -> None:
+    """Ours: `test-client` reports each; how it ended, too."""
+    session = Session(entries("good_handshake"), QUIET)
+    session.start()
+    assert session.peer is None
+    session.open()
+    assert session.peer is not None
+
+    stopped = session.close()
+
+    assert stopped is not None
+    assert stopped.returncode == 0
+    assert session.close() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda raw: raw.update(command="/nowhere/at/all"), SpawnError),
+        (lambda raw: raw["env"].update(X="${UNSET_HERE}"), VariableUnsetError),
+    ],
+)
+def test_a_server_that_cannot_be_started_leaves_nothing(
+    entries: Entries, change: Callable[[dict[str, Any]], None], error: type[Exception]
+) -> None:
+    """Ours: the error is the only effect of a failed start."""
+    from gaia_mcp.config.entries import read_entry
+
+    raw = {**entries("good_handshake").raw, "env": {}}
+    change(raw)
+
+    with pytest.raises(error), connected(read_entry("x", raw), QUIET):
+        pass
+
+
+def test_requests_for_undeclared_resources_are_refused(entries: Entries) -> None:
+    """Ours: without asking the server."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        assert session.prompts() == []
+        with pytest.raises(NotSupportedError):
+            session.read("x://y")
+        with pytest.raises(NotSupportedError):
+            session.subscribe("x://y")
+
+
+def test_a_server_that_was_started_before_its_session_is_used(entries: Entries) -> None:
+    """Ours: it is started once; for another entry it is left alone."""
+    entry, other = entries("good_handshake", first="echo up >&2"), entries("many_pages")
+
+    with prestarted(entry, "call") as server, connected(entry, QUIET, prestarted=server) as session:
+        session.check_alive()
+    assert entries.logs() == ["call.0.log: up\n"]
+
+    with prestarted(entry, "call") as server, connected(other, QUIET, prestarted=server) as session:
+        assert session.peer is not None
+        assert session.peer.info["name"] == "many_pages.py"
+        server.child.close_stdout()  # Nothing else reads it.
+
+
+ECHO: dict[str, Any] = {"name": "echo"}
+
+
+@pytest.fixture
+def cache(entries: Entries) -> ServerCache:
+    """The cache of one server."""
+    return ServerCache(entries.home / "cache", entries("good_handshake"))
+
+
+def test_a_list_is_cached_by_its_kind(cache: ServerCache) -> None:
+    """Ours: items that are not objects are left out, for whatever reads the list expects names."""
+    remembered = Remembered(cache)
+
+    remembered.keep("tools", [ECHO, 7])
+    remembered.keep("prompts", [{"name": "review"}])
+
+    assert cache.seen() == [ECHO]
+    assert cache.seen("prompts") == [{"name": "review"}]
+    assert cache.seen("resources") is None
+
+
+def test_a_changed_list_stays_cached_until_a_newer_one_arrives(cache: ServerCache) -> None:
+    """Ours: a list that changes during its request is still newer than the one before it."""
+    remembered = Remembered(cache)
+    remembered.keep("tools", [ECHO])
+
+    remembered.changed("tools")
+    assert cache.seen() == [ECHO]
+
+    remembered.asking("tools")
+    remembered.changed("tools")
+    remembered.keep("tools", [ECHO, {"name": "new"}])
+    assert cache.seen() == [ECHO, {"name": "new"}]
+    assert remembered.lacks_tools
+
+
+def test_tools_found_in_a_search_do_not_replace_a_cached_list(cache: ServerCache) -> None:
+    """Ours: what was listed is at least as good."""
+    remembered = Remembered(cache)
+
+    remembered.keep_new([ECHO])
+    remembered.keep_new([{"name": "other"}])
+
+    assert cache.seen() == [ECHO]
+
+
+def test_changed_tools_are_missing_if_they_were_cached_or_requested(cache: ServerCache) -> None:
+    """Ours: otherwise they were not wanted, and nothing is lost."""
+    unknown = Remembered(cache)
+    unknown.changed("tools")
+    unknown.changed("prompts")
+    assert not unknown.lacks_tools
+
+    cache.keep_seen([ECHO])
+    known = Remembered(cache)
+    assert not known.lacks_tools
+    known.changed("tools")
+    assert known.lacks_tools
+    known.asking("tools")
+    assert not known.lacks_tools
+    known.changed("tools")
+    assert known.lacks_tools
+
+
+def test_a_tool_with_an_invalid_definition_is_named_with_the_reason(entries: Entries) -> None:
+    """Ours: a person who sees it in the server's documents would look for a misspelling."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        session.problems = ["tool 'bad' has no inputSchema object", "tool 'bad' is left out: it is wrong"]
+
+        error = unknown_tool(session, "bad", ["bat"])
+        assert str(error).endswith("has no tool 'bad': it is left out: it is wrong")
+        assert "author" in error.hint
+        assert "bat" in unknown_tool(session, "bax", ["bat"]).hint
+        assert str(unknown_tool(session, "bax", [])).endswith("has no tool 'bax': it lists no tools")
+
+
+def test_a_server_whose_tools_are_all_excluded_is_not_said_to_list_none(entries: Entries) -> None:
+    """Ours: it lists tools, of which the entry wants none."""
+    entry = entries("good_handshake")._replace(tool_filter=ToolFilter(["nothing*"]))
+    with connected(entry, QUIET) as session:
+        error = unknown_tool(session, "bax", [])
+
+    assert str(error).endswith("has no tool 'bax'")
+    assert error.case == ""
