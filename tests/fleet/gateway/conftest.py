@@ -13,7 +13,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.fleet.gateway.provider import GatewayProvider
 
 HERE = Path(__file__).parent
-SERVERS = HERE.parent / "servers"
+SERVERS = HERE.parents[1] / "servers"
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
 ERAS = (STATELESS, HANDSHAKE)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[2] / "servers"
 
 
 class Quiet(Observer):
