@@ -28,7 +28,7 @@ MARKS_OF_FIXTURES = {
     "prepared": "peer",
     "start_process": "story",
 }
-MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer", "session": "story"}
+MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer", "fleet/session": "story"}
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 
 # The test that is running, if it may start no process.
@@ -67,10 +67,10 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that starts processes."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
         fixtures: list[str] = getattr(item, "fixturenames", [])
-        marks = {MARKS_OF_FOLDERS.get(folder), *map(MARKS_OF_FIXTURES.get, fixtures)}
-        for mark in sorted(filter(None, marks)):
+        marks = {mark for folder, mark in MARKS_OF_FOLDERS.items() if item.path.is_relative_to(TESTS / folder)}
+        marks |= {MARKS_OF_FIXTURES[fixture] for fixture in fixtures if fixture in MARKS_OF_FIXTURES}
+        for mark in sorted(marks):
             item.add_marker(mark)
 
 
