@@ -161,3 +161,14 @@ def test_the_readme_does_not_promise_a_published_package() -> None:
     """Ours: until it is, only one line says how it will be."""
     (line,) = (line for line in README.splitlines() if "pip install gaia-mcp" in line)
     assert "Once the package is published" in line
+
+
+def test_the_map_of_the_house_names_only_what_is_there_and_every_room() -> None:
+    """Ours: it would lead a newcomer astray. A room is a package or a module at the top."""
+    house = (ROOT / "gaia_mcp" / "README.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z_./]+(?:/|\.py)|tests/[a-z_./]+)`", house))
+    rooms = {f"{path.name}/" for path in (ROOT / "gaia_mcp").iterdir() if (path / "__init__.py").exists()}
+    modules = {"recordings.py", "importing.py"}
+
+    assert {name for name in named if not any((base / name).exists() for base in (ROOT, ROOT / "gaia_mcp"))} == set()
+    assert (rooms | modules) - named == set()
