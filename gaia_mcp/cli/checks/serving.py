@@ -21,7 +21,7 @@ from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.serving.gate import Gate
-    from gaia_mcp.cli.serving.loading import HandlersProvider
+    from gaia_mcp.cli.serving.handlers import HandlersProvider
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import Provider
 
@@ -72,7 +72,8 @@ def _loaded(
 ) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
     """The provider of `target`, and the class for errors about it."""
     from gaia_mcp.cli.entries.targets import is_handler
-    from gaia_mcp.cli.serving.loading import agent_provider, handlers_provider
+    from gaia_mcp.cli.serving.handlers import handlers_provider
+    from gaia_mcp.cli.serving.loading import agent_provider
 
     if is_handler(target, order):
         return handlers_provider(target, order), HandlerError

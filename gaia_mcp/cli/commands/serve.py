@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_mcp.cli.serving.loading import Loaded
-    from gaia_mcp.fleet.gateway.listing import Prefix
+    from gaia_mcp.fleet.gateway.naming import Prefix
     from gaia_mcp.server.provider import Provider
 
 

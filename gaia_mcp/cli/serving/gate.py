@@ -17,7 +17,7 @@ from gaia_mcp.core.names import typeable
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.fleet.gateway.gate import NamePatterns, Owners, Restriction
-    from gaia_mcp.fleet.gateway.listing import Owner
+    from gaia_mcp.fleet.gateway.naming import Owner
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.storage.output_files import AuditFile
     from gaia_mcp.toolspec.contract import ToolChange

@@ -18,7 +18,7 @@ from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.errors import ConfigError, MCPError
-from gaia_mcp.fleet.gateway.listing import Prefix
+from gaia_mcp.fleet.gateway.naming import Prefix
 from gaia_mcp.text.safe import clean
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from gaia_mcp.asking import CallCancelledError
-from gaia_mcp.fleet.gateway.listing import Owner
+from gaia_mcp.fleet.gateway.naming import Owner
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.definitions import page_of
 from gaia_mcp.server.provider import RequestError, ToolList, WrappingProvider, all_tools, require_scopes, unknown_tool

@@ -16,20 +16,8 @@ from gaia_mcp.core.errors import MCPError
 from gaia_mcp.fleet.gateway.backend import FIRST_PAUSE_SECONDS, KINDS, Backend, Heard
 from gaia_mcp.fleet.gateway.forwarding import Passing, UnknownResourceError, UnreachableError
 from gaia_mcp.fleet.gateway.instances import BusyError, Instances, kind_of
-from gaia_mcp.fleet.gateway.listing import (
-    PATIENCE_SECONDS,
-    SETTLE_SECONDS,
-    Following,
-    Listing,
-    Names,
-    Owner,
-    Prefix,
-    Wanted,
-    owners_of,
-    prefixed_name,
-    servers_of,
-    unlisted,
-)
+from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, SETTLE_SECONDS, Following, Listing, Wanted, owners_of
+from gaia_mcp.fleet.gateway.naming import Names, Owner, Prefix, prefixed_name, servers_of, unlisted
 from gaia_mcp.fleet.gateway.questions import Declared, ServerRequests, passed_on
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, UNAVAILABLE_KEY
 from gaia_mcp.protocol.headers import GATEWAY_HEADER

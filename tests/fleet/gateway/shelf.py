@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp import MCPAgent
 from gaia_mcp.asking import Call
-from gaia_mcp.fleet.gateway.listing import Owner
+from gaia_mcp.fleet.gateway.naming import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

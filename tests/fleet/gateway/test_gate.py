@@ -18,7 +18,7 @@ from gaia_mcp.fleet.gateway.gate import (
     ScopeRule,
     of_one,
 )
-from gaia_mcp.fleet.gateway.listing import Owner
+from gaia_mcp.fleet.gateway.naming import Owner
 from gaia_mcp.fleet.gateway.search import SearchProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.server.agent import AgentProvider

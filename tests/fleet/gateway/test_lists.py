@@ -13,7 +13,8 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.core.errors import EntryError, NotConnectedError, PeerError
 from gaia_mcp.core.paths import cache_folder
 from gaia_mcp.fleet.gateway.backend import Backend, Heard
-from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, Listing, Prefix
+from gaia_mcp.fleet.gateway.listing import PATIENCE_SECONDS, Listing
+from gaia_mcp.fleet.gateway.naming import Prefix
 from gaia_mcp.fleet.gateway.provider import GatewayProvider
 from gaia_mcp.fleet.gateway.questions import Declared, ServerRequests
 from gaia_mcp.protocol.envelope import UNAVAILABLE_KEY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.fleet.gateway.gate import AuditedProvider, Locked, NamePatterns, ReadOnly, RestrictedProvider
-from gaia_mcp.fleet.gateway.listing import Owner, Prefix
+from gaia_mcp.fleet.gateway.naming import Owner, Prefix
 from gaia_mcp.fleet.gateway.search import SearchProvider
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.storage.output_files import AuditFile

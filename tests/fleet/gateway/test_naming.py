@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.fleet.gateway.listing import Names, Owner, Prefix, listed_name, prefixed_name, servers_of, unlisted
+from gaia_mcp.fleet.gateway.naming import Names, Owner, Prefix, listed_name, prefixed_name, servers_of, unlisted
 
 OFFERED = {"files": ["read", "write"], "web.site": ["read", "search"]}
 
