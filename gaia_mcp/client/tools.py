@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.client.transports.base import UNLISTED
 from gaia_mcp.core.errors import NotSupportedError, PeerError, ToolExcludedError
-from gaia_mcp.protocol.caching import Freshness, freshness
-from gaia_mcp.protocol.pagination import Pages
+from gaia_mcp.protocol.pagination import Freshness, Pages, freshness
 from gaia_mcp.protocol.revisions import can_declare, capability_names
 from gaia_mcp.text.safe import one_line
 from gaia_mcp.text.strict_json import is_same

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from gaia_mcp.protocol.caching import Freshness
+    from gaia_mcp.protocol.pagination import Freshness
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
     class Server(Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
-from gaia_mcp.protocol.caching import Freshness
+from gaia_mcp.protocol.pagination import Freshness
 from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.protocol_support import check_each, check_rows

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.fleet.session import Observer
     from gaia_mcp.fleet.session.server_process import Prestarted
-    from gaia_mcp.protocol.caching import Freshness
+    from gaia_mcp.protocol.pagination import Freshness
     from gaia_mcp.text.redaction.masker import Masker
 
 
