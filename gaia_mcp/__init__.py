@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
-    from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
+    from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
     from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 
 __all__ = [
@@ -182,7 +182,7 @@ __getattr__ = lazily(
             "run_tool_loop",
         ),
         "gaia_mcp.mixin": ("MCPClientMixin",),
-        "gaia_mcp.protocol.questions": (
+        "gaia_mcp.protocol.input_required": (
             "MissingCapabilityError",
             "QuestionError",
         ),

@@ -205,7 +205,7 @@ class Call:
         return pick(self._ask(questions))
 
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:  # noqa: ARG002 (a call of a server uses them)
-        from gaia_mcp.protocol.questions import QuestionError
+        from gaia_mcp.protocol.input_required import QuestionError
 
         raise QuestionError(
             "there is no client to ask: this code runs outside of a call, or in a thread without the call of its tool"

@@ -24,9 +24,17 @@ from gaia_mcp.protocol.envelope import (
     read_context,
 )
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, RequestContext, RequestReceived
-from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, missing_capabilities
+from gaia_mcp.protocol.input_required import (
+    RESULT_TYPES,
+    MissingCapabilityError,
+    Question,
+    QuestionError,
+    ResultTypes,
+    check_declared,
+    missing_capabilities,
+    question_for,
+)
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, check_declared, question_for
 from gaia_mcp.protocol.revisions import FEATURES, capabilities_for, info_for, known_client, result_for, result_problem
 from gaia_mcp.protocol.subscriptions import LISTEN, SUBSCRIBING, SubscriptionError, Subscriptions, declares, names_tasks
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.asking import Call, CallCancelledError, enter_call
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.envelope import SKILLS_EXTENSION, TASKS_EXTENSION
-from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.protocol.input_required import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.agent_code import AgentCode
 from gaia_mcp.server.agent_features import AgentPrompts, AgentResources, AgentSkills

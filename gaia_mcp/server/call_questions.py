@@ -20,15 +20,14 @@ from gaia_mcp.asking.questions import AnswerError
 from gaia_mcp.asking.sealing import SealError, subject_of
 from gaia_mcp.core.content import NotJSONError, as_json_value
 from gaia_mcp.core.internals import compact_writer
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, retry_of
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, QuestionError, retry_of
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.running_call import HAS_ENDED, InputRequired
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.sealing import Sealer
-    from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.server.running_call import Answer, RunningCall
 
 T = TypeVar("T")

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
-from gaia_mcp.protocol.input_required import RETRY_MEMBERS
+from gaia_mcp.protocol.input_required import RETRY_MEMBERS, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, Result
-from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.subscriptions import LISTEN
 from gaia_mcp.server.outcomes import Job, OnFailure, ServedCall, as_json, invalid, note_failure, outcome_of, raised
 from gaia_mcp.server.provider import Change, Provider, ResultError
@@ -26,7 +25,7 @@ from gaia_mcp.server.running_call import HAS_ENDED, Answer, RunningCall
 if TYPE_CHECKING:
     from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.protocol.server import Description, ServerConnection
     from gaia_mcp.server.task_run import TaskRun
     from gaia_mcp.server.tasks import Tasks, TaskWatch

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.core.tracing import carrying, has_spans, trace_in
+from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY, Message, encode, error
-from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.server.provider import RequestError, ResultError
 from gaia_mcp.server.running_call import InputRequired, RunningCall
 from gaia_mcp.text.safe import one_line

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol.questions import QuestionError, check_declared
+from gaia_mcp.protocol.input_required import QuestionError, check_declared
 from gaia_mcp.protocol.revisions import result_for, result_problem
 from gaia_mcp.protocol.tasks import TaskState
 from gaia_mcp.server.outcomes import Error, invalid, raised
@@ -19,7 +19,7 @@ from gaia_mcp.server.running_call import Answer
 from gaia_mcp.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
-    from gaia_mcp.protocol.questions import Question
+    from gaia_mcp.protocol.input_required import Question
     from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.store import Store
 

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gaia_mcp.protocol.envelope import declares_tasks, may_declare_tasks
+from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.subscriptions import SubscriptionError, tasks_in
 from gaia_mcp.protocol.tasks import EXTENSIONS, FINAL, RUNNING_SECONDS, TaskState
 from gaia_mcp.server.provider import Announcer, Change, RequestError

@@ -20,7 +20,7 @@ from gaia_mcp.asking.questions import (
     Sample,
     Sampled,
 )
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, QuestionError
+from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, QuestionError
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 

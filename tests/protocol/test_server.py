@@ -8,8 +8,8 @@ import pytest
 
 from gaia_mcp.protocol.envelope import TASK_METHODS
 from gaia_mcp.protocol.events import Cancelled, Discarded, ErrorResponse, InvalidResponse, RequestReceived
+from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Result
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.tasks import TASK_RESULT_TYPES
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS

@@ -9,8 +9,8 @@ import pytest
 
 from gaia_mcp import MCPAgent, current_call, prompt, resource, tool
 from gaia_mcp.asking import CallCancelledError
+from gaia_mcp.protocol.input_required import MissingCapabilityError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.agent import AgentProvider
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 

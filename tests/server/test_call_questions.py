@@ -13,9 +13,8 @@ import pytest
 
 from gaia_mcp.asking import CallCancelledError, current_call
 from gaia_mcp.asking.questions import Declined, Elicit, ListRoots
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, QuestionError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
-from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.server.http.workers import Workers
 from gaia_mcp.server.outcomes import InputRequired
 from tests.server.asking import ADA, BOTH, NAME, Person, Tools, Wire, text_of

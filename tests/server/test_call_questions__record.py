@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, Question, QuestionError
+from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, MAX_ROUND_TRIPS, Question, QuestionError
 from gaia_mcp.server.call_questions import Record
 
 WHO = Question(ELICIT, {"message": "Who?"})

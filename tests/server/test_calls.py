@@ -15,8 +15,8 @@ import pytest
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import ListRoots
 from gaia_mcp.core.tracing import with_trace
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request
-from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.provider import Change, Listener, Listeners, RequestError, ResultError

@@ -14,8 +14,8 @@ from gaia_mcp.core.names import split_tool_name
 from gaia_mcp.core.paths import shown
 from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.protocol.events import RequestContext, RequestReceived
+from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY
-from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls
 from gaia_mcp.server.outcomes import LINE_CHARS, Job, Outcome, invalid, note_failure, outcome_of, raised

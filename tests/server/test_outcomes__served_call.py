@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.asking import CallCancelledError
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.calls import Calls

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.asking.questions import Elicit, ElicitURL, ListRoots, Sample
+from gaia_mcp.protocol.input_required import MissingCapabilityError
 from gaia_mcp.protocol.jsonrpc import MISSING_CAPABILITY
-from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.running_call import Answer, InputRequired, report_no_ended_runs
 from tests.server.asking import BOTH, NAME, Person, Tools, Wire, text_of
 

@@ -11,8 +11,8 @@ import pytest
 
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.asking.questions import Elicit, ListRoots
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, MISSING_CAPABILITY
-from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.protocol.tasks import RUNNING_SECONDS, TaskState
 from gaia_mcp.server.http.workers import Workers

@@ -12,8 +12,8 @@ from gaia_mcp._version import __version__
 from gaia_mcp.fleet.gateway.forwarding import NO_CONTENT
 from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.provider import RequestError, method_not_found, unknown_tool
 

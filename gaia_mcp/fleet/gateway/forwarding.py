@@ -27,6 +27,7 @@ from gaia_mcp.fleet.gateway.instances import BusyError
 from gaia_mcp.fleet.gateway.questions import Ask, Passed, Runs, asked_of, passed_on
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, LOG_LEVEL_KEY, SERVER_INFO_KEY, with_meta
 from gaia_mcp.protocol.input_required import (
+    ELICIT,
     MAX_ROUND_TRIPS,
     RETRY_MEMBERS,
     InputRequired,
@@ -35,7 +36,6 @@ from gaia_mcp.protocol.input_required import (
     retry_params,
 )
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RESOURCE_NOT_FOUND
-from gaia_mcp.protocol.questions import ELICIT
 from gaia_mcp.protocol.tasks import EXTENSIONS, is_task
 from gaia_mcp.server.definitions import well_typed
 from gaia_mcp.server.provider import RequestError, ResultError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.core.deadline import WAIT_SLICE_SECONDS
 from gaia_mcp.fleet.gateway.questions import ALL_CAPABILITIES, Declared, ServerRequests, passed_on
-from gaia_mcp.protocol.questions import is_asked_by_result
+from gaia_mcp.protocol.input_required import is_asked_by_result
 
 if TYPE_CHECKING:
     from gaia_mcp.asking import Call

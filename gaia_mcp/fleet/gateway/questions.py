@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.asking import CallCancelledError
 from gaia_mcp.asking.questions import Asked
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
+from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
 

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import QuestionError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.running_call import RunningCall

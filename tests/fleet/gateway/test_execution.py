@@ -11,7 +11,7 @@ import pytest
 from gaia_mcp.asking import Call, CallCancelledError
 from gaia_mcp.fleet.gateway.execution import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.fleet.gateway.naming import prefixed_name
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.server.provider import RequestError
 from tests.client.transports.http.web import Answer, Asked, as_json, serving
 from tests.fleet.gateway.conftest import MakeGateway, script

@@ -13,7 +13,7 @@ from gaia_mcp.client.host import DeclinedError
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import CancelledError, PeerError
 from gaia_mcp.fleet.gateway.questions import Declared, Passed, ServerRequests
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.testing import client_for
 from tests.fleet.gateway.conftest import ERAS, STATELESS, MakeGateway, asker, script
 from tests.waiting import PATIENCE_SECONDS, wait_until

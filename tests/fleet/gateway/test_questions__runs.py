@@ -11,7 +11,7 @@ from gaia_mcp.asking import Call
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.fleet.gateway.questions import Passed, Run, Runs
 from gaia_mcp.protocol.events import Progressed
-from gaia_mcp.protocol.questions import ELICIT, QuestionError
+from gaia_mcp.protocol.input_required import ELICIT, QuestionError
 from gaia_mcp.server.call_questions import ANSWER_SECONDS
 from gaia_mcp.server.provider import RequestError
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.server.http import workers as module
 from gaia_mcp.server.http.workers import Share, Workers
 from tests.interleavings import explore

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.protocol.questions import (
+from gaia_mcp.protocol.input_required import (
     ELICIT,
     LIST_ROOTS,
     SAMPLE,
