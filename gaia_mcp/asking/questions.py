@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
 
 from gaia_mcp.protocol.input_required import ELICIT, LIST_ROOTS, SAMPLE, Question, QuestionError, answer_problem
-from gaia_mcp.text.redaction.patterns import looks_secret
+from gaia_mcp.text.redaction.finding import looks_secret
 from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.toolspec.validation import as_text, schema_of
 

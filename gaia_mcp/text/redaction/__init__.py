@@ -10,7 +10,13 @@ A server may print the secrets that it was given in another form: quoted, escape
 
 from __future__ import annotations
 
-from gaia_mcp.text.redaction.finding import masked, masked_arguments, masked_members, masked_url, masked_value
-from gaia_mcp.text.redaction.patterns import looks_secret
+from gaia_mcp.text.redaction.finding import (
+    looks_secret,
+    masked,
+    masked_arguments,
+    masked_members,
+    masked_url,
+    masked_value,
+)
 
 __all__ = ["looks_secret", "masked", "masked_arguments", "masked_members", "masked_url", "masked_value"]

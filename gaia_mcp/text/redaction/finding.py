@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from gaia_mcp.text.redaction import patterns as looks
-from gaia_mcp.text.redaction.patterns import looks_secret, looks_vague, names_password
 from gaia_mcp.text.safe import MASK
 
 Place: TypeAlias = tuple[int, int]
@@ -69,29 +67,29 @@ def in_value(name: str, value: str) -> list[Place]:
     A value whose name is not that of a secret is still a secret as a whole, unless it consists of words and numbers, or
     is a path, a URL or JSON; then only the secrets inside it are.
     """
-    if not value.strip() or looks.is_reference(value):
+    if not value.strip() or is_reference(value):
         return []
     inside, whole = in_text(value), [(0, len(value))]
     if looks_secret(name):
-        if looks.is_path(value) or (looks.is_count(value) and not names_password(name)):
+        if is_path(value) or (is_count(value) and not names_password(name)):
             return []
-        if _is_url(value) or (looks_vague(name) and looks.is_choice(value)):
+        if _is_url(value) or (looks_vague(name) and is_choice(value)):
             return inside
         return whole
     if _is_url(value) or value.lstrip()[:1] in ("{", "["):
         return inside
-    return inside if looks.is_ordinary(hidden(value, inside, " ")) else whole
+    return inside if is_ordinary(hidden(value, inside, " ")) else whole
 
 
 def in_named(name: str, value: str) -> list[Place]:
     """The place of the secret in a value after the `name` of a secret, without its quotes. Empty for a number that is
     not a password, as in `--max-tokens 5`, and for a reference or a path.
     """
-    if not value.strip() or (looks.is_count(value) and not names_password(name)):
+    if not value.strip() or (is_count(value) and not names_password(name)):
         return []
     quotes = 1 if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else 0
     bare = value[quotes : len(value) - quotes]
-    if looks.is_reference(bare) or looks.is_path(bare) or (looks_vague(name) and looks.is_choice(bare)):
+    if is_reference(bare) or is_path(bare) or (looks_vague(name) and is_choice(bare)):
         return []
     return [(quotes, len(value) - quotes)]
 
@@ -101,7 +99,7 @@ def in_urls(text: str) -> list[Place]:
     found = [*credentials(text)]
     for match in re.finditer(_QUERY_VALUE, text):
         name, value = match[1], match[2]
-        if looks.is_reference(value):
+        if is_reference(value):
             continue
         from urllib.parse import unquote
 
@@ -136,15 +134,15 @@ def credentials(text: str) -> Iterator[Place]:
 
 
 def _by_look(text: str) -> list[Place]:
-    if len(text) < looks.SHORTEST_CHARS:
+    if len(text) < SHORTEST_CHARS:
         return []
-    found = looks.tokens(text)
+    found = tokens(text)
     if "bearer" in (folded := text.lower()) or "basic" in folded:
-        for match in re.finditer(looks.CREDENTIALS, text):
+        for match in re.finditer(CREDENTIALS, text):
             kind = "bearer" if match["bearer"] else "basic"
             if kind == "bearer" or decoded(match["basic"]):
                 found.append(match.span(kind))
-    return found + looks.random_runs(text)
+    return found + random_runs(text)
 
 
 def decoded(word: str) -> str:
@@ -161,8 +159,8 @@ def decoded(word: str) -> str:
 def _keys(text: str) -> Iterator[Place]:
     """The private keys in a text, each from its first line to its last."""
     at = 0
-    while "-----BEGIN" in text and (begin := re.compile(looks.PRIVATE_KEY).search(text, at)):
-        end = re.compile(looks.PRIVATE_KEY_END).search(text, begin.end())
+    while "-----BEGIN" in text and (begin := re.compile(PRIVATE_KEY).search(text, at)):
+        end = re.compile(PRIVATE_KEY_END).search(text, begin.end())
         at = end.end() if end else len(text)
         yield begin.start(), at
 
@@ -265,7 +263,7 @@ def _masked_member(name: str, held: Any, outer: str = "") -> Any:
 
 def masked(value: str) -> str:
     """`****`, or the value itself if it is a reference to a variable without a default (which could be a secret)."""
-    return value if looks.is_reference(value) else MASK
+    return value if is_reference(value) else MASK
 
 
 def _open_quote(argument: str) -> str:
@@ -274,3 +272,146 @@ def _open_quote(argument: str) -> str:
         if not (argument.endswith(found[1]) and len(argument) > found.end()):
             return found[1]
     return ""
+
+
+# The prefixes by which well-known services mark their tokens.
+PREFIXES = (
+    "sk-", "sk_", "pk_", "rk_", "gsk_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "hf_", "npm_", "ntn_",
+    "r8_", "shpat_", "dop_v1_", "figd_", "lin_api_", "glpat-", "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-",
+    "xoxs-", "xapp-", "pplx-", "tvly-", "pypi-Ag", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "SG.",
+)  # fmt: skip
+TOKEN = rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, PREFIXES))})[-_A-Za-z0-9.]{{8,}}+"
+# Secrets recognised by their look are not shorter; most arguments are, and TAB completion checks hundreds.
+SHORTEST_CHARS = 11
+# `Basic` must be followed by Base64: before another word it is an ordinary word.
+CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
+PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
+PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
+# After the scheme of an `Authorization` header, or a name, as in `token=${TOKEN}`; also `${USER}:${PASSWORD}`.
+REFERENCE = r"(?i)(?:[a-z][a-z-]{0,11}(?:\s+|=))?\$\{[a-z_]\w*(?::-)?\}(?::\$\{[a-z_]\w*(?::-)?\})*+"
+COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
+_RUN_CHARS = 16
+_RUN = rf"[A-Za-z0-9]{{{_RUN_CHARS},}}+"
+_PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
+_IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
+_BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
+_HUMPS = r"(?:[a-z]{2,15}|[A-Z][a-z]{2,15})(?:[A-Z][a-z]{2,15}){0,3}"
+# Such as `4o` and `v1`; so short a password cannot be distinguished from a word.
+_SHORT_CHARS = 4
+_WORD_CHARS = 24
+# The digits of an ordinary number, such as a date or an id; the numbers of cards and accounts are longer.
+_DIGITS = 10
+
+
+def tokens(text: str) -> list[tuple[int, int]]:
+    """The places of such services' tokens in a text."""
+    if not any(prefix in text for prefix in PREFIXES):
+        # As for most texts: compiling the pattern would take longer than the rest of a TAB completion.
+        return []
+    return [match.span() for match in re.finditer(TOKEN, text)]
+
+
+def is_random(run: str) -> bool:
+    """Whether a long run of letters and digits is not a word but a key, in hexadecimal digits or mixed case."""
+    digits = sum(map(str.isdigit, run))
+    if digits < 3 or digits == len(run):
+        return False
+    is_mixed = run.lower() != run and run.upper() != run
+    return is_mixed or (len(run) >= 32 and bool(re.fullmatch(r"[0-9a-fA-F]+|[a-z0-9]+|[A-Z0-9]+", run)))
+
+
+def random_runs(text: str) -> list[tuple[int, int]]:
+    """The places of long runs of letters and digits that are not words."""
+    if len(text) < _RUN_CHARS:
+        return []
+    found = (match.span() for match in re.finditer(_RUN, text) if is_random(match[0]))
+    # After these comes the digest of an image, or a commit id.
+    return [
+        (begin, end)
+        for begin, end in found
+        if text[begin - 1 : begin] not in ("@", ":") or not _is_digest(text[begin:end])
+    ]
+
+
+def _is_digest(run: str) -> bool:
+    return len(run) in (40, 64) and bool(re.fullmatch("[0-9a-f]+", run))
+
+
+def is_reference(value: str) -> bool:
+    """Whether it is a reference to a variable without a default (which could be a secret)."""
+    return bool(re.fullmatch(REFERENCE, value))
+
+
+def is_count(value: str) -> bool:
+    """Whether it is a number of few digits, or a JSON word."""
+    return bool(re.fullmatch(COUNT, value))
+
+
+def is_path(value: str) -> bool:
+    """Whether it looks like the path of a file or folder, or several paths."""
+    return bool(re.match(_PATH, value) and re.fullmatch(_IN_A_PATH, value)) and not random_runs(value)
+
+
+def is_ordinary(value: str) -> bool:
+    """Whether it consists of words and numbers, or is a path: not a secret at a glance."""
+    if is_path(value):
+        return True
+    return all(map(_is_word, filter(None, re.split(_BETWEEN_WORDS, value))))
+
+
+def is_choice(value: str) -> bool:
+    """Whether it is one of those words or paths, such as the name of a desktop."""
+    return not re.search(r"[\s\"'{}\[\]]", value) and is_ordinary(value)
+
+
+def _is_word(part: str) -> bool:
+    if part.isdigit():
+        return len(part) <= _DIGITS
+    if len(part) <= _SHORT_CHARS:
+        return True
+    is_in_one_case = part.islower() or part.isupper() or part.istitle()
+    return part.isalpha() and ((is_in_one_case and len(part) <= _WORD_CHARS) or bool(re.fullmatch(_HUMPS, part)))
+
+
+# All patterns are compiled when they are used: a list of servers, as for TAB completion, needs few of them.
+_NAMES_OF_SECRETS = (
+    r"(?i)key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
+    r"|(?<![A-Za-z])(?:pass|pat|pin)(?![A-Za-z]|-through)"
+)
+# Each name of a secret has one of these. Most names have none, and need no pattern.
+_PARTS = (
+    "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "bearer", "jwt", "pat", "pin",
+)  # fmt: skip
+# Names that only look like one of them.
+_ORDINARY_WORDS = (
+    r"(?i)key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
+)
+# Names of facts about a secret, such as its file.
+_NAMES_OF_FACTS = r"(?i)[-_.](?:file|path|dir|folder|type|mode|method|name|provider|url|uri|env|var)$"
+_NAMES_OF_PASSWORDS = r"(?i)pass|pwd|secret|cred|(?<![A-Za-z])pin(?![A-Za-z])"
+# This is as often the name of a choice, such as a desktop, as of a secret.
+_VAGUE_NAMES = r"(?i)session"
+# A longer word is not a name.
+MAX_NAME_CHARS = 200
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable, header or option of this name usually holds a secret."""
+    name = name[:MAX_NAME_CHARS].lstrip("-")
+    folded = name.lower()
+    # The shortest words have three letters.
+    if len(name) < 3 or not any(part in folded for part in _PARTS):
+        return False
+    if folded.startswith("no-") or re.search(_NAMES_OF_FACTS, name):
+        return False
+    return bool(re.search(_NAMES_OF_SECRETS, re.sub(_ORDINARY_WORDS, "", name)))
+
+
+def looks_vague(name: str) -> bool:
+    """Whether the name may also be that of a choice, so that only a value that is not a word is a secret."""
+    return not re.search(_NAMES_OF_SECRETS, re.sub(_VAGUE_NAMES, "", re.sub(_ORDINARY_WORDS, "", name)))
+
+
+def names_password(name: str) -> bool:
+    """Whether it is the name of a secret that may consist of digits only."""
+    return bool(re.search(_NAMES_OF_PASSWORDS, name))

@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from gaia_mcp.text.redaction import finding
-from gaia_mcp.text.redaction import patterns as looks
-from gaia_mcp.text.redaction.finding import Place, hidden, merged, places_in
-from gaia_mcp.text.redaction.patterns import is_ordinary, looks_secret
+from gaia_mcp.text.redaction import finding as looks
+from gaia_mcp.text.redaction.finding import Place, hidden, is_ordinary, looks_secret, merged, places_in
 from gaia_mcp.text.safe import MASK
 
 # Shorter values, such as `1` or `eth0`, occur in every message: masking them would hide half of it and protect nothing,
