@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.client.transports.http.auth.grants import NO_PACKAGE, CredentialStore, Held
 from gaia_mcp.core.errors import ConfigFileError
-from gaia_mcp.storage.credentials import NO_PACKAGE, CredentialStore, Held
 from tests.protocol_support import check_each
 
 if TYPE_CHECKING:

@@ -9,10 +9,17 @@ import pytest
 
 from gaia_mcp.client.transports.http.auth.discovery import AuthorizationServer
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
-from gaia_mcp.client.transports.http.auth.grants import FOLDER, Grant, Grants, granted, name_of, unreadable_login
+from gaia_mcp.client.transports.http.auth.grants import (
+    FOLDER,
+    NO_PACKAGE,
+    Grant,
+    Grants,
+    granted,
+    name_of,
+    unreadable_login,
+)
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.core.deadline import Deadline
-from gaia_mcp.storage.credentials import NO_PACKAGE
 from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
