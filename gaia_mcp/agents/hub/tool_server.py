@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.hub.drivers.tool_server_entry import tool_server
+from gaia_mcp.agents.hub.drivers.base import tool_server
 from gaia_mcp.agents.hub.entries import HubError
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.client.mcp_client import MCPClient

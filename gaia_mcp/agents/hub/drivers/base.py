@@ -8,12 +8,18 @@ and the last event before a deadline expired. In its output any member may be mi
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.client.transports.stdio.processes import VARIABLE
+from gaia_mcp.config.served import own_module
 from gaia_mcp.text.strict_json import JSONTextError, parse_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Reads the file at a path, which may begin with `~`; returns None if it cannot be read.
 ReadFile = Callable[[str], bytes | None]
@@ -209,3 +215,20 @@ def text_in(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
+
+
+# The loader's name for the server, which users do not type.
+TARGET = "agents-tools"
+# Excludes functions that a shell exported, which are not passed on.
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> ToolServer:
+    """How agents start the server of the tools in `file`. It needs all our `variables`, since server entries refer to
+    them, and the variable by which its process is found when a run ends, since some agents start it in a separate
+    process group.
+    """
+    program, *words = own_module()
+    arguments = [*words, "serve", TARGET, "--kwarg", f"file={file}"]
+    names = sorted({VARIABLE, *(name for name in variables if re.fullmatch(_VARIABLE, name))})
+    return ToolServer(program, arguments, names, list(tools))
