@@ -12,7 +12,7 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.serving.loading import target_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file
-from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
+from gaia_mcp.cli.transfer.import_plan import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.listing import split
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
