@@ -24,7 +24,7 @@ from gaia_mcp.hosts.masking import masked_entry, plain_secrets
 from gaia_mcp.text.safe import one_line
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.transfer.export_plan import ExportStep
+    from gaia_mcp.cli.transfer.import_plan import ExportStep
     from gaia_mcp.hosts.files import Place
     from gaia_mcp.hosts.merging import Step
 
