@@ -254,7 +254,7 @@ def serve(
     tool_options = ToolOptions(allow or (), deny or (), read_only, locked, lock_file, search, audit)
     if print_config is not None:
         from gaia_mcp.cli.transfer.host_files import home_alone, known_host
-        from gaia_mcp.cli.transfer.snippets import own_entry, print_entries
+        from gaia_mcp.cli.transfer.outcomes import own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
         words += ["--max-calls", str(max_calls)] if max_calls is not None else []
