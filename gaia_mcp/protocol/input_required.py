@@ -1,6 +1,9 @@
-"""Multi-round-trip requests: a result that requires input first (2026-07-28).
+"""What a server needs of its client during a request: the questions (elicitation, sampling, roots), and the result of
+2026-07-28 that requires their answers first.
 
-The client collects responses and sends the same request again, with them and with the server's opaque state.
+A question has the method and the parameters of the newest revision. This module knows which capability it needs, its
+form in older revisions, and whether an answer is valid. After such a result the client collects the answers and sends
+the same request again, with them and with the server's opaque state.
 """
 
 from __future__ import annotations

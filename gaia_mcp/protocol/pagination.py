@@ -1,4 +1,5 @@
-"""Reading a list page by page, also from servers whose cursors never end.
+"""The pages of a list, also from servers whose cursors never end; and how long a result may be reused, and by whom
+(specification 2026-07-28, utilities/caching).
 
 Only a missing or null `nextCursor` ends a list. An empty string is a cursor since 2026-07-28, while many older servers
 mark the end with it: it is followed once. A cursor that was seen before ends the list.

@@ -16,7 +16,7 @@ from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, 
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.serving.loading import target_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file, working_folder
-from gaia_mcp.cli.transfer.import_plan import PROTOTYPE, handler_for
+from gaia_mcp.cli.transfer.plans import PROTOTYPE, handler_for
 from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.prototype.listing import split
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
@@ -30,7 +30,7 @@ from gaia_mcp.text.safe import one_line
 from gaia_mcp.text.strict_json import TextProblemError
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.transfer.import_plan import ExportStep
+    from gaia_mcp.cli.transfer.plans import ExportStep
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.hosts.dialects import Value
     from gaia_mcp.hosts.files import Place

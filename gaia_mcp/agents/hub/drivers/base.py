@@ -1,5 +1,5 @@
-"""The base class of drivers for command-line programs: the values that they take and return, and how failure is
-detected.
+"""The base class of drivers for command-line programs: the values that they take and return, how failure is detected,
+and how an agent starts our own program, the stdio server of the registered tools.
 
 Every program is run in its streaming JSON format, an event in each line. So a client learns the progress of a long run,
 and the last event before a deadline expired. In its output any member may be missing or of another type.

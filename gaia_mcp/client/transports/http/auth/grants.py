@@ -1,6 +1,9 @@
-"""Grants: the tokens that an authorization server has issued for a resource, and the client's identity.
+"""Grants: the tokens that an authorization server has issued for a resource, with the client's identity; and where they
+are kept: in the system's keyring, else in files that only the user can read.
 
-They are stored by issuer and resource, found by the URL of a server, and changed by one process at a time.
+A grant is stored by issuer and resource, found by the URL of a server, and changed by one process at a time. Its secret
+part is in the keyring if the package `keyring` is installed and stores it, else in the grant's file. The backends of
+that package may raise any exception: Windows its own errors, a desktop those of its bus.
 """
 
 from __future__ import annotations
