@@ -1,5 +1,8 @@
 """The output of imports and exports: the outcome for each server, the difference between two versions of a file, and,
-for `gaia mcp import` without a host, the hosts that have files here.
+for `gaia mcp import` without a host, the hosts that have files here; and entries in another host's format, printed
+for a person to paste into that host's file.
+
+One of these is the entry of this program itself, which serves a handler or an agent for another host.
 """
 
 from __future__ import annotations

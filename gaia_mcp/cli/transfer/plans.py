@@ -1,6 +1,9 @@
-"""The plan of an import: other hosts' entries, converted to our format and compared with ours.
+"""What an import or an export would change: the entries of other hosts, and of az prototype's file, converted to our
+format, or ours to theirs, and compared with those that exist: which are new, which exist already, and which are in
+conflict.
 
-Reads files, but writes none.
+The plan of an import reads files, but writes none; an export also writes the host's file. To this module az prototype
+is another host: its file holds handlers in nearly our format, with secrets in a separate file.
 """
 
 from __future__ import annotations
