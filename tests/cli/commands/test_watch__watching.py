@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.commands.watch import MAX_MESSAGES, Notification, Notifications
+from gaia_mcp.cli.calls.watching import MAX_MESSAGES, Notification, Notifications
 from gaia_mcp.protocol.events import ListChanged, Logged, ResourceUpdated, SubscriptionEnded
 
 
