@@ -23,6 +23,7 @@ from gaia_mcp.cli.typer_command import (
     CommandLineError,
     accept_former_names,
     command_path_of,
+    group_options,
     guarded,
     is_closed_pipe,
     is_missing_command,
@@ -278,6 +279,7 @@ class CommandGroup(WordyGroup):
             read_numbers(made)
             refuse_repeated_options(made)
             accept_former_names(made)
+            group_options(made)
             self.commands[cmd_name] = made
         return self.commands[cmd_name]
 

@@ -24,9 +24,12 @@ from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
 # A larger value is a typing error: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0
+# The group of the options that commands share, where those of a command's own are in groups.
+COMMON_OPTIONS = "Common options"
 
 
 def _option(parameter: str, kind: object, default: object, *flags: str, **about: Any) -> Parameter:
+    about["rich_help_panel"] = COMMON_OPTIONS
     annotation = Annotated[kind, typer.Option(*flags, **about)]  # type: ignore[valid-type]
     return Parameter(parameter, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -113,13 +116,15 @@ ServersArgument = Annotated[
 ]
 
 
-LockFileOption = Annotated[
-    Path | None,
-    typer.Option(
+def lock_file_option(group: str | None = None) -> Any:
+    """`--lock-file` in this group of a help page."""
+    return typer.Option(
         "--lock-file", metavar="PATH", help="Use this lock file. Default: mcp.lock.json in the working folder.",
-        show_default=False,
-    ),
-]  # fmt: skip
+        show_default=False, rich_help_panel=group,
+    )  # fmt: skip
+
+
+LockFileOption = Annotated[Path | None, lock_file_option()]
 
 
 # Options that are implied by others.

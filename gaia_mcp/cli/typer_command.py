@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
 from gaia_mcp.cli.grammar.model import FORMER_NAMES
 from gaia_mcp.cli.invocation import Invocation, status_of_run
-from gaia_mcp.cli.options import with_implied
+from gaia_mcp.cli.options import COMMON_OPTIONS, with_implied
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_T = TypeVar("_T")
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
@@ -59,6 +60,8 @@ def guarded(
 MARGIN_CELLS = 2
 # The least width for an explanation next to its option.
 LEAST_CELLS = 20
+# The explanation of an option whose name is longer begins below it.
+NAME_CELLS = 30
 EXAMPLE = "Example: "
 
 
@@ -147,6 +150,49 @@ def refuse_repeated_options(command: Any) -> None:
     command.make_parser = make
 
 
+def group_of(parameter: Any) -> str:
+    """The group of an option, which is its heading on a help page; empty if it has none."""
+    # Typer adds `--help` to each command by itself.
+    return COMMON_OPTIONS if parameter.name == "help" else parameter.rich_help_panel or ""
+
+
+def in_groups(options: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
+    """Options, each given with its group, by groups in the order of a help page: first those without a group, last the
+    common ones. These have a group only where a command's own options have.
+    """
+    groups: dict[str, list[_T]] = {"": []}
+    for group, option in options:
+        groups.setdefault(group, []).append(option)
+    common = groups.pop(COMMON_OPTIONS, [])
+    groups.setdefault(COMMON_OPTIONS if len(groups) > 1 else "", []).extend(common)
+    return {group: held for group, held in groups.items() if held}
+
+
+def group_options(command: Any) -> None:
+    """Print the options of a help page in their groups, each below its heading: without Rich, Typer prints one list."""
+
+    def format_options(context: Any, formatter: Any) -> None:
+        arguments: list[tuple[str, str]] = []
+        options: list[tuple[str, tuple[str, str]]] = []
+        for parameter in command.get_params(context):
+            if (row := parameter.get_help_record(context)) is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(row)
+            else:
+                options.append((group_of(parameter), row))
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        # The explanations of all groups begin in one column.
+        width = min(max(len(name) for _, (name, _) in options), NAME_CELLS)
+        for group, rows in in_groups(options).items():
+            with formatter.section(group or "Options"):
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+    command.format_options = format_options
+
+
 def is_closed_pipe(ended: SystemExit) -> bool:
     """Whether Typer ends the program because the reader of stdout was closed while a help page was printed."""
     return isinstance(ended.__context__, BrokenPipeError)
@@ -180,7 +226,7 @@ class HelpPage(HelpFormatter):  # type: ignore[misc]
             self.write_text(example.rstrip())
             self._write([command])
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = NAME_CELLS, col_spacing: int = 2) -> None:
         rows = list(rows)
         widest = min(max((cell_width(first) for first, _ in rows), default=0), col_max)
         if self.width - self.current_indent - widest - col_spacing >= LEAST_CELLS:

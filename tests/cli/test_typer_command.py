@@ -1,4 +1,4 @@
-"""`cli.typer_internals`: each thing in Typer that we rely on without its promise, so that a new version cannot move it
+"""`cli.typer_command`: each thing in Typer that we rely on without its promise, so that a new version cannot move it
 unnoticed.
 """
 
@@ -7,12 +7,17 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
 import typer
 
 from gaia_mcp.cli import typer_command as internals
+from gaia_mcp.cli.app import PageContext
+from gaia_mcp.cli.options import COMMON_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keep count.")
 
@@ -162,3 +167,67 @@ def test_a_help_page_is_written_by_the_formatter_of_the_context() -> None:
     command.context_class = type("Context", (typer.Context,), {"make_formatter": lambda _: Shouting()})
 
     assert "KEEP" in command.get_help(command.make_context("tool", ["greet", "x"]))
+
+
+def page_of(function: Callable[..., None]) -> list[str]:
+    """The arguments and options on the help page of a command with this function."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command("tool")(function)
+    command = typer.main.get_command(alone)
+    command.context_class = PageContext
+    internals.group_options(command)
+    context = command.context_class(command, info_name="tool", help_option_names=["-h", "--help"])
+    return command.get_help(context).splitlines()[2:]
+
+
+def test_options_are_printed_in_groups_with_those_of_no_group_first_and_the_common_ones_last() -> None:
+    """Ours: a page of thirty options is read by its headings; all explanations begin in one column."""
+
+    def tool(
+        name: Annotated[str, typer.Argument(metavar="NAME", help="Name it.")],
+        near: Annotated[bool, typer.Option("--near", help="Look near.", rich_help_panel="Where")] = False,
+        config: Annotated[bool, typer.Option("--config", help="Read it.", rich_help_panel=COMMON_OPTIONS)] = False,
+        limit: Annotated[str, typer.Option("--limit", metavar="N", help="Stop.", rich_help_panel="Limits")] = "",
+        alone: Annotated[bool, typer.Option("--alone", help="Be alone.")] = False,
+        former: Annotated[bool, typer.Option("--former", hidden=True, rich_help_panel="Former")] = False,
+        far: Annotated[bool, typer.Option("--far", help="Look far.", rich_help_panel="Where")] = False,
+    ) -> None:
+        """Use a tool."""
+
+    assert page_of(tool) == [
+        "  Use a tool.",
+        "",
+        "Arguments:",
+        "  NAME  Name it.  [required]",
+        "",
+        "Options:",
+        "  --alone     Be alone.",
+        "",
+        "Where:",
+        "  --near      Look near.",
+        "  --far       Look far.",
+        "",
+        "Limits:",
+        "  --limit N   Stop.",
+        "",
+        "Common options:",
+        "  --config    Read it.",
+        "  -h, --help  Show this message and exit.",
+    ]
+
+
+def test_options_without_groups_are_one_list() -> None:
+    """Ours: a short page needs no headings, not for the common options either."""
+
+    def tool(
+        alone: Annotated[bool, typer.Option("--alone", help="Be alone.")] = False,
+        config: Annotated[bool, typer.Option("--config", help="Read it.", rich_help_panel=COMMON_OPTIONS)] = False,
+    ) -> None:
+        """Use a tool."""
+
+    assert page_of(tool)[2:] == [
+        "Options:",
+        "  --alone     Be alone.",
+        "  --config    Read it.",
+        "  -h, --help  Show this message and exit.",
+    ]

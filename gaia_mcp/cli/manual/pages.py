@@ -28,6 +28,7 @@ from gaia_mcp.cli.manual.markup import (
     parsed,
 )
 from gaia_mcp.cli.status import MEANINGS
+from gaia_mcp.cli.typer_command import group_of, in_groups
 from gaia_mcp.client.transports.stdio.launch import INHERITED_POSIX, INHERITED_PREFIXES
 from gaia_mcp.hosts.known import HOSTS
 
@@ -133,7 +134,11 @@ def _section(command: Command, common: Sequence[Option]) -> Iterator[Block]:
     yield from (Paragraph(_help_spans(text)) for text in command.paragraphs)
     for argument in command.arguments:
         yield Definition([Span(argument.shown, "I")], _help_spans(argument.help))
-    yield from (_defined(option) for option in command.options if option not in common)
+    own = ((option.group, option) for option in command.options if option not in common)
+    for group, options in in_groups(own).items():
+        if group:
+            yield Paragraph([Span(f"{group}:")])
+        yield from map(_defined, options)
     yield from parsed(prose.text)
     for shape, what in ((prose.json, "The output with "), (prose.json_lines, "Each line of the output with ")):
         if shape:
@@ -180,12 +185,15 @@ class Argument(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option of a command. `value` is the name of its value, "" for a switch."""
+    """An option of a command. `value` is the name of its value, "" for a switch; `group` is the heading of its group,
+    "" for none.
+    """
 
     name: str
     value: str
     is_repeatable: bool
     help: str
+    group: str = ""
 
 
 class Command(NamedTuple):
@@ -242,7 +250,7 @@ def _option(parameter: Any, context: typer.Context) -> Option:
         help_text += f" Default: {parameter.default}."
     value = "" if parameter.is_flag else parameter.make_metavar(context).strip("<>")
     names = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda name: name.startswith("--"))
-    return Option(", ".join(names), value, parameter.multiple, help_text)
+    return Option(", ".join(names), value, parameter.multiple, help_text, group_of(parameter))
 
 
 def _joined(text: str) -> str:
