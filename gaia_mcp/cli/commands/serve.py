@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +15,9 @@ import typer
 from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import CONFIG, HEADER, JSON, LockFileOption
+from gaia_mcp.cli.options import CONFIG, HEADER, JSON, lock_file_option
 from gaia_mcp.cli.screen.output import remark, report_failure, show_log
+from gaia_mcp.cli.serving import ACCESS, AGENTVAULT, LIMITS, SERVED, WHERE
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -62,22 +64,27 @@ Targets = Annotated[
 KwargOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--kwarg", metavar="K=JSON", help="Pass an argument to the class; a value that is not JSON is text.",
+        "--kwarg", rich_help_panel=SERVED, metavar="K=JSON",
+        help="Pass an argument to the class; a value that is not JSON is text.",
     ),
 ]  # fmt: skip
 ReloadOption = Annotated[
-    bool, typer.Option("--reload", help="Reload the agent when its files change; clients stay connected.")
+    bool,
+    typer.Option(
+        "--reload", rich_help_panel=SERVED, help="Reload the agent when its files change; clients stay connected."
+    ),
 ]
 LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option(
-        "--log-level", show_default=False, help="Print what the agent logs on stderr, from this level on.",
+        "--log-level", rich_help_panel=LIMITS, show_default=False,
+        help="Print what the agent logs on stderr, from this level on.",
     ),
 ]  # fmt: skip
 MaxCallsOption = Annotated[
     int | None,
     typer.Option(
-        "--max-calls", metavar="N", min=1, max=MAX_CALLS, show_default=False,
+        "--max-calls", rich_help_panel=LIMITS, metavar="N", min=1, max=MAX_CALLS, show_default=False,
         help="Run N calls at once; more of them wait. Default: the agent's max_calls, or 32.",
     ),
 ]  # fmt: skip
@@ -94,74 +101,96 @@ PrintConfigOption = Annotated[
         show_default=False,
     ),
 ]
+LockFileOption = Annotated[Path | None, lock_file_option(SERVED)]
 HttpOption = Annotated[
     str | None,
     typer.Option(
-        "--http", metavar="HOST:PORT", show_default=False,
+        "--http", rich_help_panel=WHERE, metavar="HOST:PORT", show_default=False,
         help="Serve over HTTP, at /mcp of this address; port 0 chooses a free one.",
     ),
 ]  # fmt: skip
 TokenOption = Annotated[
     str | None,
     typer.Option(
-        "--token", metavar="TOKEN", show_default=False,
+        "--token", rich_help_panel=ACCESS, metavar="TOKEN", show_default=False,
         help="Require this bearer token from HTTP clients. Default: GAIA_MCP_TOKEN, which other users cannot see.",
     ),
 ]  # fmt: skip
 WithoutTokenOption = Annotated[
-    bool, typer.Option("--without-token", help="Allow other machines to use HTTP without a token.")
+    bool,
+    typer.Option("--without-token", rich_help_panel=ACCESS, help="Allow other machines to use HTTP without a token."),
 ]
 AllowHostOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-host", metavar="NAME", show_default=False, help="Accept HTTP requests for this host name too.",
+        "--allow-host", rich_help_panel=ACCESS, metavar="NAME", show_default=False,
+        help="Accept HTTP requests for this host name too.",
     ),
 ]  # fmt: skip
 AllowOriginOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-origin", metavar="URL", show_default=False, help="Allow pages of this origin to use HTTP (CORS).",
+        "--allow-origin", rich_help_panel=ACCESS, metavar="URL", show_default=False,
+        help="Allow pages of this origin to use HTTP (CORS).",
     ),
 ]  # fmt: skip
 JwksOption = Annotated[
     str | None,
     typer.Option(
-        "--jwks", metavar="URL", show_default=False,
+        "--jwks", rich_help_panel=ACCESS, metavar="URL", show_default=False,
         help="Require access tokens (JWT) signed by the keys at this URL; with --issuer and --audience.",
     ),
 ]  # fmt: skip
 IssuerOption = Annotated[
     str | None,
-    typer.Option("--issuer", metavar="URL", show_default=False, help="The authorization server of access tokens."),
+    typer.Option(
+        "--issuer",
+        rich_help_panel=ACCESS,
+        metavar="URL",
+        show_default=False,
+        help="The authorization server of access tokens.",
+    ),
 ]
 AudienceOption = Annotated[
     str | None,
     typer.Option(
-        "--audience", metavar="URL", show_default=False, help="The URL of this server that access tokens are for.",
+        "--audience", rich_help_panel=ACCESS, metavar="URL", show_default=False,
+        help="The URL of this server that access tokens are for.",
     ),
 ]  # fmt: skip
 ScopeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--scope", metavar="[TOOL=]SCOPE", show_default=False,
+        "--scope", rich_help_panel=ACCESS, metavar="[TOOL=]SCOPE", show_default=False,
         help="Require this scope of access tokens, or for tools of this name or pattern: 'delete_*=trips:write'.",
     ),
 ]  # fmt: skip
 RpcOption = Annotated[
     bool,
-    typer.Option("--rpc", help="Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it."),
+    typer.Option(
+        "--rpc",
+        rich_help_panel=AGENTVAULT,
+        help="Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it.",
+    ),
 ]
 A2aOption = Annotated[
     bool,
-    typer.Option("--a2a", help="Serve tools to agents of AgentVault's A2A too, at /a2a; see MCP_SERVER_MAP."),
+    typer.Option(
+        "--a2a",
+        rich_help_panel=AGENTVAULT,
+        help="Serve tools to agents of AgentVault's A2A too, at /a2a; see MCP_SERVER_MAP.",
+    ),
 ]
 MetricsOption = Annotated[
-    bool, typer.Option("--metrics", help="Serve metrics for Prometheus at /metrics, to authorized clients.")
+    bool,
+    typer.Option(
+        "--metrics", rich_help_panel=WHERE, help="Serve metrics for Prometheus at /metrics, to authorized clients."
+    ),
 ]
 StoreOption = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="URL", show_default=False,
+        "--store", rich_help_panel=WHERE, metavar="URL", show_default=False,
         help="Share sessions and tasks with other servers through this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
     ),
 ]  # fmt: skip
@@ -182,16 +211,22 @@ def _gateway(
 
 def serve(
     targets: Targets = None,
+    check: CheckOption = False,
+    print_config: PrintConfigOption = None,
     all_servers: AllOption = False,
     server: ServerOption = None,
     prefix: PrefixOption = None,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
-    log_level: LogLevelOption = None,
-    max_calls: MaxCallsOption = None,
-    check: CheckOption = False,
-    print_config: PrintConfigOption = None,
+    allow: AllowOption = None,
+    deny: DenyOption = None,
+    read_only: ReadOnlyOption = False,
+    locked: LockedOption = False,
+    lock_file: LockFileOption = None,
+    search: SearchOption = False,
     http: HttpOption = None,
+    store: StoreOption = None,
+    metrics: MetricsOption = False,
     token: TokenOption = None,
     without_token: WithoutTokenOption = False,
     allow_host: AllowHostOption = None,
@@ -200,15 +235,9 @@ def serve(
     issuer: IssuerOption = None,
     audience: AudienceOption = None,
     scope: ScopeOption = None,
-    store: StoreOption = None,
-    allow: AllowOption = None,
-    deny: DenyOption = None,
-    read_only: ReadOnlyOption = False,
-    locked: LockedOption = False,
-    lock_file: LockFileOption = None,
-    search: SearchOption = False,
+    max_calls: MaxCallsOption = None,
+    log_level: LogLevelOption = None,
     audit: AuditOption = None,
-    metrics: MetricsOption = False,
     rpc: RpcOption = False,
     a2a: A2aOption = False,
     *,

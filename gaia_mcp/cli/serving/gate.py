@@ -11,6 +11,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import tool_patterns
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.serving import LIMITS, SERVED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.names import typeable
 
@@ -25,26 +26,34 @@ if TYPE_CHECKING:
 AllowOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
+        "--allow", rich_help_panel=SERVED, metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
         help="Serve only tools that match this pattern, such as read_* or SERVER/*.",
     ),
 ]  # fmt: skip
 DenyOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--deny", metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
+        "--deny", rich_help_panel=SERVED, metavar="PATTERN", show_default=False, autocompletion=tool_patterns,
         help="Do not serve tools that match this pattern, even with --allow.",
     ),
 ]  # fmt: skip
-ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Serve only tools that are marked read-only.")]
-LockedOption = Annotated[bool, typer.Option("--locked", help="Serve only tools that match the lock file.")]
+ReadOnlyOption = Annotated[
+    bool, typer.Option("--read-only", rich_help_panel=SERVED, help="Serve only tools that are marked read-only.")
+]
+LockedOption = Annotated[
+    bool, typer.Option("--locked", rich_help_panel=SERVED, help="Serve only tools that match the lock file.")
+]
 SearchOption = Annotated[
-    bool, typer.Option("--search", help="Serve three tools in place of all others: find, describe and call.")
+    bool,
+    typer.Option(
+        "--search", rich_help_panel=SERVED, help="Serve three tools in place of all others: find, describe and call."
+    ),
 ]
 AuditOption = Annotated[
     Path | None,
     typer.Option(
-        "--audit", metavar="FILE", show_default=False, help="Append a line of JSON to this file for each tool call.",
+        "--audit", rich_help_panel=LIMITS, metavar="FILE", show_default=False,
+        help="Append a line of JSON to this file for each tool call.",
     ),
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ import typer
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
+from gaia_mcp.cli.serving import SERVED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
 from gaia_mcp.core.errors import ConfigError, MCPError
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.fleet.gateway.provider import GatewayProvider
 
-AllOption = Annotated[bool, typer.Option("--all", help="Serve all enabled servers as one.")]
+AllOption = Annotated[bool, typer.Option("--all", rich_help_panel=SERVED, help="Serve all enabled servers as one.")]
 ServerOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--server", metavar="NAME", show_default=False, autocompletion=server_names,
+        "--server", rich_help_panel=SERVED, metavar="NAME", show_default=False, autocompletion=server_names,
         help="Serve this server, and those in further arguments, as one.",
     ),
 ]  # fmt: skip
 PrefixOption = Annotated[
     Prefix | None,
     typer.Option(
-        "--prefix", show_default=False,
+        "--prefix", rich_help_panel=SERVED, show_default=False,
         help="Prefix names with their server's. Default: conflict, if two servers use the same name.",
     ),
 ]  # fmt: skip

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.agents.loader import load_agent
-from gaia_mcp.cli.app import COMMANDS, HEADINGS
+from gaia_mcp.cli.app import COMMANDS, HEADINGS, run
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
 from gaia_mcp.cli.manual.pages import PROSE, Option, commands, inherited_variables, pages
+from gaia_mcp.cli.options import COMMON_OPTIONS
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.core.paths import approvals_file, cache_folder, log_folder, servers_file
@@ -114,6 +115,21 @@ def test_an_option_with_its_own_meaning_is_described_at_its_command(shown: Shown
 
     assert page.count("Use this configuration file, and no project's.") == 0
     assert page.count("Print the whole input schema of each tool.") == 1
+
+
+def test_the_groups_of_options_are_those_of_the_help_page(shown: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: both are read from the options, and the common options of all commands are described once."""
+    page = shown("gaia-mcp.1").partition("\n   serve\n")[2].partition("\n   completion\n")[0]
+    run(["mcp", "serve", "--help"])
+
+    headings = re.findall(r"^([A-Z].*):$", capsys.readouterr().out, re.MULTILINE)
+    assert headings[:3] == ["Arguments", "Options", "What is served"]
+    assert headings[-1] == COMMON_OPTIONS
+    assert re.findall(r"^       ([A-Z][A-Za-z ]+):$", page.partition("Example:")[0], re.MULTILINE) == headings[2:]
+    assert {option.group for command in FOUND.values() if command.name != "serve" for option in command.options} == {
+        "",
+        COMMON_OPTIONS,
+    }
 
 
 def test_facts_in_the_prose_agree_with_the_program(shown: Shown) -> None:
