@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, references_in
 from gaia_mcp.config.served import Served
 from gaia_mcp.core.errors import EntryError
+from gaia_mcp.core.grant_kinds import GRANT_KINDS
 
 URL_SCHEMES = ("http://", "https://")
 # The members of an entry that name TLS files, as in Hermes Agent's format.
@@ -44,14 +45,7 @@ _ENABLED = "enabled"
 KNOWN = frozenset(
     (_ENABLED, *_FILES.values(), *_SCOPES, *_PORT, *_GRANT, *(each for names in _TEXTS.values() for each in names))
 )
-# The names of the grants, and the settings that each requires.
-_GRANTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "authorization_code": ("", ()),
-    "client_credentials": ("client_credentials", ("client_id",)),
-    "jwt_bearer": ("jwt_bearer", ("assertion",)),
-    "urn:ietf:params:oauth:grant-type:jwt-bearer": ("jwt_bearer", ("assertion",)),
-    "enterprise": ("enterprise", ("client_id", "assertion", "provider", "provider_client")),
-}
+_GRANTS = {name: grant for grant, kind in GRANT_KINDS.items() for name in kind.names}
 # Far larger than any key or token.
 MAX_FILE_BYTES = 1 << 20
 
@@ -148,11 +142,10 @@ def _scopes(server: str, held: object) -> list[str]:
 
 
 def _grant(server: str, word: object, given: set[str]) -> str:
-    known = _GRANTS.get(word) if isinstance(word, str) else None
-    if known is None:
+    grant = _GRANTS.get(word) if isinstance(word, str) else None
+    if grant is None:
         raise EntryError(server, f"'oauth' has {_GRANT[0]!r}, which must be one of {', '.join(_GRANTS)}")
-    grant, needed = known
-    missing = [_TEXTS[name][0] for name in needed if name not in given]
+    missing = [_TEXTS[name][0] for name in GRANT_KINDS[grant].needs if name not in given]
     if missing:
         raise EntryError(server, f"'oauth' needs {', '.join(map(repr, missing))} for the grant {word!r}")
     return grant

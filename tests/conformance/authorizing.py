@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
+from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.oauth import OAuth
+from gaia_mcp.core.grant_kinds import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.config.targets import Remote
 from gaia_mcp.core.errors import AuthorizationError, EntryError, MCPError
+from gaia_mcp.core.grant_kinds import LOGIN
 from gaia_mcp.core.paths import cache_folder, config_folder
 from gaia_mcp.storage.server_cache import LISTS, ServerCache
 
@@ -164,7 +165,7 @@ def _way(target: Remote) -> str:
         return HEADER
     if target.oauth.is_off:
         return OFF
-    return PROGRAM if target.oauth.values.get("grant") else PERSON
+    return PERSON if target.oauth.values.get("grant", LOGIN) == LOGIN else PROGRAM
 
 
 def _login(entry: ServerEntry, target: Remote, grant: Grant | None) -> Login:

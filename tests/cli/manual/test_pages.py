@@ -16,6 +16,7 @@ from gaia_mcp.cli.manual.pages import PROSE, Option, commands, inherited_variabl
 from gaia_mcp.cli.options import COMMON_OPTIONS
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.core.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.core.grant_kinds import CLIENT_CREDENTIALS, ENTERPRISE, GRANT_KINDS, JWT_BEARER, LOGIN
 from gaia_mcp.core.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.core.paths import shown as home_shown
 from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolResult, load_mcp_handler
@@ -139,6 +140,14 @@ def test_facts_in_the_prose_agree_with_the_program(shown: Shown) -> None:
     assert f"above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
     for name in WRITTEN:
         assert ", ".join(inherited_variables()) in " ".join(shown(name).split())
+
+
+def test_every_grant_without_a_person_is_in_the_manual(shown: Shown) -> None:
+    """Ours: their table is the one source, and the prose names what an entry writes."""
+    about = " ".join(shown("gaia-mcp-servers.5").partition("grantType")[2].partition("privateKey")[0].split())
+
+    assert about == f"{CLIENT_CREDENTIALS}, {JWT_BEARER} or {ENTERPRISE}: a token without a person"
+    assert set(GRANT_KINDS) == {LOGIN, CLIENT_CREDENTIALS, JWT_BEARER, ENTERPRISE}
 
 
 def test_the_documented_folders_are_the_ones_in_use(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

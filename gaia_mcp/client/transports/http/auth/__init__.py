@@ -19,26 +19,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gaia_mcp.core.errors import AuthorizationError
+from gaia_mcp.core.grant_kinds import LOGIN
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.connections import Response
     from gaia_mcp.core.deadline import Deadline
 
-# The grant types without a user, as written in an entry.
-CLIENT_CREDENTIALS = "client_credentials"
-JWT_BEARER = "jwt_bearer"
-ENTERPRISE = "enterprise"
-GRANTS = (CLIENT_CREDENTIALS, JWT_BEARER, ENTERPRISE)
-
 
 class Settings(NamedTuple):
     """The settings; empty if the entry does not set them.
 
-    `grant` is one of `GRANTS`, or empty if a user logs in. `issuer` pins the authorization server, and `metadata_url`
-    the URL of its metadata. `client_document` is the URL of a document that describes this program. The browser comes
-    back to `redirect_uri`, at `callback_port` if that names no port. `private_key` is PEM, for `algorithm`. `assertion`
-    is the JWT of a workload, or a user's ID token from their company's identity provider, whose token endpoint is
-    `provider` and where this program's client id is `provider_client`.
+    `grant` is a key of `GRANT_KINDS`. `issuer` pins the authorization server, and `metadata_url` the URL of its
+    metadata. `client_document` is the URL of a document that describes this program. The browser comes back to
+    `redirect_uri`, at `callback_port` if that names no port. `private_key` is PEM, for `algorithm`. `assertion` is the
+    JWT of a workload, or a user's ID token from their company's identity provider, whose token endpoint is `provider`
+    and where this program's client id is `provider_client`.
     """
 
     client_id: str = ""
@@ -49,7 +44,7 @@ class Settings(NamedTuple):
     client_document: str = ""
     redirect_uri: str = ""
     callback_port: int = 0
-    grant: str = ""
+    grant: str = LOGIN
     private_key: str = ""
     algorithm: str = "ES256"
     assertion: str = ""
@@ -59,7 +54,7 @@ class Settings(NamedTuple):
     @property
     def is_for_programs(self) -> bool:
         """Whether a token is obtained without a user."""
-        return self.grant != ""
+        return self.grant != LOGIN
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:

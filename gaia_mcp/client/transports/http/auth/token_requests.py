@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from gaia_mcp.client.transports.http import auth as words
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
 from gaia_mcp.client.transports.http.auth.grants import Grant, granted
 from gaia_mcp.client.transports.http.auth.tokens import (
@@ -31,6 +30,7 @@ from gaia_mcp.client.transports.http.auth.tokens import (
     refresh_form,
     refusal,
 )
+from gaia_mcp.core.grant_kinds import EXCHANGE_TYPE, GRANT_KINDS, JWT_TYPE
 from gaia_mcp.text.redaction.masker import secrets_in
 from gaia_mcp.text.safe import one_line
 
@@ -259,8 +259,6 @@ def renewed(
         return after
 
 
-JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 (the name of a type)
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 
@@ -291,22 +289,22 @@ def obtained(
             )
 
         form = {"resource": resource, **({"scope": " ".join(scopes)} if scopes else {})}
-        if settings.grant == words.CLIENT_CREDENTIALS:
-            form["grant_type"] = "client_credentials"
-        else:
-            assertion = settings.assertion
-            if settings.grant == words.ENTERPRISE:
-                exchange = {
-                    **form,
-                    "grant_type": EXCHANGE_GRANT,
-                    "subject_token": assertion,
-                    "subject_token_type": ID_TOKEN,
-                    "requested_token_type": ID_JAG,
-                    "audience": server.issuer,
-                }
-                answer = request(settings.provider, exchange, Identity(settings.provider_client))
-                assertion = _exchanged(answer)
-            form |= {"grant_type": JWT_GRANT, "assertion": assertion}
+        grant_types = GRANT_KINDS[settings.grant].grant_types
+        assertion = settings.assertion
+        if EXCHANGE_TYPE in grant_types:
+            exchange = {
+                **form,
+                "grant_type": EXCHANGE_TYPE,
+                "subject_token": assertion,
+                "subject_token_type": ID_TOKEN,
+                "requested_token_type": ID_JAG,
+                "audience": server.issuer,
+            }
+            answer = request(settings.provider, exchange, Identity(settings.provider_client))
+            assertion = _exchanged(answer)
+        form["grant_type"] = grant_types[-1]
+        if JWT_TYPE in grant_types:
+            form["assertion"] = assertion
         document = request(server.token_endpoint, form, identity, key)
         return granted(server, resource, identity, document, scopes, key, sources.now())
     except UnacceptableError as cause:

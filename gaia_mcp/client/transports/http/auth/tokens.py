@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
 from gaia_mcp.client.transports.http.auth.discovery import S256, AuthorizationServer, scopes_in
 from gaia_mcp.client.transports.http.auth.fetching import UnacceptableError
+from gaia_mcp.core.grant_kinds import CODE_TYPE, GRANT_KINDS, LOGIN, REFRESH_TYPE
 from gaia_mcp.text.redaction.masker import Masker
 
 # A token that expires during a request is rejected, so it is renewed a little earlier.
@@ -70,7 +71,7 @@ class Tokens(NamedTuple):
 def code_form(attempt: Attempt, code: str) -> dict[str, str]:
     """The form of the request that exchanges an authorization code."""
     return {
-        "grant_type": "authorization_code",
+        "grant_type": CODE_TYPE,
         "code": code,
         "redirect_uri": attempt.redirect_uri,
         "code_verifier": attempt.verifier,
@@ -80,7 +81,7 @@ def code_form(attempt: Attempt, code: str) -> dict[str, str]:
 
 def refresh_form(refresh: str, resource: str) -> dict[str, str]:
     """The form of the request that renews tokens."""
-    return {"grant_type": "refresh_token", "refresh_token": refresh, "resource": resource}
+    return {"grant_type": REFRESH_TYPE, "refresh_token": refresh, "resource": resource}
 
 
 def authenticated(
@@ -184,7 +185,7 @@ def registration(redirect_uri: str, scopes: Sequence[str], server: Authorization
     request: dict[str, Any] = {
         "client_name": CLIENT_NAME,
         "redirect_uris": [redirect_uri],
-        "grant_types": ["authorization_code", "refresh_token"],
+        "grant_types": list(GRANT_KINDS[LOGIN].grant_types),
         "response_types": ["code"],
         "token_endpoint_auth_method": method,
         "application_type": "native",

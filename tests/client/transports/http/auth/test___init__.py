@@ -10,9 +10,10 @@ import httpx2
 import pytest
 
 from gaia_mcp import HttpTransport, MCPClient, Person
-from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, NoAuthorizer, Settings, settings_of
+from gaia_mcp.client.transports.http.auth import NoAuthorizer, Settings, settings_of
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import AuthorizationError
+from gaia_mcp.core.grant_kinds import CLIENT_CREDENTIALS
 from tests.client.transports.http.auth.world import Answer, Request, World
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ import httpx2
 import jwt
 import pytest
 
-from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, JWT_BEARER, Settings
+from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
 from gaia_mcp.client.transports.http.auth.oauth import MAX_AUTHORIZATIONS, OAuth
 from gaia_mcp.client.transports.http.auth.token_requests import Sources, new_key
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Tokens
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import AuthorizationError, DeadlineError
+from gaia_mcp.core.grant_kinds import CLIENT_CREDENTIALS, JWT_BEARER
 from tests.client.transports.http.auth.world import NOW, SOURCES, TLS, Answer, Browser, Request, World
 from tests.waiting import ENOUGH_SECONDS
 

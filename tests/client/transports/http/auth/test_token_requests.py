@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
-from gaia_mcp.client.transports.http.auth import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER, Settings
+from gaia_mcp.client.transports.http.auth import Settings
 from gaia_mcp.client.transports.http.auth.discovery import Challenge, find
 from gaia_mcp.client.transports.http.auth.fetching import Fetcher
 from gaia_mcp.client.transports.http.auth.grants import Grant, Grants
@@ -31,6 +31,7 @@ from gaia_mcp.client.transports.http.auth.token_requests import (
 from gaia_mcp.client.transports.http.auth.tokens import Identity, Method, TokenRefusedError, Tokens
 from gaia_mcp.core.deadline import Deadline
 from gaia_mcp.core.errors import AuthorizationError
+from gaia_mcp.core.grant_kinds import CLIENT_CREDENTIALS, ENTERPRISE, JWT_BEARER
 from tests.client.transports.http.auth.world import NOW, SOURCES, Answer, Request, World
 from tests.waiting import ENOUGH_SECONDS
 
