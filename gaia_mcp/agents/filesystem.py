@@ -234,7 +234,7 @@ class Tree:
         """The open folder that contains the file, and the file's name."""
         *folders, name = self._parts(path) or [""]
         if not name:
-            raise PathError("it is the root folder, and no file")
+            raise PathError("it is the root folder, not a file")
         with self._folder(folders) as folder:
             with suppress(FileNotFoundError):
                 if _is_link(folder.status(name)):

@@ -227,7 +227,7 @@ def _watch(folder: Path, seen: _Files, reload: Callable[[], None], on_error: Cal
             on_error(error)
         except BaseException as cause:  # noqa: BLE001 (the agent's own code, which may even try to exit)
             problem = f"the changed agent cannot be served: {type(cause).__name__}: {cause}"
-            hint = "the version before stays in service; mend the file, and it is tried again"
+            hint = "the previous version stays in use; correct the file, and it is loaded again"
             on_error(MCPError(problem, hint=hint))
 
 

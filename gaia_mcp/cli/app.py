@@ -16,8 +16,8 @@ from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.model import with_group
 from gaia_mcp.cli.invocation import refused
-from gaia_mcp.cli.lines import Typed, command_after, to_type
-from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, remark, to_stderr
+from gaia_mcp.cli.lines import CommandLine, command_after, to_type
+from gaia_mcp.cli.screen.output import STDOUT, OutputMode, fail, print_line, remark, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_command import (
     CommandLineError,
@@ -112,7 +112,7 @@ class WordyGroup(TyperGroup):
         word, *rest = args
         name = self.aliases.get(word, word)
         if self.get_command(ctx, name) is None:
-            Form.as_json = "--json" in rest
+            OutputMode.as_json = "--json" in rest
             meant = meant_by(word, rest, self.list_commands(ctx))
             hint = f"did you mean: {meant}" if meant else f"see: {ctx.command_path} --help"
             raise typer.Exit(fail(UsageError(f"no such command {word!r}", hint=hint)))
@@ -246,7 +246,7 @@ def _without_config(rest: Sequence[str]) -> list[str]:
         if name != "--config":
             found.append(word)
         elif equals or waiting:
-            Typed.config = Path(value if equals else waiting.pop(0))
+            CommandLine.config = Path(value if equals else waiting.pop(0))
     return [*found, *rest[rest.index("--") :]] if "--" in rest else found
 
 
@@ -354,7 +354,7 @@ def program(version: VersionOption = False) -> None:
 def run(words: Sequence[str]) -> int:
     """Run the command line `words`, given without the program's name. Returns the exit code."""
     words = with_group(words)
-    Typed.enter(words)
+    CommandLine.enter(words)
     try:
         status = app(words, standalone_mode=False)
     except CommandLineError as error:
@@ -385,7 +385,7 @@ def _refuse(error: Any, words: list[str]) -> int:
     if typed in _PLACES and not command.endswith(f" {typed}"):
         # The group reports an option without a value, so the command's name is added.
         command += f" {typed}"
-    Form.as_json = Form.as_json or "--json" in words
+    OutputMode.as_json = OutputMode.as_json or "--json" in words
     message = error.format_message().rstrip(".")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
@@ -395,7 +395,7 @@ def _refuse(error: Any, words: list[str]) -> int:
         line = command_after(program, start=3)
         # Options after the program are its own.
         config = None if line else parse_line(words).values.get("config")
-        Typed.config = Path(config) if config else None
+        CommandLine.config = Path(config) if config else None
         said = to_type("add", name, more=line) if line else to_type("add", more="NAME -- COMMAND [ARG...]")
         # A server behind a URL has no command.
         if line or not any("://" in word for word in words):

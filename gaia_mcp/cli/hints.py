@@ -12,7 +12,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type, unsaved
+from gaia_mcp.cli.lines import CommandLine, again, command_after, how_to_begin, to_type, unsaved
 from gaia_mcp.cli.refusals import (
     NEW_HEADER,
     URL_CASES,
@@ -104,7 +104,7 @@ def _unknown(error: ServerUnknownError) -> str:
     if not name.strip():
         return "the name is empty: in a script, the variable that holds it may not be set"
     if re.match(r"[\w.-]+:\d+(/|$)", name):
-        return f"a URL begins with its scheme: {to_type(Typed.command, f'http://{name}')}"
+        return f"a URL begins with its scheme: {to_type(CommandLine.command, f'http://{name}')}"
     if (line := command_after(name)) and is_server_name(name):
         return f"it is a program; run it with: {to_type('tools', more=line)}"
     return f"list the servers with: {to_type('list')}"
@@ -116,7 +116,7 @@ def _install(error: SpawnError) -> str:
         variable = command.partition("=")[0]
         if unsaved():
             return f"a variable is an option: put --env {variable}=VALUE before the command, and leave {variable} out"
-        if not Typed.is_saved(error.server):
+        if not CommandLine.is_saved(error.server):
             return f"start the command with env: -- env {variable}=… COMMAND [ARG...]"
         return f"set the variable in its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
     known = _INSTALL.get(command.removesuffix(".exe").removesuffix(".cmd"))
@@ -126,7 +126,7 @@ def _install(error: SpawnError) -> str:
 
 
 def _missing_file(error: ConfigFileError) -> str:
-    if any(word.endswith(error.path.name) for word in Typed.words):
+    if any(word.endswith(error.path.name) for word in CommandLine.words):
         return "check its path"
     return f"list the hosts found here with: {to_type('import')}"
 
@@ -161,7 +161,7 @@ def _not_passed_on(error: MCPError) -> str:
         how = again(what, *options.split(), server=error.server)
     else:
         how = f"{what} with: {to_type('edit', error.server, more=options)}"
-    if not Typed.is_saved(error.server):
+    if not CommandLine.is_saved(error.server):
         how = f"{what} by saving the server: {to_type('add', more=f'{options} NAME -- COMMAND')}"
     return f"set here, but not passed to the server: {listed}; {how}"
 
@@ -176,13 +176,13 @@ def _late(error: DeadlineError) -> str:
 def _no_revision(error: VersionError) -> str:
     if len(error.ours) != 1:
         return "update the older of the two"
-    if unsaved() or not Typed.is_saved(error.server):
+    if unsaved() or not CommandLine.is_saved(error.server):
         return "leave --protocol out to negotiate a revision"
     return f"negotiate one: {to_type('edit', error.server, more='--unset protocolVersion')}"
 
 
 def _distrusted(error: ReadOnlyError) -> str:
-    if not Typed.is_saved(error.server):
+    if not CommandLine.is_saved(error.server):
         return "call it without --read-only if it may change something"
     return f"if you trust its author: {to_type('edit', error.server, more='--trust-hints')}"
 
@@ -209,19 +209,19 @@ def _not_offered(error: ScopeError) -> str:
 
 def _steps(error: MCPError, reason: str) -> str:
     """Suggest `test-client`, unless it is running, or the server is not saved and so cannot be tested by name."""
-    if Typed.command == "test-client":
+    if CommandLine.command == "test-client":
         return "show its stderr with --debug"
     return unsaved() or f"{reason}: {to_type('test-client', error.server)}"
 
 
 def _folder(error: SpawnError) -> str:
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return "name an existing one with --cwd DIR"
     return f"name an existing one: {to_type('edit', error.server, more='--cwd DIR')}"
 
 
 def _code_failed(error: AgentError | HandlerError) -> str:
-    if "--debug" in Typed.words:
+    if "--debug" in CommandLine.words:
         return f"correct it, and check again: {to_type('serve', error.target, more='--check')}"
     return "see the traceback with --debug"
 
@@ -229,9 +229,9 @@ def _code_failed(error: AgentError | HandlerError) -> str:
 def _agent_arguments(error: AgentError) -> str:
     """How to give an agent the arguments of its class: with the command, or in its entry."""
     what = "give its arguments"
-    if Typed.command in ("add", "edit", "serve"):
-        return again(what, "--kwarg" if Typed.command == "serve" else "--setting", "NAME=VALUE")
-    if Typed.is_saved(error.target):
+    if CommandLine.command in ("add", "edit", "serve"):
+        return again(what, "--kwarg" if CommandLine.command == "serve" else "--setting", "NAME=VALUE")
+    if CommandLine.is_saved(error.target):
         return f"{what} in its entry: {to_type('edit', error.target, more='--setting NAME=VALUE')}"
     return f"{what} in an entry: {to_type('add', more=f'NAME {shlex.quote(error.target)} --setting NAME=VALUE')}"
 
@@ -262,40 +262,40 @@ def _not_runnable(error: SpawnError) -> str:
 
 def _shell(error: EntryError) -> str:
     # A command line that was typed has no name.
-    command = "add" if Typed.command == "add" else "edit"
+    command = "add" if CommandLine.command == "add" else "edit"
     words = (command, error.server) if is_server_name(error.server) else ("tools",)
     return "to use a shell, start it explicitly: " + to_type(*words, more="-- sh -c '…'")
 
 
 def _invalid(error: EntryError) -> str:
-    if Typed.command in ("add", "edit", "import") or not is_server_name(error.server):
+    if CommandLine.command in ("add", "edit", "import") or not is_server_name(error.server):
         return f"show the members of an entry: {to_type('add', more='--help')}"
     return f"correct it in an editor: {to_type('edit', error.server)}"
 
 
 def _exists(_: ServerExistsError) -> str:
     other = "choose another name"
-    return other if Typed.command != "add" else f"{other}, or {again('replace it', '--force')}"
+    return other if CommandLine.command != "add" else f"{other}, or {again('replace it', '--force')}"
 
 
 def _registry_moved(error: RegistryError) -> str:
-    if Typed.command == "add":
+    if CommandLine.command == "add":
         return again("use that", "--registry", error.moved)
     return f"use that: export GAIA_MCP_REGISTRY={shlex.quote(error.moved)}"
 
 
 def log_in(error: AuthorizationError) -> str:
     """The hint for an error without a case."""
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return again("save it, then log in,", "--no-check")
-    if Typed.command == "login":
+    if CommandLine.command == "login":
         return "grant the access in the browser; if it is refused all the same, ask the operator of the server"
     scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in error.scopes)
     return f"log in with: {to_type('login', error.server, more=scopes)}"
 
 
 def _not_granted(error: AuthorizationError) -> str:
-    return f"ask its operator for that access, or log in as somebody who has it: {to_type('login', error.server)}"
+    return f"ask its operator for that access, or log in as a user who has it: {to_type('login', error.server)}"
 
 
 def _own_client(error: AuthorizationError) -> str:
@@ -307,11 +307,11 @@ def _own_header(error: AuthorizationError) -> str:
     """How to replace the token of an entry, or to log in instead of it."""
     if how := unsaved():
         return how
-    if not Typed.is_saved(error.server):
+    if not CommandLine.is_saved(error.server):
         return "use another token"
-    headers = Typed.headers(error.server)
+    headers = CommandLine.headers(error.server)
     name = next((name for name in headers if name.lower() == "authorization"), "Authorization")
-    if Typed.command == "login":
+    if CommandLine.command == "login":
         without = to_type("edit", error.server, more=f"--unset headers.{name} --no-check")
         return f"to log in instead, remove the header: {without}"
     if (variable := re.search(r"\$\{(\w+)\}", headers.get(name, ""))) is not None:
@@ -321,13 +321,13 @@ def _own_header(error: AuthorizationError) -> str:
 
 def _own_token(error: AuthorizationError) -> str:
     told = "its operator has to correct that"
-    if not Typed.is_saved(error.server):
+    if not CommandLine.is_saved(error.server):
         return told
     return f"{told}; use another token: {to_type('edit', error.server, more=NEW_HEADER)}"
 
 
 def _given_token(error: AuthorizationError) -> str:
-    command = "edit" if Typed.is_saved(error.server) else "add"
+    command = "edit" if CommandLine.is_saved(error.server) else "add"
     return f"ask its operator for a token, and set it with: {to_type(command, error.server, more=NEW_HEADER)}"
 
 
@@ -336,7 +336,7 @@ def _unanswered(error: DeadlineError) -> str:
     from gaia_mcp.config.targets import Remote
 
     more = "allow more time with --timeout SECONDS"
-    target = Typed.target(error.server)
+    target = CommandLine.target(error.server)
     if not isinstance(target, Remote) or "client_id" not in target.oauth.values:
         return more
     registered = in_entry(error, "write the registered one as oauth.redirectUri", {})

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.cli.lines import Typed, to_type
-from gaia_mcp.cli.screen.output import STDOUT, Form, choose_form, fail, remark, to_stderr
+from gaia_mcp.cli.lines import CommandLine, to_type
+from gaia_mcp.cli.screen.output import STDOUT, OutputMode, choose_form, fail, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals, shortage_in
 from gaia_mcp.cli.status import ExitStatus, UsageError
@@ -122,7 +122,7 @@ class Invocation(NamedTuple):
         """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more than one."""
         entry, rest = self.server(*words, has_item=False, store=store)
         if rest:
-            hint = f"see: {to_type(Typed.command, more='--help')}"
+            hint = f"see: {to_type(CommandLine.command, more='--help')}"
             raise UsageError(f"one server at a time, not also {rest[0]!r}", hint=hint)
         return entry
 
@@ -142,7 +142,7 @@ class Invocation(NamedTuple):
 
             if entry.source is not None:
                 self.check_saved(entry)
-            if any(other.name != entry.name for other in Typed.used):
+            if any(other.name != entry.name for other in CommandLine.used):
                 hint = "use one server at a time, or save them first"
                 raise UsageError(f"{self._entry_options[0]} is for one server", hint=hint)
             entry = with_options(entry, self.env or (), self.header or (), self.token_env)
@@ -150,7 +150,7 @@ class Invocation(NamedTuple):
             from gaia_mcp.core.errors import ScopeError
 
             raise ScopeError(entry.name, self.stage, self.agent)
-        Typed.uses(entry)
+        CommandLine.uses(entry)
         if self.debug:
             from gaia_mcp.cli.entries.remarks import remark_on_held_back
 
@@ -177,7 +177,7 @@ class Invocation(NamedTuple):
             if entry.is_remote is (option != "--env"):
                 value = {"--header": "'Name: value'", "--token-env": "NAME"}.get(option, "NAME=VALUE")
                 hint = f"save it in the entry: {to_type('edit', entry.name, more=f'{option} {value}')}"
-            elif Typed.command in ("call", "prompt", "read"):
+            elif CommandLine.command in ("call", "prompt", "read"):
                 hint = f"for an argument, write {option[2:]}=VALUE"
             raise UsageError(f"{option} is for a server that is typed, and {entry.name!r} is saved", hint=hint)
 
@@ -202,7 +202,7 @@ class Invocation(NamedTuple):
 
     def tell_how_to_keep(self) -> None:
         """After a success on a terminal: print a remark on how to save a server that was used without a name."""
-        if not Typed.unsaved or self.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
+        if not CommandLine.unsaved or self.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
             return
         from gaia_mcp.cli.entries.targets import how_to_keep
         from gaia_mcp.config.store import ConfigStore
@@ -212,7 +212,7 @@ class Invocation(NamedTuple):
             taken = ConfigStore.locate(self.config).names()
         except ConfigFileError:
             return  # The error was reported already, and nothing can be added to the file.
-        for entry in Typed.unsaved:
+        for entry in CommandLine.unsaved:
             remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")
 
 
@@ -226,7 +226,7 @@ def status_of_run(
 
     Raises exceptions of the classes `passed` and, with `--debug`, unexpected exceptions.
     """
-    Typed.begin(name, invocation.config)
+    CommandLine.begin(name, invocation.config)
     choose_form(
         as_json=invocation.as_json,
         debug=invocation.debug,
@@ -255,7 +255,7 @@ def status_of_run(
     except Exception as error:
         if (shortage := shortage_in(error)) is not None:
             return fail(MCPError(shortage.message, hint=shortage.hint))
-        if Form.debug:
+        if OutputMode.debug:
             raise
         # A bug is reported in two lines rather than with a traceback.
         bug = MCPError(
@@ -275,7 +275,7 @@ def refused(error: OSError) -> MCPError:
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
     # A help page accepts no options.
-    hint = "more with --debug" if Typed.command else "check where its output goes"
+    hint = "more with --debug" if CommandLine.command else "check where its output goes"
     return MCPError(f"{error.strerror or error}{where}", hint=hint)
 
 

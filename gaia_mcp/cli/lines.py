@@ -29,7 +29,7 @@ AGAIN_CHARS = 200
 _SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
 
 
-class Typed:
+class CommandLine:
     """The running command: the program as typed, the command's name and words, the file of its `--config`, the servers
     in use, those of them that are not saved, and whether it adds several servers.
     """
@@ -94,11 +94,13 @@ def to_type(command: str, *names: str, more: str = "") -> str:
 
     `names` are quoted for a shell, `more` is used unchanged.
     """
-    config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
+    config = [f"--config {shlex.quote(str(CommandLine.config))}"] if CommandLine.config is not None else []
     programs = [f"-- {name}" for name in names if _is_program(name)]
     words = [typeable(name) for name in names if not _is_program(name)]
-    passed = [option for entry in Typed.unsaved if entry.name in names for option in entry_options(entry, command)]
-    return " ".join([Typed.program, command, *config, *passed, *words, *([more] if more else []), *programs])
+    passed = [
+        option for entry in CommandLine.unsaved if entry.name in names for option in entry_options(entry, command)
+    ]
+    return " ".join([CommandLine.program, command, *config, *passed, *words, *([more] if more else []), *programs])
 
 
 def entry_options(entry: ServerEntry, command: str) -> list[str]:
@@ -128,11 +130,11 @@ def entry_options(entry: ServerEntry, command: str) -> list[str]:
 
 def _is_program(name: str) -> bool:
     """Whether `name` is a one-word command of an unsaved server, which would be mistaken for a server's name."""
-    if not Typed.unsaved or not is_server_name(name):
+    if not CommandLine.unsaved or not is_server_name(name):
         return False
     from gaia_mcp.config.command import Command
 
-    targets = [entry.target for entry in Typed.unsaved if entry.name == name]
+    targets = [entry.target for entry in CommandLine.unsaved if entry.name == name]
     return any(isinstance(target, Command) and not target.args for target in targets)
 
 
@@ -145,22 +147,22 @@ def again(what: str, *option: str, server: str = "") -> str:
     from gaia_mcp.cli.grammar.parsing import with_option
     from gaia_mcp.text.redaction import masked_arguments
 
-    _, *words = Typed.words or [""]
+    _, *words = CommandLine.words or [""]
     is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
     at = words.index("--") if "--" in words else len(words)
-    name = [server] if server and Typed.has_several else []
+    name = [server] if server and CommandLine.has_several else []
     line = shlex.join(with_option([*words[:1], *name, *words[1:]], option))
     if not words or is_secret or len(line) > AGAIN_CHARS:
         named = f"the name {typeable(server)} and " if name else ""
         return f"{what} with {named}{shlex.join(option)}"
     # The input from a pipe was consumed.
     how = f"{what}, with the same input" if "-" in words[:at] else f"{what} with"
-    return f"{how}: {Typed.program} {line}"
+    return f"{how}: {CommandLine.program} {line}"
 
 
 def unsaved() -> str:
     """The hint for a server that was not saved, since it does not work; empty for a command that saves none."""
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return f"correct the command, or {again('save it as it is', '--no-check')}"
     return ""
 
@@ -177,9 +179,9 @@ def command_after(word: str, start: int = 0) -> str:
 
     if not may_start_server(word) or which(word) is None:
         return ""
-    words = list(Typed.words)[start:]
+    words = list(CommandLine.words)[start:]
     # For these commands, the words after the server are their own arguments.
-    is_whole = word in words and Typed.command not in ("call", "prompt", "read")
+    is_whole = word in words and CommandLine.command not in ("call", "prompt", "read")
     command = masked_arguments(words[words.index(word) :] if is_whole else [word])
     return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
 

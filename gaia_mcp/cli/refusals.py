@@ -14,7 +14,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from gaia_mcp.cli.lines import Typed, again, to_type
+from gaia_mcp.cli.lines import CommandLine, again, to_type
 from gaia_mcp.protocol.input_required import required_urls
 from gaia_mcp.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -110,7 +110,7 @@ def missing_variables(text: str) -> list[str]:
 def about_variables(text: str, server: str, *, spared: Container[str] = ()) -> str:
     """The hint for a server that asks for environment variables in `text`; empty if it asks for none but `spared`."""
     names = [name for name in missing_variables(text) if name not in spared]
-    unset = [name for name in names if not Typed.sets(server, name)]
+    unset = [name for name in names if not CommandLine.sets(server, name)]
     if unset:
         reason = f"{_UNCONNECTED}, and mentions" if is_unreached(text) else "the server mentions"
         return f"{reason} {_listed(unset)}; {_how_to_set(unset, server)}"
@@ -129,13 +129,13 @@ def _how_to_set(names: list[str], server: str) -> str:
 
     options = [word for name in names for word in ("--env", name if name in os.environ else f"{name}=VALUE")]
     what = "set it" if len(names) == 1 else "set them"
-    target = Typed.target(server)
+    target = CommandLine.target(server)
     if isinstance(target, Remote):
         # Its environment is on another machine.
         return f"{what} where it runs, or ask its operator"
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return again(what, *options, server=server)
-    if Typed.is_saved(server):
+    if CommandLine.is_saved(server):
         return f"{what} with: {to_type('edit', server, more=' '.join(options))}"
     if target is not None and target.transport == "agent":
         # It runs in this environment.
@@ -144,9 +144,9 @@ def _how_to_set(names: list[str], server: str) -> str:
 
 
 def _how_to_show(server: str) -> str:
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return again("save it as it is", "--no-check")
-    if not Typed.is_saved(server):
+    if not CommandLine.is_saved(server):
         return "check the arguments and variables of its command"
     return f"show its entry with: {to_type('show', server)}"
 
@@ -162,7 +162,11 @@ def after_error(error: PeerError) -> str:
     if scopes := required_scopes(error.code, error.data):
         # A login would have requested these scopes, so the token comes from the entry.
         token = f"use a token with {' '.join(scopes)}"
-        return f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}" if Typed.is_saved(error.server) else token
+        return (
+            f"{token}: {to_type('edit', error.server, more=NEW_HEADER)}"
+            if CommandLine.is_saved(error.server)
+            else token
+        )
     if error.text.endswith(AGAIN):
         return "repeat the command in a moment"
     if error.text.endswith(MAY_BE_DONE):
@@ -180,7 +184,7 @@ def after_error(error: PeerError) -> str:
         return f"list its {listed} with: {to_type(listed, error.server)}"
     if error.is_logged:
         return f"its stderr log may show why: {to_type('logs', error.server)}"
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return f"the error comes from the server; {again('save it as it is', '--no-check')}"
     if error.asked == "tools/call" and error.code == INTERNAL_ERROR:
         return f"check the arguments, or report it to its author; show its parameters: {to_type('tools', error.server)}"
@@ -218,7 +222,7 @@ def after_failure(
     if is_unreached(said):
         return how_to_reach(server)
     raised = f"it was raised at {place}" if place else ""
-    if is_agent and "--debug" not in Typed.words and (raised or re.match(_RAISED, said) is not None):
+    if is_agent and "--debug" not in CommandLine.words and (raised or re.match(_RAISED, said) is not None):
         return again(f"{raised}; show the traceback" if raised else "show the traceback", "--debug")
     if raised:
         return raised
@@ -240,13 +244,13 @@ def about_tasks(definition: Mapping[str, Any], said: str = "task") -> str:
 
 def _how_to_be_asked(server: str, newer: str) -> str:
     option = f"--protocol {HANDSHAKE_VERSIONS[0]}"
-    save = to_type("edit", server, more=option) if Typed.is_saved(server) else to_type("add", server, more=option)
+    save = to_type("edit", server, more=option) if CommandLine.is_saved(server) else to_type("add", server, more=option)
     return f"it can ask only in revisions before {newer}; use an older one with: {save}"
 
 
 def _may_sample() -> bool:
     """Whether the command can answer sampling requests, but `--sample` is not given."""
-    return Typed.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in Typed.words)
+    return CommandLine.command in _ANSWERING and all(word.partition("=")[0] != "--sample" for word in CommandLine.words)
 
 
 def _lacks_sampling(text: str) -> bool:
@@ -276,7 +280,7 @@ def is_unreached(text: str) -> bool:
 
 def how_to_reach(server: str) -> str:
     """The hint for a server that could not open a network connection."""
-    if Typed.command not in ("add", "edit") and not Typed.is_saved(server):
+    if CommandLine.command not in ("add", "edit") and not CommandLine.is_saved(server):
         return f"{_UNCONNECTED}; check the network, and the arguments and variables of its command"
     return f"{_UNCONNECTED}; {_how_to_show(server)}"
 
@@ -307,19 +311,19 @@ def in_entry(error: MCPError, what: str, members: Mapping[str, Any], *options: s
     """How to write something into the entry of a server behind a URL: `what`, with what to type. For a server that is
     not saved, this saves it, with these `members` and `options`.
     """
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         return again(f"save it, then {what} in its entry,", "--no-check")
-    if Typed.is_saved(error.server):
+    if CommandLine.is_saved(error.server):
         return f"{what} in its entry: {to_type('edit', error.server)}"
     entry = shlex.quote(json.dumps({"url": error.server, **members}))
     return f"{what} in an entry: {to_type('add', more=' '.join(['NAME', *options, '--entry', entry]))}"
 
 
 def _check_url(error: MCPError) -> str:
-    if Typed.command in ("add", "edit"):
+    if CommandLine.command in ("add", "edit"):
         # A server that could not be reached was not saved.
         return again("check its URL, or save it anyway", "--no-check")
-    return f"check its URL: {to_type('show', error.server)}" if Typed.is_saved(error.server) else "check its URL"
+    return f"check its URL: {to_type('show', error.server)}" if CommandLine.is_saved(error.server) else "check its URL"
 
 
 def _another_path(error: MCPError) -> str:
@@ -327,7 +331,7 @@ def _another_path(error: MCPError) -> str:
 
 
 def _moved(error: MCPError) -> str:
-    if Typed.command not in ("add", "edit") and Typed.is_saved(error.server):
+    if CommandLine.command not in ("add", "edit") and CommandLine.is_saved(error.server):
         return f"if that is its new URL, set it: {to_type('edit', error.server, more='--url URL')}"
     return "if that is its new URL, use it instead"
 
@@ -335,7 +339,7 @@ def _moved(error: MCPError) -> str:
 def at_other_host(error: MCPError) -> str:
     """The hint for a server that refuses the host of its URL, which protects it against DNS rebinding."""
     what = "it accepts other names of its host"
-    if Typed.command not in ("add", "edit") and Typed.is_saved(error.server):
+    if CommandLine.command not in ("add", "edit") and CommandLine.is_saved(error.server):
         return f"{what}; use one in its URL: {to_type('edit', error.server, more='--url URL')}"
     return f"{what}; use one in its URL"
 
@@ -359,7 +363,7 @@ def _renewing(_: MCPError) -> str:
 
 def _other_transport(error: MCPError) -> str:
     found = "it may use the other transport"
-    if Typed.command in ("add", "edit") or not Typed.is_saved(error.server):
+    if CommandLine.command in ("add", "edit") or not CommandLine.is_saved(error.server):
         return f"{found}; leave --transport out to detect it"
     return f"{found}; detect it with: {to_type('edit', error.server, more='--unset type')}"
 

@@ -95,7 +95,7 @@ class _Reading:
     def _one_of(self, command: Any, url: Any, kind: str | None) -> tuple[Any, Any]:
         """The command or the URL, by the type of the entry, which may have both; the other is None."""
         if kind is None:
-            raise NotCarriedError("has both a command and a URL, and no type that says which")
+            raise NotCarriedError("has both a command and a URL, and no type that selects one")
         is_command = TYPES[kind] == "stdio"
         self.remarks.append(f"its {'URL' if is_command else 'command'} has no effect beside its type {kind!r}")
         return (command, None) if is_command else (None, url)

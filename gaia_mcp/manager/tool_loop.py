@@ -256,7 +256,7 @@ def _read_arguments(given: Any) -> tuple[str, dict[str, Any] | None, str]:
     if not isinstance(given, str):
         return "{}", None, f"the arguments are not JSON text, but {type(given).__name__}"
     if len(given) > MAX_ARGUMENTS_CHARS:
-        problem = f"the arguments have {len(given)} characters, and {MAX_ARGUMENTS_CHARS} are the most"
+        problem = f"the arguments have {len(given)} characters, more than the limit of {MAX_ARGUMENTS_CHARS}"
         return "{}", None, problem
     try:
         value = parse_json(given)

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import _MEANT, _RENAME, _STATUS, ALIASES, COMMANDS, UNLISTED, meant_by
-from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.status import MEANINGS, ExitStatus
 from tests.cli.conftest import BIN
 
@@ -331,7 +331,7 @@ def test_a_command_of_another_program_suggests_ours_with_its_arguments() -> None
     }
 
     def suggested(typed: str) -> str:
-        Typed.begin("", None)
+        CommandLine.begin("", None)
         word, *rest = shlex.split(typed)
         return meant_by(word, rest, COMMANDS).removeprefix("gaia mcp ")
 

@@ -14,7 +14,7 @@ import pytest
 import gaia_mcp
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import CASES, HINTS, hint_for
-from gaia_mcp.cli.lines import Typed, to_type
+from gaia_mcp.cli.lines import CommandLine, to_type
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import OAuthMembers, Remote
 from gaia_mcp.core import errors
@@ -174,8 +174,8 @@ WITHOUT_HINT = {
 def nothing_typed() -> Iterator[None]:
     """The typed command line, reset after each test."""
     yield
-    Typed.program, Typed.words = "gaia mcp", ()
-    Typed.begin("", None)
+    CommandLine.program, CommandLine.words = "gaia mcp", ()
+    CommandLine.begin("", None)
 
 
 def problem_of(hint: str) -> str:
@@ -300,7 +300,7 @@ def test_a_lost_connection_adds_nothing_to_the_hint_of_a_call_that_may_have_run(
 
 def test_debug_is_not_advised_again() -> None:
     """Ours: the traceback has just been printed."""
-    Typed.words = ["mcp", "tools", "./a.py", "--debug"]
+    CommandLine.words = ["mcp", "tools", "./a.py", "--debug"]
 
     error = AgentError("./a.py", "cannot be imported", case="agent-failed")
     assert hint_for(error) == "correct it, and check again: gaia mcp serve ./a.py --check"
@@ -326,7 +326,7 @@ def test_an_error_of_the_library_knows_no_command_line() -> None:
 
 def test_the_hint_for_an_unsaved_server_edits_no_entry() -> None:
     """Ours: only the typed line can be changed."""
-    Typed.unsaved.append(TypedEntry("A=1 srv", Command("A=1", ["srv"])))
+    CommandLine.unsaved.append(TypedEntry("A=1 srv", Command("A=1", ["srv"])))
     unset = SpawnError("A=1 srv", "A=1", "was not found", case="not-on-path")
     network = ServerExitedError("A=1 srv", "at its start", 1)
     network.facts["not_passed_on"] = ["CERTS"]
@@ -337,7 +337,7 @@ def test_the_hint_for_an_unsaved_server_edits_no_entry() -> None:
 
 def test_an_unknown_name_may_be_another_kind_of_target() -> None:
     """Ours: a person may have meant a URL or a program, which are typed in another way."""
-    Typed.command = "tools"
+    CommandLine.command = "tools"
     hints = {
         "": "the name is empty: in a script, the variable that holds it may not be set",
         "localhost:8000/mcp": "a URL begins with its scheme: gaia mcp tools http://localhost:8000/mcp",
@@ -375,7 +375,7 @@ def test_the_hint_reports_first_that_a_call_may_have_run() -> None:
 
 def test_a_hint_repeats_the_config_option() -> None:
     """Ours: without `--config` the same line would be about another file."""
-    Typed.config = Path("my servers.json")
+    CommandLine.config = Path("my servers.json")
 
     assert hint_for(ServerUnknownError("fs", PATH)) == "list the servers with: gaia mcp list --config 'my servers.json'"
     assert to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
@@ -384,7 +384,7 @@ def test_a_hint_repeats_the_config_option() -> None:
 @pytest.mark.parametrize("command", ["add", "edit"])
 def test_add_and_edit_advise_no_entry_that_was_not_saved(command: str) -> None:
     """Ours: there is no such entry, or it is the one before the change."""
-    Typed.command = command
+    CommandLine.command = command
 
     for error in (
         SpawnError("fs", "npx", "does not exist"),
@@ -413,16 +413,16 @@ def test_a_hint_about_an_entry_says_which_command_writes_it() -> None:
         ConnectError("no", server=url, case="tls-unknown-authority"),
         ConnectError("no", server=url, case="tls-client"),
     ]
-    Typed.command = "login"
+    CommandLine.command = "login"
 
     assert {tuple(lines_in(f"hint: {hint_for(error)}")[0]) for error in errors} == {("edit", url)}
 
-    Typed.unsaved.append(TypedEntry(url, Remote(url)))
+    CommandLine.unsaved.append(TypedEntry(url, Remote(url)))
     lines = [lines_in(f"hint: {hint_for(error)}")[0] for error in errors]
     assert {tuple(line[:2]) for line in lines} == {("add", "NAME")}
     assert {json.loads(line[-1])["url"] for line in lines} == {url}
 
-    Typed.command = "add"
+    CommandLine.command = "add"
     assert all(hint_for(error).endswith(" with --no-check") for error in errors)
 
 
@@ -430,25 +430,25 @@ def test_the_hint_for_a_refused_token_depends_on_where_it_comes_from() -> None:
     """Ours: the same line again would change nothing where the header refers to a variable."""
     refused = AuthorizationError("web", "refused the header", case="header")
     entry = TypedEntry("web", Remote("https://mcp.example/mcp", {"authorization": "Bearer ${WEB_TOKEN}"}))
-    Typed.command = "tools"
+    CommandLine.command = "tools"
 
     assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--header", "Authorization: Bearer ${TOKEN}"]]
-    Typed.used.append(entry)
+    CommandLine.used.append(entry)
     assert hint_for(refused).endswith(": export WEB_TOKEN=…")
-    Typed.command = "login"
+    CommandLine.command = "login"
     assert lines_in(f"hint: {hint_for(refused)}") == [["edit", "web", "--unset", "headers.authorization", "--no-check"]]
-    Typed.unsaved.append(entry)
+    CommandLine.unsaved.append(entry)
     assert lines_in(f"hint: {hint_for(refused)}") == []
 
 
 def test_the_hint_for_a_login_without_an_answer_names_the_redirect_uri_of_a_registered_client() -> None:
     """Ours: the page of a server that compares it sends nobody back."""
     late = DeadlineError("web", "to its login in the browser", 5, case="login")
-    Typed.command = "login"
+    CommandLine.command = "login"
 
     assert lines_in(f"hint: {hint_for(late)}") == []
     oauth = OAuthMembers({"client_id": "CID"}, {})
-    Typed.used.append(TypedEntry("web", Remote("https://mcp.example/mcp", {}, oauth=oauth)))
+    CommandLine.used.append(TypedEntry("web", Remote("https://mcp.example/mcp", {}, oauth=oauth)))
     assert "oauth.redirectUri" in hint_for(late)
     assert lines_in(f"hint: {hint_for(late)}") == [["edit", "web"]]
 
@@ -456,14 +456,14 @@ def test_the_hint_for_a_login_without_an_answer_names_the_redirect_uri_of_a_regi
 def test_login_does_not_advise_itself() -> None:
     """Ours: a refused login is not mended by the same line."""
     errors = [AuthorizationError(FS, "was not authorized: access_denied")]
-    Typed.command = "login"
+    CommandLine.command = "login"
 
     assert [lines_in(f"hint: {hint_for(error)}") for error in errors] == [[]]
 
 
 def test_add_advises_another_way_to_add() -> None:
     """Ours: there is no entry to edit yet."""
-    Typed.command = "add"
+    CommandLine.command = "add"
 
     assert hint_for(EntryError("fs", "x")) == "show the members of an entry: gaia mcp add --help"
     assert hint_for(ServerExistsError("fs")) == "choose another name, or replace it with --force"
@@ -493,7 +493,7 @@ def test_every_line_to_type_is_made_in_one_place() -> None:
 
 def test_test_client_does_not_advise_itself() -> None:
     """Ours: its steps have just been shown."""
-    Typed.command = "test-client"
+    CommandLine.command = "test-client"
 
     assert hint_for(SpawnError("fs", "npx", "does not exist")) == "show its stderr with --debug"
     silent = ServerExitedError("fs", "at its start", 1)

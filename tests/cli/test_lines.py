@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.entries.targets import TypedEntry
-from gaia_mcp.cli.lines import Typed, again, how_to_add, how_to_begin, to_type
+from gaia_mcp.cli.lines import CommandLine, again, how_to_add, how_to_begin, to_type
 from gaia_mcp.config.command import Command
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def nothing_typed() -> Iterator[None]:
     """The typed command line, reset after each test."""
     yield
-    Typed.program, Typed.words = "gaia mcp", ()
-    Typed.begin("", None)
+    CommandLine.program, CommandLine.words = "gaia mcp", ()
+    CommandLine.begin("", None)
 
 
 def test_a_hint_repeats_the_typed_line_with_one_more_option() -> None:
@@ -33,16 +33,16 @@ def test_a_hint_repeats_the_typed_line_with_one_more_option() -> None:
         (["mcp", "add", "fs", "x" * 200], "with --force"),
         ([], "with --force"),
     ):
-        Typed.words = words
+        CommandLine.words = words
         assert again("do it", "--force") == f"do it {how}"
     assert again("save it", "-o", "a b") == "save it with -o 'a b'"
 
 
 def test_a_repeated_line_that_read_standard_input_asks_for_it_again() -> None:
     """Ours: the piped input is consumed, and the line alone would read the terminal."""
-    Typed.words = ["mcp", "add", "-"]
+    CommandLine.words = ["mcp", "add", "-"]
     assert again("replace it", "--force") == "replace it, with the same input: gaia mcp add - --force"
-    Typed.words = ["mcp", "add", "x", "--", "cat", "-"]
+    CommandLine.words = ["mcp", "add", "x", "--", "cat", "-"]
     assert again("replace it", "--force") == "replace it with: gaia mcp add x --force -- cat -"
 
 
@@ -52,34 +52,34 @@ def test_an_option_of_one_of_several_servers_needs_its_name() -> None:
         (["mcp", "add", "@two.json"], "with: gaia mcp add b @two.json --env A=VALUE"),
         (["mcp", "add", "--env", "X=secret", "@two.json"], "with the name b and --env A=VALUE"),
     ):
-        Typed.words = words
-        Typed.has_several = True
+        CommandLine.words = words
+        CommandLine.has_several = True
         assert again("try again", "--env", "A=VALUE", server="b") == f"try again {how}"
-        Typed.begin("add", None)
+        CommandLine.begin("add", None)
         assert "b" not in again("try again", "--env", "A=VALUE", server="b").split()
 
 
 def test_a_line_names_the_program_as_it_was_typed() -> None:
     """Ours: `gaia` may be the program of AMD."""
-    Typed.program = "gmcp"
+    CommandLine.program = "gmcp"
 
     assert to_type("list") == "gmcp list"
-    Typed.words = ["mcp", "lock"]
+    CommandLine.words = ["mcp", "lock"]
     assert again("lock all", "--all") == "lock all with: gmcp lock --all"
 
 
 def test_an_advised_line_repeats_the_config_option() -> None:
     """Ours: without it the line would change another file."""
-    Typed.config = Path("my servers.json")
+    CommandLine.config = Path("my servers.json")
 
     assert how_to_add() == "add one with: gaia mcp add --config 'my servers.json' NAME -- COMMAND"
 
 
 def test_a_target_of_one_word_stays_after_two_dashes() -> None:
     """Ours: without them it would be read as a server's name."""
-    Typed.uses(TypedEntry("srv", Command("srv", [])))
-    Typed.uses(TypedEntry("./srv", Command("./srv", [])))
-    Typed.uses(TypedEntry("srv -x", Command("srv", ["-x"])))
+    CommandLine.uses(TypedEntry("srv", Command("srv", [])))
+    CommandLine.uses(TypedEntry("./srv", Command("./srv", [])))
+    CommandLine.uses(TypedEntry("srv -x", Command("srv", ["-x"])))
 
     assert to_type("call", "srv", "greet", more="--help") == "gaia mcp call greet --help -- srv"
     assert to_type("tools", "./srv") == "gaia mcp tools ./srv"

@@ -12,7 +12,7 @@ import pytest
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT
-from gaia_mcp.cli.screen.output import Form, choose_form
+from gaia_mcp.cli.screen.output import OutputMode, choose_form
 from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.core.errors import ConfigFileError
 
@@ -71,7 +71,7 @@ def test_a_command_receives_its_invocation_and_the_output_form_is_set() -> None:
     given: list[tuple[Invocation, str, bool, bool]] = []
 
     def command(invocation: Invocation, name: str) -> None:
-        given.append((invocation, name, Form.as_json, Form.quiet))
+        given.append((invocation, name, OutputMode.as_json, OutputMode.quiet))
 
     guarded(command, "x", (JSON, TIMEOUT))(name="a", as_json=True, quiet=True, timeout=2.0, debug=False)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.cli.entries.targets import TypedEntry
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.refusals import (
     MAX_VARIABLES,
     READ_CHARS,
@@ -42,10 +42,10 @@ LOG = "its stderr log may show why: gaia mcp logs fs"
 
 @pytest.fixture(autouse=True)
 def _typed() -> Iterator[None]:
-    Typed.begin("tools", None)
+    CommandLine.begin("tools", None)
     yield
-    Typed.begin("", None)
-    Typed.words = ()
+    CommandLine.begin("", None)
+    CommandLine.words = ()
 
 
 def refused(asked: str, code: int = INTERNAL_ERROR, text: str = "no", *, is_logged: bool = False) -> PeerError:
@@ -94,21 +94,21 @@ def test_the_hint_sets_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> 
     assert hint_for(error).endswith(": gaia mcp edit fs --env ACME_TOKEN")
     monkeypatch.delenv("ACME_TOKEN")
 
-    Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
+    CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert hint_for(error).endswith("set it by saving the server: gaia mcp add --env ACME_TOKEN=VALUE NAME -- COMMAND")
-    Typed.begin("add", None)
-    Typed.words = ["mcp", "add", "fs", "--", "fs-server"]
+    CommandLine.begin("add", None)
+    CommandLine.words = ["mcp", "add", "fs", "--", "fs-server"]
     assert hint_for(error).endswith("; set it with: gaia mcp add fs --env ACME_TOKEN=VALUE -- fs-server")
 
 
 def test_the_hint_for_a_variable_depends_on_where_the_server_runs() -> None:
     """Ours: an entry with a URL has no variables, and an agent that is only typed runs in this environment."""
     error = refused("tools/call", text="ACME_TOKEN is not set")
-    Typed.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
+    CommandLine.uses(ServerEntry("fs", Remote("https://fs.example/mcp"), source=PATH))
     assert hint_for(error) == "the server mentions ACME_TOKEN; set it where it runs, or ask its operator"
 
-    Typed.begin("call", None)
-    Typed.uses(TypedEntry("fs", Served("agent", "fs")))
+    CommandLine.begin("call", None)
+    CommandLine.uses(TypedEntry("fs", Served("agent", "fs")))
     assert hint_for(error) == "the server mentions ACME_TOKEN; set it first: export ACME_TOKEN=…"
 
 
@@ -132,7 +132,7 @@ def test_a_tool_that_has_to_run_as_a_task_is_explained() -> None:
 
 def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:
     """Ours: setting it again changes nothing; only other variables are named."""
-    Typed.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
+    CommandLine.uses(ServerEntry("fs", Command("fs", [], {"ACME_URL": "http://127.0.0.1:1"}), source=PATH))
     sets = "the server mentions ACME_URL, which its entry sets; show its entry with: gaia mcp show fs"
     offline = "fetch failed: check that ACME_URL is correct"
 
@@ -151,10 +151,10 @@ def test_the_hint_for_a_variable_that_the_entry_sets_shows_the_entry() -> None:
 def test_the_hint_for_a_failed_list_is_the_log_or_a_report() -> None:
     """Ours: the same request once more would show the same."""
     for asked in ("initialize", "tools/list", "resources/list", "resources/templates/list"):
-        Typed.begin("tools", None)
+        CommandLine.begin("tools", None)
         assert after_error(refused(asked)) == OWN, asked
         assert after_error(refused(asked, is_logged=True)) == LOG, asked
-        Typed.begin("add", None)
+        CommandLine.begin("add", None)
         assert after_error(refused(asked, is_logged=True)) == LOG, asked
         own = "the error comes from the server; save it as it is with --no-check"
         assert after_error(refused(asked)) == own, asked
@@ -186,7 +186,7 @@ def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
         "HTTPSConnectionPool(host='127.0.0.1', port=8443): Max retries exceeded with url: /",
         "self-signed certificate in certificate chain",
     ):
-        Typed.begin("tools", None)
+        CommandLine.begin("tools", None)
         listing = refused("tools/list", text=said)
         late = DeadlineError("fs", "at its start", 30, noise=f"the last line of its stderr: {said}")
         ended = ServerExitedError("fs", "at its start", 1, f"a\n{said}\nb", last_words=said)
@@ -194,11 +194,11 @@ def test_the_hint_for_a_network_failure_shows_the_entry() -> None:
         assert after_error(refused("tools/list", text=said, is_logged=True)) == UNREACHED, said
         assert {hint_for(late), hint_for(ended)} == {UNREACHED}, said
 
-        Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
+        CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
         how = " a network connection; check the network, and the arguments and variables of its command"
         assert after_failure("fs", "read", said, {}).endswith(how), said
 
-        Typed.begin("add", None)
+        CommandLine.begin("add", None)
         for error in (listing, late, ended):
             assert hint_for(error).endswith(" a network connection; save it as it is with --no-check"), said
 
@@ -216,7 +216,7 @@ def test_the_hint_for_a_failed_tool_shows_its_parameters() -> None:
 def test_the_hint_for_an_exception_of_an_agent_shows_the_traceback() -> None:
     """Ours: its author needs the line of code; other servers print no traceback for `--debug`."""
     line = ["mcp", "call", "./notes.py", "add", "text=hi"]
-    Typed.words = line
+    CommandLine.words = line
 
     def hint(said: str, *, is_agent: bool = True) -> str:
         return after_failure("./notes.py", "add", said, {}, is_agent=is_agent)
@@ -227,7 +227,7 @@ def test_the_hint_for_an_exception_of_an_agent_shows_the_traceback() -> None:
     assert {hint("no such note"), hint("ErrorProne: yes"), hint("KeyError: 'x'", is_agent=False)} == {looked_up}
     place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
     assert place == f"it was raised at ~/notes.py:7; {traced}"
-    Typed.words = [*line, "--debug"]
+    CommandLine.words = [*line, "--debug"]
     assert hint("KeyError: 'inner'") == looked_up
     place = after_failure("./notes.py", "add", "no such note", {}, is_agent=True, place="~/notes.py:7")
     assert place == "it was raised at ~/notes.py:7"
@@ -238,7 +238,7 @@ def test_the_hint_for_missing_scopes_replaces_the_token() -> None:
     error = PeerError("fs", "tools/call", 403, "the access token lacks what this needs", {"requiredScopes": ["a", "b"]})
     assert after_error(error) == "use a token with a b: gaia mcp edit fs --header 'Authorization: Bearer ${TOKEN}'"
 
-    Typed.unsaved.append(TypedEntry("fs", Command("fs", [])))
+    CommandLine.unsaved.append(TypedEntry("fs", Command("fs", [])))
     assert after_error(error) == "use a token with a b"
 
 
@@ -261,7 +261,7 @@ def test_the_hint_for_unavailable_server_requests_uses_an_older_revision() -> No
     keep = "it can ask only in revisions before 2026-07-28; use an older one with: gaia mcp"
     assert after_failure("fs", "ask", said, {}) == f"{keep} edit fs --protocol 2025-11-25"
 
-    Typed.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
+    CommandLine.unsaved.append(TypedEntry("http://127.0.0.1:1/mcp", Command("fs", [])))
     advised = after_failure("http://127.0.0.1:1/mcp", "ask", said, {})
     assert advised == f"{keep} add http://127.0.0.1:1/mcp --protocol 2025-11-25"
 
@@ -382,8 +382,8 @@ def test_only_an_http_url_is_advised_to_be_opened() -> None:
 @pytest.fixture
 def thinking() -> None:
     """The typed line is `call s think`."""
-    Typed.begin("call", None)
-    Typed.words = ["gaia", "call", "s", "think"]
+    CommandLine.begin("call", None)
+    CommandLine.words = ["gaia", "call", "s", "think"]
 
 
 @pytest.mark.usefixtures("thinking")
@@ -397,10 +397,10 @@ def test_the_hint_for_missing_sampling_adds_a_program() -> None:
         ("the sampling rate must be 44100", False),
     ):
         needed = PeerError("s", "tools/call", -32021, text, {"requiredCapabilities": {"sampling": {}}})
-        Typed.words = ["gaia", "call", "s", "think"]
+        CommandLine.words = ["gaia", "call", "s", "think"]
         assert (after_failure("s", "think", text, {}) == SAMPLED) is is_answered, text
         assert (after_error(PeerError("s", "tools/call", -32603, text, None)) == SAMPLED) is is_answered, text
-        Typed.words = ["gaia", "call", "s", "think", "--sample=model"]
+        CommandLine.words = ["gaia", "call", "s", "think", "--sample=model"]
         assert after_failure("s", "think", text, {}) != SAMPLED, text
         assert after_error(needed) == OWN, text
 

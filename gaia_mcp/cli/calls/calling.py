@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.calls.plan import planned
 from gaia_mcp.cli.grammar.model import ServerWords, with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.core.errors import MCPError
@@ -170,9 +170,9 @@ def call_of(words: Sequence[str]) -> ParsedLine | None:
 
 
 def _run(line: ParsedLine, words: list[str]) -> int:
-    Typed.enter(words)
+    CommandLine.enter(words)
     # The built-in hub serves the servers of this configuration file.
-    Typed.begin("call", Path(line.values["config"]) if "config" in line.values else None)
+    CommandLine.begin("call", Path(line.values["config"]) if "config" in line.values else None)
     with prestarted_for(line) as server:
         # Imported late, while the server is starting.
         from gaia_mcp.cli.invocation import Invocation, status_of_run

@@ -18,7 +18,7 @@ from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.plan import MAX_ANSWERED, Answers, missing_in, read_words, with_defaults
 from gaia_mcp.cli.lines import again, to_type
 from gaia_mcp.cli.refusals import address_lines, host_of, is_site
-from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.cli.screen.output import OutputMode, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import folded, on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import UnansweredError
@@ -73,7 +73,7 @@ def answered(
         raise UnansweredError(server, f"{asked.told}: {problem.message}", params, hint=problem.hint) from problem
     if given is not None or not is_possible:
         # The URL is opened elsewhere, so it must not be cut as a remark would be.
-        for line in asked.address if not Form.quiet else ():
+        for line in asked.address if not OutputMode.quiet else ():
             to_stderr(f"  {line}")
     if given is not None:
         return given

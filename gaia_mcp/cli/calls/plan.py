@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.lines import Typed, to_type
+from gaia_mcp.cli.lines import CommandLine, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import ServerUnknownError
 from gaia_mcp.core.files import read_rest, read_typed
@@ -73,7 +73,7 @@ def planned(
     Raises `UsageError`, and as `find_server` does.
     """
     entry, tool, given = _split(store, typed, debug=debug)
-    Typed.uses(entry)
+    CommandLine.uses(entry)
     check_utf8((tool, *given))
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
@@ -237,7 +237,7 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
     from gaia_mcp.cli.grammar.parsing import PROGRAM
     from gaia_mcp.core.names import near_misses
 
-    command = Typed.command or "call"
+    command = CommandLine.command or "call"
     ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
     # The dashes are common to all options, and would make every name similar.
     close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])

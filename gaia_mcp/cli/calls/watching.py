@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
+from gaia_mcp.cli.screen.output import OutputMode, is_read, print_event, print_line, remark
 from gaia_mcp.core.errors import DeadlineError, NotSupportedError, PeerError
 from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.text.safe import one_line
@@ -134,7 +134,7 @@ class Watcher:
             contents = []
         texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
         _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
-        for text in () if Form.as_json else texts:
+        for text in () if OutputMode.as_json else texts:
             print_line(text.removesuffix("\n"))
 
     def _listed(self, kind: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Watcher:
 
 def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
     when = datetime.fromtimestamp(moment, UTC)
-    if Form.as_json:
+    if OutputMode.as_json:
         print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
     else:
         print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.asking import Call
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
-from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
+from gaia_mcp.cli.screen.output import OutputMode, counted, fail_with, print_json, print_line
 from gaia_mcp.core.content import NotJSONError
 from gaia_mcp.core.errors import AgentError, HandlerError
 from gaia_mcp.server.provider import RequestError, ResultError
@@ -60,7 +60,7 @@ def check_serving(target: str, order: Mapping[str, Any], gate: Gate) -> None:
         unreadable = _resource_problems(target, provider, lists["resources"]) if lists["resources"] else []
         served.close()
     problems = [*provider.problems, *_schema_problems(lists["tools"]), *unreadable]
-    if Form.as_json:
+    if OutputMode.as_json:
         print_json({"server": info, **lists, "problems": problems})
     else:
         _show(info, lists)

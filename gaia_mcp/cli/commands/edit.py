@@ -30,7 +30,7 @@ from gaia_mcp.cli.options import (
     TrustHintsOption,
     UrlOption,
 )
-from gaia_mcp.cli.screen.output import Form, done, print_line, remark
+from gaia_mcp.cli.screen.output import OutputMode, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
@@ -152,7 +152,7 @@ def _print(store: ConfigStore, change: Change, saved: Saved) -> None:
         path=str(store.path),
         **saved.facts,
     )
-    if not Form.as_json:
+    if not OutputMode.as_json:
         for key, values in saved.different.items():
             print_line(f"  {key}: {in_words(values.before)} → {in_words(values.after)}")
 

@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
-from gaia_mcp.cli.screen.output import Form, counted, done, is_read, print_event, print_json, print_line, remark
+from gaia_mcp.cli.screen.output import OutputMode, counted, done, is_read, print_event, print_json, print_line, remark
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class RunPrinter:
             self._ended.add(key)
         if not text and not cut and not has_ended:
             return
-        if Form.as_json:
+        if OutputMode.as_json:
             print_event({**_facts(run), "cut": cut, "text": text})
             return
         if key != self._last or (has_ended and not is_new):

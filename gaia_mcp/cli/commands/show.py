@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, TIMEOUT, OnlyServerArgument
-from gaia_mcp.cli.screen.output import Form, print_json, print_line
+from gaia_mcp.cli.screen.output import OutputMode, print_json, print_line
 from gaia_mcp.cli.typer_command import ServerCommand
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption =
         ):
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
-    if Form.as_json:
+    if OutputMode.as_json:
         print_json(shown)
         return
     rows = _rows(shown)

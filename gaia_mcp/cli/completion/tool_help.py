@@ -16,7 +16,7 @@ from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.model import ServerWords
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.lines import Typed, to_type
+from gaia_mcp.cli.lines import CommandLine, to_type
 from gaia_mcp.core.names import did_you_mean
 from gaia_mcp.text.safe import clean, encodable, one_line
 from gaia_mcp.toolspec.describe import type_in_words
@@ -40,7 +40,7 @@ def called_line(words: Sequence[str]) -> CompletionContext:
     if typed.has_command(line.servers):
         line = CompletionContext({**line.params, "target": shlex.join(typed.after), "words": list(typed.before)})
     # Set here, because the command that normally does so does not run.
-    Typed.config = line.config
+    CommandLine.config = line.config
     return line
 
 

@@ -31,8 +31,8 @@ from gaia_mcp.cli.entries.remarks import (
 )
 from gaia_mcp.cli.entries.targets import suggested_name
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.lines import LAUNCHERS, Typed, again, needs_arguments, to_type
-from gaia_mcp.cli.screen.output import Form, counted, remark, report, to_stderr
+from gaia_mcp.cli.lines import LAUNCHERS, CommandLine, again, needs_arguments, to_type
+from gaia_mcp.cli.screen.output import OutputMode, counted, remark, report, to_stderr
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
@@ -84,7 +84,7 @@ UNTRIED = Tried({}, "")
 
 def tried(entry: ServerEntry, deadline: Deadline | None, given: Given | None = None) -> Tried:
     """Connect to a server once. Raises as `connected` does; the hint then also says that nothing was saved."""
-    Typed.used.append(entry)
+    CommandLine.used.append(entry)
     try:
         with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
             peer = session.peer
@@ -102,12 +102,12 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
     """
     for entry in entries:
         _check_complete(entry)
-        if Form.debug:
+        if OutputMode.debug:
             remark_on_held_back(entry)
     if len(entries) == 1:
         return [tried(entries[0], deadline, servers[0])]
-    Typed.has_several = True
-    Typed.used.extend(entries)
+    CommandLine.has_several = True
+    CommandLine.used.extend(entries)
     with SessionView(f"starting {len(entries)} servers") as view:
         results = ask_all(entries, _tools, view, deadline)
     problems = []

@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gaia_mcp.cli.lines import LAUNCHERS, Typed, entry_options, to_type
+from gaia_mcp.cli.lines import LAUNCHERS, CommandLine, entry_options, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.entries import ServerEntry
@@ -134,7 +134,7 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
     options = _DEBUG if debug else ()
     if word in BUILT_IN:
         built_in = Served("agent", word, is_typed=True, options=options)
-        return built_in.in_file(Typed.config) if Typed.config is not None else built_in
+        return built_in.in_file(CommandLine.config) if CommandLine.config is not None else built_in
     place, colon, name = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
@@ -193,8 +193,8 @@ def find_server(
     first, *rest = typed.words
     entry = _configured(store, first, debug=debug) or typed_entry(first, debug=debug)
     if typed.after and not typed.before and has_item and (entry is None or _is_program(entry)):
-        command, item = command_entry(typed.after).name, _ITEMS.get(Typed.command, "tool")
-        begun = to_type(Typed.command, more=f"{item.upper()} [ARG...] -- {command}")
+        command, item = command_entry(typed.after).name, _ITEMS.get(CommandLine.command, "tool")
+        begun = to_type(CommandLine.command, more=f"{item.upper()} [ARG...] -- {command}")
         raise UsageError(f"no {item} of {command!r} given", hint=f"name it before the dashes: {begun}")
     if entry is None:
         raise store.unknown(first)

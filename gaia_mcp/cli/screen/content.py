@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gaia_mcp.cli.lines import again
-from gaia_mcp.cli.screen.output import Form, counted, json_text, print_json, remark, write_text
+from gaia_mcp.cli.screen.output import OutputMode, counted, json_text, print_json, remark, write_text
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.text.safe import encodable
 
@@ -159,7 +159,7 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
     """
     terminal = on_terminal(sys.stdout)
     unseen: list[File] = []
-    limit = Limit(Form.max_chars)
+    limit = Limit(OutputMode.max_chars)
     last, has_text = "", False
     for part in parts:
         text, picture = part.text, ""
@@ -184,11 +184,11 @@ def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
         else:
             write_text(last)
     is_structure = structure is not None and not last and not has_text
-    if is_structure and Form.max_chars is None:
+    if is_structure and OutputMode.max_chars is None:
         print_json(structure)
     elif is_structure:
         write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
-    elif last and not last.endswith("\n") and (terminal or not Form.raw):
+    elif last and not last.endswith("\n") and (terminal or not OutputMode.raw):
         write_text("\n")
     remark_left_out(limit)
     if unseen:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from gaia_mcp.cli.screen.colours import coloured, kind_of
-from gaia_mcp.cli.screen.output import Form, remark, write_text
+from gaia_mcp.cli.screen.output import OutputMode, remark, write_text
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, has_colours, height_of, width_of
 from gaia_mcp.text.safe import clean, clean_json
 
@@ -25,7 +25,7 @@ SCREENS = 3
 def show_text(text: str, mime_type: object = None) -> str:
     """Write `text` to the terminal, with a remark if it was cut. Returns the text that was written."""
     # Without the remark, the beginning would be mistaken for the whole text.
-    is_cut = len(text) > MAX_CHARS and not Form.quiet
+    is_cut = len(text) > MAX_CHARS and not OutputMode.quiet
     kind = kind_of(text, mime_type)
     beginning = text[:MAX_CHARS] if is_cut else text
     # In JSON, control characters become JSON escapes, so that it is still JSON when it is copied.

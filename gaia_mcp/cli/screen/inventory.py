@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.lines import Typed, how_to_add, to_type
+from gaia_mcp.cli.lines import CommandLine, how_to_add, to_type
 from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show_inventory(
         invocation.check_saved()
     enabled = [] if entries else [store.entry(name) for name in enabled_names(store)]
     chosen = entries or [entry for entry in enabled if entry.is_available(invocation.stage, invocation.agent)]
-    Typed.used.extend(enabled)
+    CommandLine.used.extend(enabled)
     if not chosen:
         remark(f"no servers to ask; {_why_none(store, is_any_enabled=bool(enabled))}")
     with asking(chosen) as view:

@@ -29,7 +29,7 @@ ERROR_CHARS = 2000
 STDOUT = "standard output"
 
 
-class Form:
+class OutputMode:
     """The output form of the running command."""
 
     as_json = False
@@ -49,11 +49,11 @@ def choose_form(
     *, as_json: bool, debug: bool, quiet: bool = False, raw: bool = False, max_chars: int | None = None
 ) -> None:
     """Set the output form of the running command."""
-    Form.as_json = as_json
-    Form.debug = debug
-    Form.quiet = quiet
-    Form.raw = raw
-    Form.max_chars = max_chars
+    OutputMode.as_json = as_json
+    OutputMode.debug = debug
+    OutputMode.quiet = quiet
+    OutputMode.raw = raw
+    OutputMode.max_chars = max_chars
     if debug:
         show_log("gaia_mcp", "debug")
 
@@ -126,7 +126,7 @@ def _write_json(text: str) -> None:
 
 def done(text: str, **facts: Any) -> None:
     """Print what was done, as text or as an object."""
-    if Form.as_json:
+    if OutputMode.as_json:
         print_json(facts)
     else:
         print_line(text)
@@ -164,7 +164,7 @@ def _to_stdout() -> Iterator[None]:
 
 def drop_stdout() -> None:
     """Discard what is buffered for stdout, and all further output."""
-    Form.is_dropped = True
+    OutputMode.is_dropped = True
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -174,8 +174,8 @@ def is_read() -> bool:
     """Whether stdout still has a reader; a command that runs forever must end when its reader does."""
     import select
 
-    if Form.is_dropped or not hasattr(select, "poll"):
-        return not Form.is_dropped
+    if OutputMode.is_dropped or not hasattr(select, "poll"):
+        return not OutputMode.is_dropped
     poller = select.poll()
     try:
         poller.register(sys.stdout.fileno(), 0)
@@ -187,7 +187,7 @@ def is_read() -> bool:
 def to_stderr(text: str, *, end: str = "\n") -> None:
     """Print lines that are not part of the result."""
     try:
-        with Form.room():
+        with OutputMode.room():
             print(encodable(text), file=sys.stderr, end=end, flush=True)
     except (OSError, ValueError):
         return  # stderr has no reader; the exit code is not affected.
@@ -208,7 +208,7 @@ def show_log(name: str, level: str) -> None:
 
 def remark(text: str) -> None:
     """Print a remark, unless `--quiet` is given."""
-    if not Form.quiet:
+    if not OutputMode.quiet:
         _to_person("note", text)
 
 
@@ -225,7 +225,7 @@ def report_failure(what: str, error: BaseException) -> None:
 
 
 def _trace(error: BaseException) -> None:
-    if Form.debug:
+    if OutputMode.debug:
         import traceback
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
@@ -242,7 +242,7 @@ def report(error: MCPError) -> ExitStatus:
 def fail(error: MCPError) -> ExitStatus:
     """Report the error that ends the command, with `--json` also as the result."""
     status = report(error)
-    if Form.as_json:
+    if OutputMode.as_json:
         try:
             print_json({"error": error_object(error), "exit": int(status)})
         except OSError:

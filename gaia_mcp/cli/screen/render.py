@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.content import File, Limit, Text, parts_of, print_parts, remark_left_out, resource_part
 from gaia_mcp.cli.screen.output import (
-    Form,
+    OutputMode,
     json_text,
     print_json,
     print_line,
@@ -117,26 +117,26 @@ def _show_failure(
     if not parts and answer.structure is not None:
         texts = [json.dumps(answer.structure, ensure_ascii=False)]
     said = masker().text("\n".join(texts)).strip()
-    if not Form.as_json and (details := details_of(said)):
+    if not OutputMode.as_json and (details := details_of(said)):
         # The schema and the arguments in the message are for a model, so they are omitted.
         said = "; ".join(details)
         parts = [Text(said)]
     files = [part for part in parts if isinstance(part, File)]
     # An error text must not overwrite the file meant for the result.
     destination = destination if files else None
-    if Form.as_json or on_terminal(sys.stdout):
+    if OutputMode.as_json or on_terminal(sys.stdout):
         _show(answer._replace(parts=parts), destination)
         # The same person reads stdout and stderr.
-        is_read = bool(texts) and not Form.as_json and on_terminal(sys.stderr)
+        is_read = bool(texts) and not OutputMode.as_json and on_terminal(sys.stderr)
     else:
         _show(Answer([file for file in files if file.text is None], None), destination)
         is_read = len(said) > REASON_CHARS or "\n" in said
         if is_read:
-            limit = Limit(Form.max_chars)
+            limit = Limit(OutputMode.max_chars)
             to_stderr(clean(limit.cut(said)))
             remark_left_out(limit)
     reason = said or "no reason given"
-    if is_read or Form.as_json:
+    if is_read or OutputMode.as_json:
         error = masker().text(_error_in(answer.structure)).strip()
         # Text that was just printed to the same terminal is not repeated.
         reason = "" if is_read and error in ("", said) else error or reason
@@ -151,7 +151,7 @@ def _error_in(structure: Any) -> str:
 
 
 def _show(answer: Answer, destination: Destination | None) -> None:
-    if Form.as_json and destination is None:
+    if OutputMode.as_json and destination is None:
         print_json(answer.whole)
         return
     parts = list(answer.parts)
@@ -163,7 +163,7 @@ def _show(answer: Answer, destination: Destination | None) -> None:
         parts = [part if part.text is None else Text(part.text, part.mime_type) for part in parts]
     files = [part for part in parts if isinstance(part, File)]
     if destination is None or (destination.is_folder and not files):
-        if Form.as_json:
+        if OutputMode.as_json:
             print_json(answer.whole)
         else:
             print_parts(parts, answer.structure)
@@ -175,7 +175,7 @@ def _show(answer: Answer, destination: Destination | None) -> None:
                 write_bytes(part.data)
             else:
                 to_stderr(clean(part.text.removesuffix("\n")))
-    elif Form.as_json:
+    elif OutputMode.as_json:
         for file in files:
             remark(f"saved {destination.save(file)}")  # The result itself has no member for the path.
         print_json(answer.whole)
@@ -193,18 +193,18 @@ def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) 
     text = ""
     for part in parts:
         text += ("\n" if text and not text.endswith("\n") else "") + (part.text or "")
-    if Form.as_json:
+    if OutputMode.as_json:
         text = json_text(answer.whole)
     elif not parts and answer.structure is not None:
         text = json_text(answer.structure)
-    elif text and not text.endswith("\n") and not Form.raw and not destination.is_stdout:
+    elif text and not text.endswith("\n") and not OutputMode.raw and not destination.is_stdout:
         text += "\n"
     data = encodable(text).encode()
     if destination.is_stdout:
         write_bytes(data)
         return
     path = destination.save(File(data, text, "text/plain", "", ""))
-    if Form.as_json:
+    if OutputMode.as_json:
         remark(f"saved {path}")
     else:
         print_line(str(path))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gaia_mcp.cli.lines import Typed
-from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.cli.lines import CommandLine
+from gaia_mcp.cli.screen.output import OutputMode, remark, to_stderr
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, on_terminal, width_of
 from gaia_mcp.fleet.session import Observer
 from gaia_mcp.text.safe import clean, encodable, one_line
@@ -67,8 +67,8 @@ class Waiting:
         self._servers: dict[str, Callable[[], str]] = {}
 
     def __enter__(self) -> Self:
-        if can_redraw(sys.stderr) and not Form.quiet:
-            Form.room = self._room
+        if can_redraw(sys.stderr) and not OutputMode.quiet:
+            OutputMode.room = self._room
             self._since = time.monotonic()
             threading.Thread(target=self._run, daemon=True).start()
         return self
@@ -81,7 +81,7 @@ class Waiting:
         self._over.set()
         with self._lock:
             self._erase()
-            Form.room = nullcontext
+            OutputMode.room = nullcontext
 
     def rename(self, what: str) -> None:
         """Show a new activity."""
@@ -179,11 +179,11 @@ class SessionView(Waiting, Observer):
 
     @property
     def command(self) -> str:
-        return Typed.command
+        return CommandLine.command
 
     @property
     def debug(self) -> bool:
-        return Form.debug
+        return OutputMode.debug
 
     def remark(self, text: str) -> None:
         remark(text)
@@ -194,7 +194,7 @@ class SessionView(Waiting, Observer):
 
     def logged(self, server: str, level: str, data: Any) -> None:
         """Print a log message, on a terminal or with `--debug`."""
-        if Form.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
+        if OutputMode.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
             text = data if isinstance(data, str) else repr(data)
             remark(f"{server} logged ({level}): {one_line(text, 500)}")
 

@@ -14,7 +14,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import Form, remark, report, to_stderr
+from gaia_mcp.cli.screen.output import OutputMode, remark, report, to_stderr
 from gaia_mcp.cli.serving import SERVED
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import NOTHING
@@ -170,8 +170,8 @@ class Gateway(NamedTuple):
             marks=marks,
             max_instances=MAX_INSTANCES if has_several_clients else 0,
             report=remark,
-            show=_show if Form.debug else None,
-            debug=Form.debug,
+            show=_show if OutputMode.debug else None,
+            debug=OutputMode.debug,
         )
         if self.read_again is not None:
             _follow(self.files, self.read_again, provider)

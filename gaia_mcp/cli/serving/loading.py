@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.screen.output import Form, remark, report_failure
+from gaia_mcp.cli.screen.output import OutputMode, remark, report_failure
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.core.errors import AgentError
 from gaia_mcp.core.names import handler_name, is_server_name, tidy_name
@@ -47,7 +47,7 @@ def load_provider(
     """
     from gaia_mcp.cli.entries.targets import is_handler
 
-    if Form.debug:
+    if OutputMode.debug:
         import logging
 
         # The built-in agents log their tracebacks only at this level.

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import Form, counted, print_event, remark, report_failure
+from gaia_mcp.cli.screen.output import OutputMode, counted, print_event, remark, report_failure
 from gaia_mcp.cli.serving.gate import scope_rules
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
@@ -94,7 +94,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     authorizer = _authorizer(options)
     if not is_local and authorizer is None and not options.without_token:
         raise UsageError(
-            f"--http {options.address} can be reached from other machines, and no token protects it",
+            f"--http {options.address} can be reached from other machines without a token",
             hint='set one: export GAIA_MCP_TOKEN="$(openssl rand -hex 32)"',
         )
     keys = _checked_keys(state_keys(os.environ))
@@ -201,7 +201,7 @@ def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a
 
     bound, address = address, address.reachable()
     urls = {mount.name: address.url(mount.path) for mount in mounts}
-    if Form.as_json:
+    if OutputMode.as_json:
         where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
         if a2a is not None:
             where["a2a"] = address.url(a2a)
@@ -210,7 +210,7 @@ def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a
         remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
     if a2a is not None:
         remark(f"agents of A2A can use it at {address.url(a2a)}")
-    if not Form.as_json:
+    if not OutputMode.as_json:
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():
             remark(f"its clients add it with: {to_type('add', name, more=url + header)}")

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark, report, write_text
+from gaia_mcp.cli.screen.output import (
+    OutputMode,
+    counted,
+    error_object,
+    print_json,
+    print_line,
+    remark,
+    report,
+    write_text,
+)
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.serving.loading import target_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file, working_folder
@@ -74,7 +83,7 @@ def print_import(
 
     `before` are the entries of the file `path` before the import, `saved` the imported ones.
     """
-    if Form.as_json:
+    if OutputMode.as_json:
         print_json(
             {
                 "path": str(path),
@@ -192,7 +201,7 @@ def print_exports(exports: Sequence[Export], *, dry_run: bool) -> None:
     """Print the outcome of each export; for a `dry_run` the planned outcome, and the changes as a diff. The JSON of
     several is a list of what it is for one.
     """
-    if Form.as_json:
+    if OutputMode.as_json:
         objects = [_export_as_object(each, dry_run=dry_run) for each in exports]
         print_json(objects[0] if len(objects) == 1 else {"exports": objects})
         return
@@ -269,7 +278,7 @@ def show_hosts() -> int:
             errors.append(error)
         if row["servers"] != [] or place.scope != "local":
             rows.append(row)
-    if Form.as_json:
+    if OutputMode.as_json:
         print_json({"hosts": rows})
     else:
         for line in columns([_cells(row, shown(Path(row["path"]))) for row in rows]):
@@ -302,7 +311,7 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
         remarks += [f"{name}: {text}" for text in told]
     text = snippet(host, theirs)
     path = places(host, os.environ, home_folder())[0].path
-    if Form.as_json:
+    if OutputMode.as_json:
         facts = {"host": host.key, "title": host.title, "path": str(path), "format": host.layout.format}
         print_json({**facts, "snippet": text, "servers": theirs, "remarks": remarks})
         return
@@ -330,7 +339,7 @@ def print_handlers(entries: Mapping[str, ServerEntry], variables: Value, *, show
         if secrets:
             hidden[name] = {"name": name, **secrets}
     text, secret_text = snippet(place.host, seen), snippet(place.host, hidden)
-    if Form.as_json:
+    if OutputMode.as_json:
         facts = {"host": place.host.key, "title": place.host.title, "path": str(place.path), "format": "yaml"}
         apart = {"secrets_path": str(files.secrets_path), "secrets_snippet": secret_text} if show_secrets else {}
         print_json({**facts, "snippet": text, "servers": seen, **apart, "remarks": remarks})

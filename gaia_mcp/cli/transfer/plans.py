@@ -266,7 +266,7 @@ def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -
     names = [match["shell"] for match in REFERENCE.finditer(value) if looks_secret(match["shell"])]
     if names and not is_secret(tuple(where.split(".")), new):
         # The main file would expose the secret, and by its name the setting does not belong in the secrets file.
-        remarks.append(f"{where}: ${{{names[0]}}} is written as it is, for its value is a secret")
+        remarks.append(f"{where}: ${{{names[0]}}} is written unexpanded, because its value is a secret")
         return value
     return new
 

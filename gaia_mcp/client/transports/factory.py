@@ -63,7 +63,7 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
         from gaia_mcp.config.served import Served
 
         if not isinstance(entry.target, Served):
-            raise EntryError(entry.name, "has a URL, and no command")
+            raise EntryError(entry.name, "has a URL instead of a command")
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)
 
 

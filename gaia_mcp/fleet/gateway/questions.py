@@ -406,7 +406,7 @@ def _problem(method: str, params: Wire) -> str | None:
     if not isinstance(params.get("message"), str):
         return "without a message"
     if params.get("mode") == "url":
-        return None if isinstance(params.get("url"), str) else "to open a URL that is not there"
+        return None if isinstance(params.get("url"), str) else "to open a URL, but sent none"
     schema = params.get("requestedSchema")
     fields = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(fields, dict) or not all(isinstance(field, dict) for field in fields.values()):

@@ -70,7 +70,7 @@ class Sampler:
             if isinstance(problem, SpawnError):
                 reason = problem.reason
             else:
-                reason = str(problem) if isinstance(problem, _FailedError) else "printed what is not UTF-8"
+                reason = str(problem) if isinstance(problem, _FailedError) else "printed text that is not UTF-8"
             told = f"asks a model, and {one_line(shlex.join(self._program), 200)} {one_line(reason, 300)}"
             raise UnansweredError(server, told, params, hint="try the program alone, with {} as its input") from problem
 

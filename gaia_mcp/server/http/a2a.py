@@ -23,7 +23,7 @@ from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
 from gaia_mcp.server.http.security import LOOPBACK_NAMES
-from gaia_mcp.server.http.stateless import Form, StatelessEndpoint
+from gaia_mcp.server.http.stateless import ResponseForm, StatelessEndpoint
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.store import StoreError
 
@@ -139,7 +139,7 @@ class A2aEndpoint:
         params = with_meta({"name": self._skill, "arguments": sent.content}, _CLIENT)
         if sent.context is not None:
             params = with_meta(params, {"mcp_context": sent.context})
-        form = Form(partial(_begun, read.id), lambda _: OK, _PATIENCE_SECONDS)
+        form = ResponseForm(partial(_begun, read.id), lambda _: OK, _PATIENCE_SECONDS)
         await self._calls.answer(request, jsonrpc.Request(_ID, "tools/call", params), send, form)
 
     async def _get(self, request: Received, read: Request, send: Send) -> None:

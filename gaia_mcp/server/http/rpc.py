@@ -16,7 +16,7 @@ from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.exchange import OK, scope_head
 from gaia_mcp.server.http.received import RefusalError, send_body
-from gaia_mcp.server.http.stateless import Form
+from gaia_mcp.server.http.stateless import ResponseForm
 from gaia_mcp.server.provider import unknown_tool
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RpcEndpoint:
         shape = partial(_shaped, read) if not has_own or read.method not in METHODS else _unchanged
         # The params of a method are validated before the method runs; those of `tools/call` are not the tool's.
         is_tool = read.method not in METHODS
-        form = Form(shape, partial(_head_of, request.caller), _PATIENCE_SECONDS, rejects_arguments=is_tool)
+        form = ResponseForm(shape, partial(_head_of, request.caller), _PATIENCE_SECONDS, rejects_arguments=is_tool)
         await self._stateless.answer(request, read if shape is _unchanged else _stateless(read), send, form)
 
 

@@ -38,7 +38,7 @@ _STATUS = {
 }
 
 
-class Form(NamedTuple):
+class ResponseForm(NamedTuple):
     """How the responses of a protocol variant differ: `shape` converts each response, `head_of` returns its status and
     headers, and a stream begins if nothing was sent within `patience_seconds`. `rejects_arguments` is that of the call.
     """
@@ -83,7 +83,7 @@ class StatelessEndpoint:
         for calls in list(self._listening):
             calls.close()
 
-    async def answer(self, request: Received, read: Request, send: Send, form: Form | None = None) -> None:
+    async def answer(self, request: Received, read: Request, send: Send, form: ResponseForm | None = None) -> None:
         """Answer a parsed request, in MCP's format or that of `form`. Raises `RefusalError`."""
         served = self._served
         exchange = Exchange((read.id,), merges=read.method == LISTEN)

@@ -121,7 +121,7 @@ class _Secret:
     def __init__(self, text: str) -> None:
         self.text = text
         self.reach = longest(text)
-        self._made: list[Form] | None = None
+        self._made: list[SecretForm] | None = None
         # A server that abbreviates a secret in its log, to identify it, shows less than half of it.
         half = max(len(text) // 2, MIN_CHARS)
         self._half = text[:half] if len(text) > half and not is_ordinary(text) else ""
@@ -152,7 +152,7 @@ class _Secret:
             begin += 1
         return 0
 
-    def _forms(self) -> list[Form]:
+    def _forms(self) -> list[SecretForm]:
         if self._made is None:
             self._made = list(forms_of(self.text))
         return self._made
@@ -216,7 +216,7 @@ _LINE_BREAK = rf"(?:\s|\\{{1,{_BACKSLASHES}}}[nr]|%(?:25)*0[AaDd]|&#(?:10|13|x[A
 _EDGE, _PADDING = "[A-Za-z0-9+/_-]?", r"(?:=|%3[Dd]){0,2}"
 
 
-class Form:
+class SecretForm:
     """One form of a secret. Every text that contains the form contains `core`, which may be empty."""
 
     def __init__(self, core: str, write: Callable[[], str]) -> None:
@@ -234,12 +234,12 @@ class Form:
             yield found.span()
 
 
-def forms_of(secret: str) -> Iterator[Form]:
+def forms_of(secret: str) -> Iterator[SecretForm]:
     """Every form of a secret."""
     if len(secret) > MAX_CHARS:
-        yield Form(secret, lambda: re.escape(secret))
+        yield SecretForm(secret, lambda: re.escape(secret))
         return
-    yield Form(_core(secret), lambda: disguised(secret))
+    yield SecretForm(_core(secret), lambda: disguised(secret))
     yield from _in_base64(secret.encode("utf-8", "surrogatepass"))
 
 
@@ -298,7 +298,7 @@ def _hexadecimal(digits: str) -> str:
     return "".join(digit if digit.isdigit() else f"[{digit.upper()}{digit.lower()}]" for digit in digits)
 
 
-def _in_base64(data: bytes) -> Iterator[Form]:
+def _in_base64(data: bytes) -> Iterator[SecretForm]:
     """In Base64, alone or among other bytes, which shift it and share the characters at its edges."""
     for before in range(3):
         encoded = b64encode(bytes(before) + data).decode()
@@ -308,7 +308,7 @@ def _in_base64(data: bytes) -> Iterator[Form]:
         if len(inner) < CORE_CHARS:
             continue
         core = max(re.findall("[A-Za-z0-9]+", inner), key=len, default="")
-        yield Form(core, partial(_disguised_base64, inner, is_within=before > 0))
+        yield SecretForm(core, partial(_disguised_base64, inner, is_within=before > 0))
 
 
 def _disguised_base64(inner: str, *, is_within: bool) -> str:

@@ -200,7 +200,7 @@ def test_a_sampling_request_without_a_program_is_reported_with_the_option(gaia: 
         ("import sys; print('no key', file=sys.stderr); sys.exit(3)", "ended with status 3: no key"),
         ("print('{}')", "printed JSON without 'content'"),
         ("", "printed nothing"),
-        (r"import sys; sys.stdout.buffer.write(b'\xff')", "printed what is not UTF-8"),
+        (r"import sys; sys.stdout.buffer.write(b'\xff')", "printed text that is not UTF-8"),
     ],
 )
 def test_a_failing_sampling_program_ends_the_call(gaia: Gaia, era: str, text: str, expected: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen.output import choose_form
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _plain() -> Iterator[None]:
     choose_form(as_json=False, debug=False)
     yield
     choose_form(as_json=False, debug=False)
-    Typed.begin("", None)
+    CommandLine.begin("", None)
 
 
 @pytest.fixture

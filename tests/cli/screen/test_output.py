@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from gaia_mcp.cli.lines import Typed
+from gaia_mcp.cli.lines import CommandLine
 from gaia_mcp.cli.screen.output import (
     choose_form,
     done,
@@ -142,7 +142,7 @@ def test_the_hint_for_an_exited_server_shows_its_log_or_its_command() -> None:
 
 def test_the_hint_for_a_refused_server_names_no_entry() -> None:
     """Ours: `add` has saved no entry, but it has saved the log."""
-    Typed.begin("add", None)
+    CommandLine.begin("add", None)
 
     for stderr, hint in (("one", "--no-check"), ("one\ntwo", "gaia mcp logs x")):
         assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint), stderr

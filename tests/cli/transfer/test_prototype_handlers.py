@@ -172,7 +172,7 @@ def test_a_handler_elsewhere_and_a_variable_are_reported_in_notes(gaia: Gaia, fo
     assert "      handler: lib/stock.py\n" in text
     assert '        api_key: "${STOCK_KEY}"\n' in text
     expanded = gaia("export", "stock", "--to", "prototype", "--expand", "--force", STOCK_KEY=KEY)
-    assert "settings.list: ${STOCK_KEY} is written as it is, for its value is a secret" in expanded.stderr
+    assert "settings.list: ${STOCK_KEY} is written unexpanded, because its value is a secret" in expanded.stderr
     assert (folder / "prototype.yaml").read_text() == text.replace('        api_key: "${STOCK_KEY}"\n', "")
     assert (folder / "prototype.secrets.yaml").read_text().count(f"api_key: {KEY}\n") == 2
 

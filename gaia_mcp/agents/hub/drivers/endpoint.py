@@ -53,7 +53,7 @@ def completion(status: int, data: bytes) -> dict[str, Any]:
         text = error_text(value) or " ".join(data.decode("utf-8", "replace").split())
         raise UnreadableOutputError(f"answered with HTTP {status}{f': {text}' if text else ''}")
     if not isinstance(value, dict):
-        raise UnreadableOutputError("answered with what is not a JSON object")
+        raise UnreadableOutputError("sent a response that is not a JSON object")
     if text := error_text(value):
         raise UnreadableOutputError(f"answered with an error: {text}")
     return value

@@ -43,7 +43,7 @@ def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> li
         if word in _SHELL_SYNTAX or re.search(_SHELL_INSIDE, word):
             raise EntryError(
                 server,
-                f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
+                f"the command line uses shell syntax ({_shown(word)!r}), but is run without a shell",
                 case="shell-syntax",
             )
     return [expanded_word(word, environ) for word in words]

@@ -142,7 +142,7 @@ def client_assertion(client_id: str, key: str, algorithm: str, audience: str, no
         "jti": base64url(unique),
     }
     if algorithm not in ALGORITHMS:
-        raise UnsignableError(f"cannot be signed: {algorithm!r} is none of {', '.join(ALGORITHMS)}")
+        raise UnsignableError(f"cannot be signed: {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
     return _signed(claims, key, algorithm, {})
 
 
