@@ -188,7 +188,7 @@ def test_an_edit_without_a_change_writes_nothing(gaia: Gaia) -> None:
         (("x", "--header", "A: b"), 2, "--header is for a URL", ""),
         (("x", "--token-env", "A"), 2, "--token-env is for a URL", ""),
         (("x", "--url", "https://e.org", "--", "z"), 2, "cannot be used together", ""),
-        (("x", "a | b"), 3, "no shell", ""),
+        (("x", "a | b"), 3, "without a shell", ""),
         (("text", "--request-timeout", "1"), 3, "config dict", ""),
         (("listed", "--request-timeout", "1"), 3, "'env' must be an object", ""),
         ((), 2, "missing argument", ""),
