@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 INSTALLED = {"site-packages", "dist-packages"}
 # The folders of the files that have the name of another module, by that name.
 _folders: dict[str, set[str]] = {}
+# A message may quote a whole document.
+MAX_CHARS = 1000
+_PYTHON = Path(importlib.__file__).parents[1]
 
 
 def module_name(stem: str, folder: str) -> str:
@@ -203,10 +206,7 @@ def import_named(module: str) -> ModuleType:
     return importlib.import_module(module)
 
 
-# A message may quote a whole document.
-MAX_CHARS = 1000
 _OURS = Path(__file__).parent
-_PYTHON = Path(importlib.__file__).parents[1]
 
 
 def failure_in_words(error: BaseException) -> str:

@@ -20,6 +20,8 @@ from gaia_mcp.text.strict_json import canonical, canonical_text
 FORMAT = "gaia-mcp-conversation"
 VERSION = 1
 CLIENT, SERVER = "client", "server"
+# Answered with an empty result even if not recorded, as by every server of the handshake era.
+ALWAYS_ANSWERED = frozenset({"ping", "logging/setLevel"})
 
 
 class TranscriptLine(NamedTuple):
@@ -210,8 +212,6 @@ def _canonical(value: Any) -> str:
         return "no canonical form"
 
 
-# Answered with an empty result even if not recorded, as by every server of the handshake era.
-ALWAYS_ANSWERED = frozenset({"ping", "logging/setLevel"})
 # An error lists at most this many recorded requests, each cut to about one line.
 SHOWN_REQUESTS, SHOWN_CHARS = 5, 200
 

@@ -35,6 +35,17 @@ _PATH = "Path below the root folder, with / between names"
 # The root folder in the paths of AgentVault's clients: the folder of its server's container.
 _DATA = "/data"
 _MARKS = {"folder": "[DIR]", "file": "[FILE]", "link": "[LINK]", "other": "[OTHER]"}
+# With JSON's escapes about the maximum size of a message.
+MAX_FILE_BYTES = 16 << 20
+MAX_ENTRIES = 10_000
+_HAS_DESCRIPTORS = {os.open, os.stat, os.rename, os.unlink} <= os.supports_dir_fd and os.scandir in os.supports_fd
+_WORDS = {
+    errno.ENOENT: "it does not exist",
+    errno.EACCES: "it may not be accessed",
+    errno.EPERM: "it may not be accessed",
+    errno.ELOOP: "it is a link, and links are not followed",
+    errno.ENAMETOOLONG: "the name is too long",
+}
 
 
 class FilesystemAgent(MCPAgent):
@@ -111,23 +122,12 @@ def _shown(name: str) -> str:
     return encodable(clean(name)).replace("\n", "\\n").replace("\t", "\\t")
 
 
-# With JSON's escapes about the maximum size of a message.
-MAX_FILE_BYTES = 16 << 20
-MAX_ENTRIES = 10_000
-_HAS_DESCRIPTORS = {os.open, os.stat, os.rename, os.unlink} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _OWN = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | _OWN | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 # To open an existing file. Non-blocking, as opening a FIFO waits for its reader.
 _TO_WRITE = os.O_WRONLY | _OWN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN
-_WORDS = {
-    errno.ENOENT: "it does not exist",
-    errno.EACCES: "it may not be accessed",
-    errno.EPERM: "it may not be accessed",
-    errno.ELOOP: "it is a link, and links are not followed",
-    errno.ENAMETOOLONG: "the name is too long",
-}
 
 
 class PathError(Exception):

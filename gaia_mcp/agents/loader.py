@@ -31,6 +31,10 @@ _UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # Without these, AMD's agents print banners and look for a model server; other classes may lack these parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
+# Short enough to notice a save at once, and long enough to cost little.
+POLL_SECONDS = 0.3
+# Files by path: modification time and size.
+_Files: TypeAlias = dict[str, tuple[int, int]]
 
 
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
@@ -193,12 +197,6 @@ def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
     in_our_frame = error.__traceback__ is None or error.__traceback__.tb_next is None
     # The error of `object.__init__`, where a class that passes on all keyword arguments ends, names none of them.
     return refused or in_our_frame or "takes exactly one argument" in str(error)
-
-
-# Short enough to notice a save at once, and long enough to cost little.
-POLL_SECONDS = 0.3
-# Files by path: modification time and size.
-_Files: TypeAlias = dict[str, tuple[int, int]]
 
 
 def watch(folder: Path, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:

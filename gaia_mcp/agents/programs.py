@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 # The default limit of Linux for unprivileged users.
 PIPE_BYTES = 1 << 20
+# With the kind of the run, and the id of the process that owns the folder.
+_NAME = "gaia-mcp-{}-{}-"
+_ANY_NAME = r"gaia-mcp-([a-z]+)-(\d+)-.*"
+_HAS_DESCRIPTORS = {os.open, os.stat, os.rename, os.unlink, os.rmdir} <= os.supports_dir_fd
 
 
 class Collected:
@@ -102,11 +106,7 @@ def end_program(child: Child) -> None:
     child.stop(IMPATIENT_GRACE_SECONDS)
 
 
-# With the kind of the run, and the id of the process that owns the folder.
-_NAME = "gaia-mcp-{}-{}-"
-_ANY_NAME = r"gaia-mcp-([a-z]+)-(\d+)-.*"
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_HAS_DESCRIPTORS = {os.open, os.stat, os.rename, os.unlink, os.rmdir} <= os.supports_dir_fd
 
 
 @contextlib.contextmanager

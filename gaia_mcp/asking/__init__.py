@@ -30,6 +30,7 @@ T = TypeVar("T")
 # (progress, total, text), (level, data)
 OnProgress = Callable[[float, float | None, str], None]
 OnLog = Callable[[str, Any], None]
+_CURRENT: ContextVar[Call | None] = ContextVar("gaia_mcp_tool_call", default=None)
 
 
 class CallCancelledError(Exception):
@@ -238,9 +239,6 @@ class Call:
             functions, self._when_cancelled = list(self._when_cancelled.values()), {}
         for function in functions:
             function()
-
-
-_CURRENT: ContextVar[Call | None] = ContextVar("gaia_mcp_tool_call", default=None)
 
 
 def current_call() -> Call:

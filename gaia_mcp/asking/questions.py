@@ -30,6 +30,10 @@ _KEYWORDS = {
     "array": _ALWAYS | {"items", "minItems", "maxItems", "default"},
 }
 _FORMATS = frozenset({"email", "uri", "date", "date-time"})
+Wire = dict[str, Any]
+T = TypeVar("T")
+# Enough for an answer of one page, and more than the specification's examples request.
+MAX_TOKENS = 1000
 
 
 class AnswerError(ValueError):
@@ -138,11 +142,6 @@ def _field_problem(field: Any) -> str | None:
     return None
 
 
-Wire = dict[str, Any]
-T = TypeVar("T")
-
-# Enough for an answer of one page, and more than the specification's examples request.
-MAX_TOKENS = 1000
 _ROOTS = Question(LIST_ROOTS, {})
 
 

@@ -22,6 +22,9 @@ from gaia_mcp.catalog.runners import (
 
 # Headers that change the target of a request, or delimit it.
 _OF_REQUESTS = ("connection", "content-length", "host", "transfer-encoding")
+_VARIABLE = re.compile(r"\{([^{}]{1,100})\}")
+# The beginning of a reference to an environment variable in our entries.
+_REFERENCE = "${"
 
 
 class Way(NamedTuple):
@@ -142,11 +145,6 @@ def _remote_entry(remote: Remote, given: Mapping[str, str]) -> dict[str, Any]:
     if remote.transport == "sse":
         entry["type"] = "sse"
     return {**entry, "headers": headers} if headers else entry
-
-
-_VARIABLE = re.compile(r"\{([^{}]{1,100})\}")
-# The beginning of a reference to an environment variable in our entries.
-_REFERENCE = "${"
 
 
 class InputError(ValueError):

@@ -15,6 +15,84 @@ from typing import NamedTuple
 
 from gaia_mcp.catalog.documents import Argument, DocumentError, Input, Package
 
+_ANY = re.compile(r".+", re.DOTALL)
+_QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q": None, "--quiet": None}
+# A Python version, not the path of an interpreter.
+_PYTHON = re.compile(r"[A-Za-z0-9.@+-]+")
+_FLAGS = ("-i", "--interactive", "--rm", "--init", "--read-only")
+MOUNTS = ("-v", "--volume", "--mount")
+# The fields of `--mount` that name a directory or a volume.
+_SOURCES = ("src", "source")
+_VOLUME = re.compile(r"(?P<source>(?:[A-Za-z]:(?=[/\\]))?[^:]*)(?::[^:]*)?(?::(?P<options>.*))?", re.DOTALL)
+_OF_PATHS = r"[/~\\.]"
+_VALUED = (
+    "-p", "--publish", "--platform", "--pull", "--name", "--tmpfs", "-m", "--memory", "--cpus", "-u", "--user", "-w",
+    "--workdir", *MOUNTS,
+)  # fmt: skip
+# The options that pass an environment variable to a container. Podman reads `NAME*` as several.
+_PASSING = ("-e", "--env")
+_CONTAINER: Mapping[str, re.Pattern[str] | None] = {
+    **dict.fromkeys(_FLAGS),
+    **dict.fromkeys(_VALUED, _ANY),
+    **dict.fromkeys(_PASSING, re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?:=.*)?", re.DOTALL)),
+    # Any other network reaches the services of this machine, or those of another container.
+    "--network": re.compile(r"none|bridge|default|private"),
+}
+# The variables that determine which code any program loads, where it sends requests, and as whom it does.
+OF_THE_USER = re.compile(
+    r"(?i:PATH|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|(?:ALL|FTP|HTTPS?|NO|SOCKS)_PROXY)|LD_.*|DYLD_.*|XDG_.*"
+    r"|SSH_(?:AUTH_SOCK|ASKPASS|AGENT_PID)|GIT_(?:SSH.*|CONFIG.*|PROXY.*|EXEC_PATH|ASKPASS)|BASH_ENV|BROWSER"
+    r"|PYTHON(?:PATH|HOME|STARTUP|INSPECT|USERBASE|BREAKPOINT|EXECUTABLE|PLATLIBDIR|PYCACHEPREFIX|WARNINGS)"
+    r"|NODE_(?:PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)|RUBY(?:OPT|LIB)|PERL5?(?:OPT|LIB)|CLASSPATH"
+    r"|(?:JAVA_TOOL|_JAVA|JDK_JAVA)_OPTIONS|SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE|KUBECONFIG|DOCKER_HOST"
+)
+# The programs that run the packages of a registry, the usual one first.
+RUNNERS_OF = {"npm": ("npx", "bunx"), "pypi": ("uvx",), "nuget": ("dnx",), "oci": ("docker", "podman")}
+# The syntax of package names in each registry.
+_IDENTIFIERS = {
+    "npm": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*"),
+    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,-]+\])?"),
+    "nuget": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*"),
+    "oci": re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*(?:@sha256:[0-9a-f]{64})?"),
+}
+# A version names one release, not a range or the newest. To npm, `1.2` is a range and a word is a moving tag.
+_VERSIONS = {
+    "npm": re.compile(r"v?\d{1,16}\.\d{1,16}\.\d{1,16}(?:[-+][A-Za-z0-9.+-]{1,200})?"),
+    "pypi": re.compile(r"v?\d[A-Za-z0-9._+!-]{0,254}"),
+    "nuget": re.compile(r"\d[A-Za-z0-9._+-]{0,254}"),
+    "oci": re.compile(r"(?!latest$)[A-Za-z0-9_][A-Za-z0-9._+!-]{0,254}"),
+}
+_SEPARATORS = {"npm": "@", "pypi": "==", "nuget": "@", "oci": ":"}
+# Programs that accept the arguments of each other.
+_ALIKE = {"docker": "podman", "podman": "docker", "npx": "bunx", "bunx": "npx"}
+# Programs that run the code, the commands or the files in their arguments, by their names without a version.
+_RUNNING = """
+ash bash busybox cmd csh dash elvish fish ksh mksh nu powershell pwsh rbash sh tcsh toybox xonsh yash zsh
+at awk batch bc chroot chrt command crontab doas ed emacs entr env eval ex exec expect find firejail flatpak flock
+gawk gdb git go ionice java ld less lldb ltrace m4 make man mawk mc more nano nawk nice nohup nsenter nvim open
+osascript parallel perf rpm rsync run run-parts runuser scp screen script sed setarch setsid sftp snap socat ssh
+ssh-agent sshpass start stdbuf strace su sudo systemd-run tar taskset time timeout tmux unshare vi view vim vimdiff
+watch wine wsl xargs xdg-open xterm yes zip
+ansible ansible-playbook aws curl dc docker ftp gcloud kubectl mysql nc ncat nerdctl netcat nmap openssl podman psql
+rclone redis-cli sqlite telnet terraform wget
+bpython celery chainlit coverage daphne debugpy django-admin dotenv fab fabric flask gradio granian gunicorn hatch
+honcho hypercorn idle invoke ipython jupyter kernprof marimo memray nox notebook papermill pdm pip pipenv pipx
+poetry ptpython py py-spy pydoc pypy pytest python python-dotenv pythonw rye scalene streamlit supervisord tox uv
+uvicorn uvx viztracer watchdog watchfiles watchmedo
+babel-node bun bunx chokidar-cli coffee coffeescript concurrently corepack cross-env deno dotenv-cli electron
+env-cmd esno forever jiti node nodejs nodemon npm npm-run-all npx onchange pm2 pnpm pnpx shelljs shx supergateway
+swc-node ts-node tsx vite-node yarn zx
+cargo clj clojure csharprepl csi dotnet dotnet-script elixir erl escript ghc groovy guile irb iex jbang jshell julia
+kotlin lua luajit msbuild nuget ocaml octave perl php r racket rscript ruby runghc rust-script scala swift tclsh
+fastmcp mcp mcp-cli mcp-proxy mcphost mcpm mcpo mcp-use
+"""
+# Words that say nothing about a package.
+_COMMON = frozenset(
+    ("agent", "ai", "api", "app", "cli", "client", "core", "io", "mcp", "py", "python", "server", "tool")
+)
+# A shorter beginning, such as `my`, is one of many names.
+_TELLING_CHARS = 4
+
 
 class Runner(NamedTuple):
     """A program that runs packages: the words before the package, the words between it and its arguments, the options
@@ -26,18 +104,6 @@ class Runner(NamedTuple):
     between: tuple[str, ...]
     options: Mapping[str, re.Pattern[str] | None]
     variables: re.Pattern[str]
-
-
-_ANY = re.compile(r".+", re.DOTALL)
-_QUIET: Mapping[str, re.Pattern[str] | None] = {"-y": None, "--yes": None, "-q": None, "--quiet": None}
-# A Python version, not the path of an interpreter.
-_PYTHON = re.compile(r"[A-Za-z0-9.@+-]+")
-_FLAGS = ("-i", "--interactive", "--rm", "--init", "--read-only")
-MOUNTS = ("-v", "--volume", "--mount")
-# The fields of `--mount` that name a directory or a volume.
-_SOURCES = ("src", "source")
-_VOLUME = re.compile(r"(?P<source>(?:[A-Za-z]:(?=[/\\]))?[^:]*)(?::[^:]*)?(?::(?P<options>.*))?", re.DOTALL)
-_OF_PATHS = r"[/~\\.]"
 
 
 def has_data_of_ours(option: str, value: str, named: Collection[str]) -> bool:
@@ -69,27 +135,6 @@ def _sources(option: str, value: str) -> Iterator[str]:
             yield held
 
 
-_VALUED = (
-    "-p", "--publish", "--platform", "--pull", "--name", "--tmpfs", "-m", "--memory", "--cpus", "-u", "--user", "-w",
-    "--workdir", *MOUNTS,
-)  # fmt: skip
-# The options that pass an environment variable to a container. Podman reads `NAME*` as several.
-_PASSING = ("-e", "--env")
-_CONTAINER: Mapping[str, re.Pattern[str] | None] = {
-    **dict.fromkeys(_FLAGS),
-    **dict.fromkeys(_VALUED, _ANY),
-    **dict.fromkeys(_PASSING, re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?:=.*)?", re.DOTALL)),
-    # Any other network reaches the services of this machine, or those of another container.
-    "--network": re.compile(r"none|bridge|default|private"),
-}
-# The variables that determine which code any program loads, where it sends requests, and as whom it does.
-OF_THE_USER = re.compile(
-    r"(?i:PATH|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|(?:ALL|FTP|HTTPS?|NO|SOCKS)_PROXY)|LD_.*|DYLD_.*|XDG_.*"
-    r"|SSH_(?:AUTH_SOCK|ASKPASS|AGENT_PID)|GIT_(?:SSH.*|CONFIG.*|PROXY.*|EXEC_PATH|ASKPASS)|BASH_ENV|BROWSER"
-    r"|PYTHON(?:PATH|HOME|STARTUP|INSPECT|USERBASE|BREAKPOINT|EXECUTABLE|PLATLIBDIR|PYCACHEPREFIX|WARNINGS)"
-    r"|NODE_(?:PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)|RUBY(?:OPT|LIB)|PERL5?(?:OPT|LIB)|CLASSPATH"
-    r"|(?:JAVA_TOOL|_JAVA|JDK_JAVA)_OPTIONS|SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE|KUBECONFIG|DOCKER_HOST"
-)
 RUNNERS = {
     "npx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|NODE_OPTIONS")),
     "bunx": Runner(("-y",), (), _QUIET, re.compile(r"(?i:npm_config_.*)|BUN_.*")),
@@ -100,25 +145,6 @@ RUNNERS = {
     "docker": Runner(("run", "-i", "--rm"), (), _CONTAINER, re.compile(r"DOCKER_.*")),
     "podman": Runner(("run", "-i", "--rm"), (), _CONTAINER, re.compile(r"CONTAINERS?_.*")),
 }
-# The programs that run the packages of a registry, the usual one first.
-RUNNERS_OF = {"npm": ("npx", "bunx"), "pypi": ("uvx",), "nuget": ("dnx",), "oci": ("docker", "podman")}
-# The syntax of package names in each registry.
-_IDENTIFIERS = {
-    "npm": re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*"),
-    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,-]+\])?"),
-    "nuget": re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*"),
-    "oci": re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*(?:@sha256:[0-9a-f]{64})?"),
-}
-# A version names one release, not a range or the newest. To npm, `1.2` is a range and a word is a moving tag.
-_VERSIONS = {
-    "npm": re.compile(r"v?\d{1,16}\.\d{1,16}\.\d{1,16}(?:[-+][A-Za-z0-9.+-]{1,200})?"),
-    "pypi": re.compile(r"v?\d[A-Za-z0-9._+!-]{0,254}"),
-    "nuget": re.compile(r"\d[A-Za-z0-9._+-]{0,254}"),
-    "oci": re.compile(r"(?!latest$)[A-Za-z0-9_][A-Za-z0-9._+!-]{0,254}"),
-}
-_SEPARATORS = {"npm": "@", "pypi": "==", "nuget": "@", "oci": ":"}
-# Programs that accept the arguments of each other.
-_ALIKE = {"docker": "podman", "podman": "docker", "npx": "bunx", "bunx": "npx"}
 
 
 class Started(NamedTuple):
@@ -288,34 +314,7 @@ def _image(name: str) -> str:
     return re.sub(r":[^/]*$", "", name.partition("@")[0]).removeprefix("docker.io/").removeprefix("library/")
 
 
-# Programs that run the code, the commands or the files in their arguments, by their names without a version.
-_RUNNING = """
-ash bash busybox cmd csh dash elvish fish ksh mksh nu powershell pwsh rbash sh tcsh toybox xonsh yash zsh
-at awk batch bc chroot chrt command crontab doas ed emacs entr env eval ex exec expect find firejail flatpak flock
-gawk gdb git go ionice java ld less lldb ltrace m4 make man mawk mc more nano nawk nice nohup nsenter nvim open
-osascript parallel perf rpm rsync run run-parts runuser scp screen script sed setarch setsid sftp snap socat ssh
-ssh-agent sshpass start stdbuf strace su sudo systemd-run tar taskset time timeout tmux unshare vi view vim vimdiff
-watch wine wsl xargs xdg-open xterm yes zip
-ansible ansible-playbook aws curl dc docker ftp gcloud kubectl mysql nc ncat nerdctl netcat nmap openssl podman psql
-rclone redis-cli sqlite telnet terraform wget
-bpython celery chainlit coverage daphne debugpy django-admin dotenv fab fabric flask gradio granian gunicorn hatch
-honcho hypercorn idle invoke ipython jupyter kernprof marimo memray nox notebook papermill pdm pip pipenv pipx
-poetry ptpython py py-spy pydoc pypy pytest python python-dotenv pythonw rye scalene streamlit supervisord tox uv
-uvicorn uvx viztracer watchdog watchfiles watchmedo
-babel-node bun bunx chokidar-cli coffee coffeescript concurrently corepack cross-env deno dotenv-cli electron
-env-cmd esno forever jiti node nodejs nodemon npm npm-run-all npx onchange pm2 pnpm pnpx shelljs shx supergateway
-swc-node ts-node tsx vite-node yarn zx
-cargo clj clojure csharprepl csi dotnet dotnet-script elixir erl escript ghc groovy guile irb iex jbang jshell julia
-kotlin lua luajit msbuild nuget ocaml octave perl php r racket rscript ruby runghc rust-script scala swift tclsh
-fastmcp mcp mcp-cli mcp-proxy mcphost mcpm mcpo mcp-use
-"""
 _OPEN = frozenset(_RUNNING.split())
-# Words that say nothing about a package.
-_COMMON = frozenset(
-    ("agent", "ai", "api", "app", "cli", "client", "core", "io", "mcp", "py", "python", "server", "tool")
-)
-# A shorter beginning, such as `my`, is one of many names.
-_TELLING_CHARS = 4
 
 
 def runs_anything(name: str) -> bool:

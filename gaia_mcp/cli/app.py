@@ -78,47 +78,6 @@ EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 
 # Inherited by every command.
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-
-
-class PageContext(typer.Context):
-    """A command's context, whose help page is as wide as the terminal."""
-
-    def make_formatter(self) -> Any:
-        from gaia_mcp.cli.typer_command import HelpPage
-
-        return HelpPage(self.terminal_width)
-
-
-class WordyGroup(TyperGroup):
-    """A group that accepts `help`, `version` and aliases of commands, and suggests a command for an unknown word."""
-
-    aliases: ClassVar[Mapping[str, str]] = {}
-    context_class = PageContext
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, without_words(args))
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        # Typer would cut the summaries on a narrow terminal.
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)])
-
-    def summary_of(self, ctx: Any, name: str) -> str:
-        """A one-sentence summary of a command."""
-        command: Any = self.get_command(ctx, name)
-        return str(command.get_short_help_str(SUMMARY_CHARS))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        word, *rest = args
-        name = self.aliases.get(word, word)
-        if self.get_command(ctx, name) is None:
-            OutputMode.as_json = "--json" in rest
-            meant = meant_by(word, rest, self.list_commands(ctx))
-            hint = f"did you mean: {meant}" if meant else f"see: {ctx.command_path} --help"
-            raise typer.Exit(fail(UsageError(f"no such command {word!r}", hint=hint)))
-        return super().resolve_command(ctx, [name, *rest])
-
-
 # Neither in help nor in completion, where each command is listed once.
 ALIASES = {"get": "show", "ls": "list", "rm": "remove", "test": "test-client"}
 # The command to suggest, and its default arguments, which are replaced by those that were typed.
@@ -206,6 +165,45 @@ _LIKENESS = 0.7
 # These take no names.
 _STATUS = ("ps", "status")
 _RENAME = ("mv", "rename")
+
+
+class PageContext(typer.Context):
+    """A command's context, whose help page is as wide as the terminal."""
+
+    def make_formatter(self) -> Any:
+        from gaia_mcp.cli.typer_command import HelpPage
+
+        return HelpPage(self.terminal_width)
+
+
+class WordyGroup(TyperGroup):
+    """A group that accepts `help`, `version` and aliases of commands, and suggests a command for an unknown word."""
+
+    aliases: ClassVar[Mapping[str, str]] = {}
+    context_class = PageContext
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, without_words(args))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        # Typer would cut the summaries on a narrow terminal.
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)])
+
+    def summary_of(self, ctx: Any, name: str) -> str:
+        """A one-sentence summary of a command."""
+        command: Any = self.get_command(ctx, name)
+        return str(command.get_short_help_str(SUMMARY_CHARS))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        word, *rest = args
+        name = self.aliases.get(word, word)
+        if self.get_command(ctx, name) is None:
+            OutputMode.as_json = "--json" in rest
+            meant = meant_by(word, rest, self.list_commands(ctx))
+            hint = f"did you mean: {meant}" if meant else f"see: {ctx.command_path} --help"
+            raise typer.Exit(fail(UsageError(f"no such command {word!r}", hint=hint)))
+        return super().resolve_command(ctx, [name, *rest])
 
 
 def without_words(args: Sequence[str]) -> list[str]:

@@ -27,6 +27,14 @@ AGENT_FILE = "agent.py"
 AGAIN_CHARS = 200
 # Nor one with these options: their values may be tokens.
 _SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
+# Programs that start other programs.
+LAUNCHERS = frozenset(
+    ("npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uvx", "uv", "pipx",
+     "python", "python3", "py", "docker", "podman", "cmd", "sh", "bash", "zsh", "env", "java", "dotnet", "go", "cargo",
+     "gaia", "gmcp")
+)  # fmt: skip
+# Programs that without arguments are a server, or print their help.
+_OURS = frozenset(("gaia", "gmcp"))
 
 
 class CommandLine:
@@ -197,16 +205,6 @@ def how_to_begin() -> str:
         return to_type("init")
     names = chain(["example.py"], (f"example{number}.py" for number in count(2)))
     return to_type("init", next(name for name in names if not Path(name).exists()))
-
-
-# Programs that start other programs.
-LAUNCHERS = frozenset(
-    ("npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uvx", "uv", "pipx",
-     "python", "python3", "py", "docker", "podman", "cmd", "sh", "bash", "zsh", "env", "java", "dotnet", "go", "cargo",
-     "gaia", "gmcp")
-)  # fmt: skip
-# Programs that without arguments are a server, or print their help.
-_OURS = frozenset(("gaia", "gmcp"))
 
 
 def needs_arguments(program: str) -> bool:

@@ -26,6 +26,15 @@ from gaia_mcp.core.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 MAX_TIMEOUT_SECONDS = 86_400.0
 # The group of the options that commands share, where those of a command's own are in groups.
 COMMON_OPTIONS = "Common options"
+_SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
+# Programs whose `mcp add` has nearly the same form, and this program.
+_PROGRAMS = frozenset(("claude", "codex", "gemini", "qwen", "amp", "droid", "copilot", "opencode", "gaia", "gmcp"))
+_VERBS = ("add", "add-json")
+# Editors that take the entry, including its name, as the value of an option.
+_EDITORS = frozenset(("code", "code-insiders", "cursor", "codium", "windsurf"))
+_PROMPT = re.compile(r"\s*(?:[$%>]\s+)?")
+# A variable for the other program alone, such as `MCP_CLIENT_SECRET=…`: a secret, to which an entry only refers.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,99}=.*", re.DOTALL)
 
 
 def _option(parameter: str, kind: object, default: object, *flags: str, **about: Any) -> Parameter:
@@ -101,7 +110,6 @@ ENV = _option(
     "env", list[str] | None, None, "--env", "-e",
     metavar="K[=V]", help="Set this variable for a command given in place of a name.", show_default=False,
 )  # fmt: skip
-_SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
 # For a command that takes nothing else; several words are a command after two dashes.
 OnlyServerArgument = Annotated[list[str], typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=only_server)]
@@ -239,14 +247,6 @@ SettingOption = Annotated[
     ),
 ]
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]
-# Programs whose `mcp add` has nearly the same form, and this program.
-_PROGRAMS = frozenset(("claude", "codex", "gemini", "qwen", "amp", "droid", "copilot", "opencode", "gaia", "gmcp"))
-_VERBS = ("add", "add-json")
-# Editors that take the entry, including its name, as the value of an option.
-_EDITORS = frozenset(("code", "code-insiders", "cursor", "codium", "windsurf"))
-_PROMPT = re.compile(r"\s*(?:[$%>]\s+)?")
-# A variable for the other program alone, such as `MCP_CLIENT_SECRET=…`: a secret, to which an entry only refers.
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,99}=.*", re.DOTALL)
 
 
 def own_words(args: Sequence[str]) -> list[str]:

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+# Some terminals wrap the line when the last column is written.
+MARGIN_CELLS = 2
+# The least width for an explanation next to its option.
+LEAST_CELLS = 20
+# The explanation of an option whose name is longer begins below it.
+NAME_CELLS = 30
+EXAMPLE = "Example: "
+# The key in a command's context for the arguments after two dashes.
+AFTER_DASHES = "gaia_mcp.after_dashes"
 
 
 def guarded(
@@ -54,15 +63,6 @@ def guarded(
     # Typer derives the command line from this signature.
     run.__signature__ = signature.replace(parameters=[*own.values(), *shared, *by_typer])  # type: ignore[attr-defined]
     return run
-
-
-# Some terminals wrap the line when the last column is written.
-MARGIN_CELLS = 2
-# The least width for an explanation next to its option.
-LEAST_CELLS = 20
-# The explanation of an option whose name is longer begins below it.
-NAME_CELLS = 30
-EXAMPLE = "Example: "
 
 
 # The base class of all errors about an invalid command line, including the public `BadParameter`.
@@ -240,10 +240,6 @@ class HelpPage(HelpFormatter):  # type: ignore[misc]
 
     def _write(self, lines: Sequence[str]) -> None:
         self.write("".join(f"{line}\n" for line in lines))
-
-
-# The key in a command's context for the arguments after two dashes.
-AFTER_DASHES = "gaia_mcp.after_dashes"
 
 
 def takes_server(error: Any) -> bool:

@@ -53,6 +53,8 @@ logger = logging.getLogger("gaia_mcp")
 
 # Read-only requests, which may be sent twice.
 READING = frozenset({*LISTS, "resources/read", "prompts/get", "completion/complete"})
+# A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
+CANCEL_SECONDS = 1.0
 
 
 class ClientEngine:
@@ -412,10 +414,6 @@ class DeadlineLock:
     def _wake(self) -> None:
         with self._free:
             self._free.notify_all()
-
-
-# A server acknowledges a cancellation at once. One that does not must not delay a caller that has given up.
-CANCEL_SECONDS = 1.0
 
 
 class TaskOfCall:

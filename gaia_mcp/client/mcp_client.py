@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 # What programs for GAIA import from here.
 __all__ = ["MCPClient", "MCPTool", "mcp_tool_requires_confirmation", "sanitise_server_name"]
+# For listing the tools for the schema in an error: a caller that has waited for the refusal should not wait long again.
+LIST_SECONDS = 5.0
+# Errors that are returned instead of raised. Anything else is a bug in a program, which its author should see.
+_TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
 
 class Completion(NamedTuple):
@@ -318,11 +322,6 @@ logger = logging.getLogger("gaia_mcp")
 
 # The names for which a warning was logged: one each is enough.
 _logged_sanitisations: set[str] = set()
-
-# For listing the tools for the schema in an error: a caller that has waited for the refusal should not wait long again.
-LIST_SECONDS = 5.0
-# Errors that are returned instead of raised. Anything else is a bug in a program, which its author should see.
-_TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
 
 def sanitise_server_name(raw: str) -> str:

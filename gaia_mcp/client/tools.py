@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 logger = logging.getLogger("gaia_mcp")
+# The number of choices that are compared with each other among the members of a union.
+MAX_CHOICES = 300
 
 
 class ToolsClient(ClientEngine):
@@ -254,8 +256,6 @@ class ToolsClient(ClientEngine):
         return not self._channels.reconnects and not self.capabilities
 
 
-# The number of choices that are compared with each other among the members of a union.
-MAX_CHOICES = 300
 # The JSON types of Python's types.
 _TYPES = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",

@@ -18,6 +18,10 @@ from gaia_mcp.core.names import LITERAL_DOLLAR
 MAX_DESCRIBED_CHARS = 400
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+SERVICE = "gaia.connections"
+# Compiled at the first reference: most entries have none, and start faster without it. The length of a default is
+# limited, so that the end of an unclosed one is not searched for in the whole text.
+_REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\}"
 
 
 # Tuples rather than dataclasses, which take five times as long to define: every `call` and every TAB loads this module.
@@ -130,9 +134,6 @@ def _secret(server: str, key: str, held: dict[str, str]) -> str:
     return secret_from_keyring(server, f"env {key}", held["$keyring"])
 
 
-SERVICE = "gaia.connections"
-
-
 def secret_from_keyring(server: str, field: str, reference: str) -> str:
     """The secret that the reference in `field` names.
 
@@ -156,11 +157,6 @@ def secret_from_keyring(server: str, field: str, reference: str) -> str:
     if secret is None:
         raise EntryError(server, f"{field}: the keyring has no entry {account!r}")
     return str(secret)
-
-
-# Compiled at the first reference: most entries have none, and start faster without it. The length of a default is
-# limited, so that the end of an unclosed one is not searched for in the whole text.
-_REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\}"
 
 
 def expanded(

@@ -37,6 +37,8 @@ SHARED = ("stages", "agents", "timeout")
 PIPES = ("/dev/", "/proc/")
 # A source file of a hundred thousand lines has 4 MB.
 MAX_SOURCE_BYTES = 16 << 20
+# Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
+ORDER_VARIABLE = "GAIA_MCP_SERVE"
 
 
 class Served(NamedTuple):
@@ -266,10 +268,6 @@ def _as_json(server: str, order: dict[str, Any]) -> str:
     if len(text) > MAX_ORDER_BYTES:
         raise EntryError(server, f"'settings' has {len(text)} bytes, and at most {MAX_ORDER_BYTES} can be passed on")
     return text
-
-
-# Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
-ORDER_VARIABLE = "GAIA_MCP_SERVE"
 
 
 def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:

@@ -27,6 +27,17 @@ MAX_PROJECT_BYTES = 4 << 20
 
 # The member of the approvals with the digests of code, by project and file.
 _CODE = "code"
+# An unreadable file cannot run. Once it is readable, it counts as changed.
+UNREADABLE = ""
+# Every command in the folder reads them: this many take a tenth of a second.
+MAX_FILES = 2000
+MAX_BYTES = 32 << 20
+# The limit for files and folders of all kinds that are examined.
+MAX_LOOKED_AT = 20_000
+# The suffixes of files that Python imports.
+_SUFFIXES = (".py", ".pyw", ".pyc", ".so", ".pyd")
+# Installed packages are here. They are imported under other names, if at all.
+_INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
 class ProjectFile(NamedTuple):
@@ -129,19 +140,6 @@ def _digest(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
-
-
-# An unreadable file cannot run. Once it is readable, it counts as changed.
-UNREADABLE = ""
-# Every command in the folder reads them: this many take a tenth of a second.
-MAX_FILES = 2000
-MAX_BYTES = 32 << 20
-# The limit for files and folders of all kinds that are examined.
-MAX_LOOKED_AT = 20_000
-# The suffixes of files that Python imports.
-_SUFFIXES = (".py", ".pyw", ".pyc", ".so", ".pyd")
-# Installed packages are here. They are imported under other names, if at all.
-_INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
 class Limits(NamedTuple):

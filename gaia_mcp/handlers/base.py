@@ -17,6 +17,10 @@ from gaia_mcp._version import __version__
 from gaia_mcp.core.names import handler_key
 from gaia_mcp.toolspec.tool_filter import is_in_scope
 
+# Tried after the method for the kind of message. Rich's consoles print text unchanged with `out`, but their `print`
+# interprets markup.
+_PLAIN = ("out", "print")
+
 
 @dataclass
 class MCPClientInfo:
@@ -183,9 +187,6 @@ def _read_only(value: Any) -> Any:
 
 
 logger = logging.getLogger("gaia_mcp")
-# Tried after the method for the kind of message. Rich's consoles print text unchanged with `out`, but their `print`
-# interprets markup.
-_PLAIN = ("out", "print")
 
 
 def was_shown(console: Any, method: str, message: str) -> bool:

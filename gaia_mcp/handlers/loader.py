@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandlerConfig
 
 logger = logging.getLogger("gaia_mcp")
+# The variable that a module may set to its handler class.
+CHOICE = "MCP_HANDLER_CLASS"
+_IMPORT_LINE = "from gaia_mcp.handlers import MCPHandler"
+# The package that the first handlers were written for.
+_FIRST_HOME = "azext_prototype"
 
 
 def load_mcp_handler(
@@ -150,13 +155,6 @@ def _creation_hint(cause: BaseException, keywords: dict[str, Any]) -> str:
 def _warn(console: Any, problem: str) -> None:
     logger.warning("%s", problem)
     was_shown(console, "print_warning", problem)
-
-
-# The variable that a module may set to its handler class.
-CHOICE = "MCP_HANDLER_CLASS"
-_IMPORT_LINE = "from gaia_mcp.handlers import MCPHandler"
-# The package that the first handlers were written for.
-_FIRST_HOME = "azext_prototype"
 
 
 def handler_class(target: str) -> type[MCPHandler]:

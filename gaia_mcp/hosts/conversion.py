@@ -41,6 +41,8 @@ SCOPES = ("stages", "agents")
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
 # Members that do not describe the server, and values that are the default.
 _SILENT = frozenset({"display_name", "description", "bundled", "version", "schema"})
+# The end of what is told of a variable that the host does not look up.
+BY_VALUE = "only its value can be written"
 
 
 def entry_from(raw: Any, dialect: Dialect, *, folder: str | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -242,10 +244,6 @@ class _Reading:
 
 def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-# The end of what is told of a variable that the host does not look up.
-BY_VALUE = "only its value can be written"
 
 
 def entry_for(

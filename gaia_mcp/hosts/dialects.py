@@ -38,6 +38,22 @@ TYPES = {
     "stdio": "stdio", "local": "stdio", "http": "http", "streamable-http": "http", "streamable_http": "http",
     "streamableHttp": "http", "streamablehttp": "http", "remote": "http", "sse": "sse", "rpc": "rpc",
 }  # fmt: skip
+Value = Callable[[str, str | None], str | None]
+# In braces stand up to a thousand characters: so one that is never closed is not looked for to the end of the text.
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]{{0,1000}}))?\}}"
+_BARE = rf"\$(?P<bare>{_NAME})"
+# Text that looks like a reference, but is one in no host's notation.
+_LOOK_ALIKE = re.compile(rf"%{_NAME}%|^\${_NAME}$")
+_EDITOR = rf"\$\{{env:(?P<editor>{_NAME})\}}|\$\{{input:(?P<input>[^}}]{{1,1000}})\}}"
+_VARIABLE = re.compile(_NAME)
+_PLACES = (
+    r"\$\{(?P<place>userHome|pathSeparator|/|workspaceFolder(?:Basename)?(?::[^}]{0,1000})?|(?:command|config):[^}]{0,1000}"
+    r"|cwd|execPath|(?:relativeF|f)ile\w*)\}"
+)
+_BRACES = rf"\{{env:(?P<braces>{_NAME})\}}|\{{(?P<file>file:[^}}]{{1,1000}})\}}"
+_SECRETS = rf"\$\{{\{{\s*secrets\.(?P<secret>{_NAME})\s*\}}\}}"
+OUR_NOTATION = re.compile(_SHELL)
 
 
 class NotCarriedError(ValueError):
@@ -84,23 +100,6 @@ _NO_CHOICE = ToolKeys()
 _NO_OAUTH = OAuthKeys()
 
 
-Value = Callable[[str, str | None], str | None]
-# In braces stand up to a thousand characters: so one that is never closed is not looked for to the end of the text.
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]{{0,1000}}))?\}}"
-_BARE = rf"\$(?P<bare>{_NAME})"
-# Text that looks like a reference, but is one in no host's notation.
-_LOOK_ALIKE = re.compile(rf"%{_NAME}%|^\${_NAME}$")
-_EDITOR = rf"\$\{{env:(?P<editor>{_NAME})\}}|\$\{{input:(?P<input>[^}}]{{1,1000}})\}}"
-_VARIABLE = re.compile(_NAME)
-_PLACES = (
-    r"\$\{(?P<place>userHome|pathSeparator|/|workspaceFolder(?:Basename)?(?::[^}]{0,1000})?|(?:command|config):[^}]{0,1000}"
-    r"|cwd|execPath|(?:relativeF|f)ile\w*)\}"
-)
-_BRACES = rf"\{{env:(?P<braces>{_NAME})\}}|\{{(?P<file>file:[^}}]{{1,1000}})\}}"
-_SECRETS = rf"\$\{{\{{\s*secrets\.(?P<secret>{_NAME})\s*\}}\}}"
-
-
 @dataclass(frozen=True)
 class Notation:
     """How a host writes references: what it reads as one, and how one is written, None where it has none."""
@@ -110,7 +109,6 @@ class Notation:
     default: str | None = None
 
 
-OUR_NOTATION = re.compile(_SHELL)
 SHELL = Notation(OUR_NOTATION, "${%s}", "${%s:-%s}")
 GEMINI = Notation(re.compile(f"{_SHELL}|{_BARE}"), "${%s}", "${%s:-%s}")
 QWEN = Notation(re.compile(rf"\$\{{(?P<shell>{_NAME})\}}|{_BARE}"), "${%s}")

@@ -21,6 +21,16 @@ _NAMES = ("env_http_headers",)
 # Members with the settings of an authorization, of which a few are secrets.
 _AUTHORIZATION = ("oauth", "auth")
 _SECRET_SETTINGS = ("clientsecret", "privatekey", "assertion")
+_ANYWHERE = re.compile(
+    r"(?i)<[a-z][^<>]*>|\{\{[^{}]*\}\}|(?<![a-z])your[-_ ]?[a-z]|x{4,}|\*{3,}|\.\.\.$|\u2026$"
+    r"|(?:replace|change|insert|enter|fill)[-_ ]?(?:me|this|with|in|your|here)(?![a-z])|[-_ ]here$"
+    r"|(?:^|[/\\=])path[/\\]to(?:[/\\]|$)|[/\\]users[/\\]+(?:user(?:name)?|you)(?:[/\\]|$)"
+)
+_WHOLE = re.compile(
+    r"(?i)x{2,}|\.{2,}|todo|tbd|placeholder|dummy|changeme"
+    r"|(?:my[-_ ]?)?(?:api[-_ ]?)?(?:key|token|secret|password|value)"
+    r"|\[[a-z][\w -]*\]|%[a-z_]\w*%|\$[a-z_]\w*"
+)
 
 
 def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
@@ -116,18 +126,6 @@ def _with_our_references(text: str, reference: re.Pattern[str] | None) -> str:
     if reference is None:
         return text
     return reference.sub(lambda match: match[0] if match.groupdict().get("default") else "${REFERENCE}", text)
-
-
-_ANYWHERE = re.compile(
-    r"(?i)<[a-z][^<>]*>|\{\{[^{}]*\}\}|(?<![a-z])your[-_ ]?[a-z]|x{4,}|\*{3,}|\.\.\.$|\u2026$"
-    r"|(?:replace|change|insert|enter|fill)[-_ ]?(?:me|this|with|in|your|here)(?![a-z])|[-_ ]here$"
-    r"|(?:^|[/\\=])path[/\\]to(?:[/\\]|$)|[/\\]users[/\\]+(?:user(?:name)?|you)(?:[/\\]|$)"
-)
-_WHOLE = re.compile(
-    r"(?i)x{2,}|\.{2,}|todo|tbd|placeholder|dummy|changeme"
-    r"|(?:my[-_ ]?)?(?:api[-_ ]?)?(?:key|token|secret|password|value)"
-    r"|\[[a-z][\w -]*\]|%[a-z_]\w*%|\$[a-z_]\w*"
-)
 
 
 def placeholders(entry: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider
     from gaia_mcp.server.provider import Change, Listener, Provider
 
+Wire = dict[str, Any]
+# The members of MCP's result that a handler's result has no field for.
+_CARRIED = ("structuredContent", "_meta")
+# The prefix of names in `_meta` that concern the connection of a result.
+_OF_THE_CONNECTION = "io.modelcontextprotocol/"
+# As specified in the document of handlers.
+MARK = "...(truncated)"
+# The longest UTF-8 sequence of a character.
+_BYTES_OF_A_CHARACTER = 4
+
 
 @dataclass
 class FullDefinition(MCPToolDefinition):
@@ -164,13 +174,6 @@ class AgentHandler(MCPHandler):
         return self._provider.answer(method, params, current_call())
 
 
-Wire = dict[str, Any]
-# The members of MCP's result that a handler's result has no field for.
-_CARRIED = ("structuredContent", "_meta")
-# The prefix of names in `_meta` that concern the connection of a result.
-_OF_THE_CONNECTION = "io.modelcontextprotocol/"
-
-
 def failed(problem: str) -> MCPToolResult:
     """The result of a call that failed because of `problem`."""
     return MCPToolResult("", is_error=True, error_message=problem)
@@ -262,12 +265,6 @@ def _text_of(block: Wire) -> str:
     described = resource if isinstance(resource, dict) else block
     words = [block.get("type"), described.get("name") or described.get("uri"), described.get("mimeType")]
     return f"[{' '.join(word for word in words if isinstance(word, str))}]"
-
-
-# As specified in the document of handlers.
-MARK = "...(truncated)"
-# The longest UTF-8 sequence of a character.
-_BYTES_OF_A_CHARACTER = 4
 
 
 def truncated(text: str, max_bytes: int) -> str:

@@ -29,6 +29,10 @@ MAX_LEFT_BEHIND = 8
 MAX_IDLE = 4
 # Code that enforces the same timeout itself can report what it waited for, if it has a moment to do so.
 GRACE_SECONDS = 0.5
+# The limit for a handler to disconnect, and for waiting for one that is still connecting.
+DISCONNECT_SECONDS = 5.0
+# Runs code of the handler, for so many seconds at most, or for its own timeout. Raises what the code raises.
+Run = Callable[[Callable[[], object], float | None], object]
 
 
 class _Job:
@@ -179,12 +183,6 @@ class HandlerThreads:
             del job
             if not stays:
                 return
-
-
-# The limit for a handler to disconnect, and for waiting for one that is still connecting.
-DISCONNECT_SECONDS = 5.0
-# Runs code of the handler, for so many seconds at most, or for its own timeout. Raises what the code raises.
-Run = Callable[[Callable[[], object], float | None], object]
 
 
 class _Attempt:

@@ -31,6 +31,10 @@ logger = logging.getLogger("gaia_mcp")
 
 # The cool-down of a remote server after repeated failures: it may have been restarted by then.
 COOL_DOWN_SECONDS = 30.0
+# As specified in the document of handlers.
+MAX_CONSECUTIVE_ERRORS = 3
+# A generator of tools might never end.
+MAX_TOOLS = 100_000
 
 
 class ManagedHandler:
@@ -243,10 +247,6 @@ class ManagedHandler:
         return CircuitBreaker(COOL_DOWN_SECONDS if self._is_client else None)
 
 
-# As specified in the document of handlers.
-MAX_CONSECUTIVE_ERRORS = 3
-
-
 class Admission(Enum):
     """Whether a call is admitted, and in which role."""
 
@@ -317,10 +317,6 @@ class CircuitBreaker:
         """The call was cancelled, which is neither a success nor an error."""
         if admission is Admission.TRIAL:
             self._is_on_trial = False
-
-
-# A generator of tools might never end.
-MAX_TOOLS = 100_000
 
 
 def as_listed(tools: Iterable[Any]) -> list[Any]:

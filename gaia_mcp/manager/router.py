@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gaia_mcp.server.outcomes import OnFailure
 
 logger = logging.getLogger("gaia_mcp")
+# Once a handler has the requested tool, those before it, which take precedence, have this long to connect.
+PRECEDENCE_SECONDS = 0.25
 
 
 class Handlers(Protocol):
@@ -265,10 +267,6 @@ def _out_of_scope(tool: str, stage: str | None, agent: str | None) -> str:
     scope = [f"at stage '{stage}'"] if stage is not None else []
     scope += [f"for agent '{agent}'"] if agent is not None else []
     return f"Tool '{tool}' cannot be used {' '.join(scope)}".rstrip()
-
-
-# Once a handler has the requested tool, those before it, which take precedence, have this long to connect.
-PRECEDENCE_SECONDS = 0.25
 
 
 def discover(handlers: Sequence[ManagedHandler], has_it: Callable[[ManagedHandler], bool] | None = None) -> None:

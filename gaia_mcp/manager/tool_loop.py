@@ -24,6 +24,13 @@ Ask = Callable[[list[Message], list[dict[str, Any]] | None], Any]
 
 # A model that has called tools ten times without an answer is usually in a loop.
 MAX_ITERATIONS = 10
+# Several times the longest answer of any model. Each further request would repeat it.
+MAX_ARGUMENTS_CHARS = 4_000_000
+# OpenAI's rule for the name of a function, which it also applies to the names that a conversation repeats.
+MAX_NAME_CHARS = 64
+# Names of tools are not longer.
+MAX_TOOL_CHARS = 256
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class ToolManager(Protocol):
@@ -120,15 +127,6 @@ def _add(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
             _add(total.setdefault(name, {}), count)
         elif isinstance(count, int | float) and not isinstance(count, bool) and isinstance(held, int | float | None):
             total[name] = (held or 0) + count
-
-
-# Several times the longest answer of any model. Each further request would repeat it.
-MAX_ARGUMENTS_CHARS = 4_000_000
-# OpenAI's rule for the name of a function, which it also applies to the names that a conversation repeats.
-MAX_NAME_CHARS = 64
-# Names of tools are not longer.
-MAX_TOOL_CHARS = 256
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True)

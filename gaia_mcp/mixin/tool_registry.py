@@ -34,6 +34,8 @@ INSTRUCTION = (
 
 # Registries are changed by whole servers at a time, from any thread.
 _changing = threading.RLock()
+# A server that announces a change after every list would be polled without end: with this pause that costs little.
+PAUSE_SECONDS = 0.1
 
 
 class RegisteredTool:
@@ -212,8 +214,6 @@ def _problem(result: dict[str, Any]) -> str:
 
 
 logger = logging.getLogger("gaia_mcp")
-# A server that announces a change after every list would be polled without end: with this pause that costs little.
-PAUSE_SECONDS = 0.1
 
 
 class Follower:

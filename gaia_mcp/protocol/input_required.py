@@ -34,6 +34,15 @@ RESULT_TYPES: ResultTypes = MappingProxyType(
 # In the `_meta` of a URL elicitation: the request is sent again once the answer is "accept", so the client must not
 # answer before the user has finished at that URL.
 FIRST = "gaia-mcp/first"
+# The parameters that only a retried request has.
+RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
+Wire = dict[str, Any]
+ELICIT = "elicitation/create"
+SAMPLE = "sampling/createMessage"
+LIST_ROOTS = "roots/list"
+_ACTIONS = frozenset({"accept", "decline", "cancel"})
+# The revision that added URLs, multiple choice, and titles of choices to elicitation.
+_RICH_ELICITATION = "2025-11-25"
 
 
 class InputRequired(NamedTuple):
@@ -110,10 +119,6 @@ def retry_params(params: dict[str, Any], required: InputRequired, responses: dic
     return again
 
 
-# The parameters that only a retried request has.
-RETRY_MEMBERS = frozenset({"inputResponses", "requestState"})
-
-
 class Retry(NamedTuple):
     """What a retried request carries: the responses by key, and the state unchanged. Without a state, the responses
     are to input requests that the client expects.
@@ -166,15 +171,6 @@ def _needed(method: str, params: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
 
 def _unknown_type(kind: object) -> str:
     return f"answered with a result of the unknown type {as_text(kind)!r}"
-
-
-Wire = dict[str, Any]
-ELICIT = "elicitation/create"
-SAMPLE = "sampling/createMessage"
-LIST_ROOTS = "roots/list"
-_ACTIONS = frozenset({"accept", "decline", "cancel"})
-# The revision that added URLs, multiple choice, and titles of choices to elicitation.
-_RICH_ELICITATION = "2025-11-25"
 
 
 class QuestionError(Exception):

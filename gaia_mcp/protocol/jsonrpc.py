@@ -36,6 +36,8 @@ URL_REQUIRED = -32042
 
 # Shorter texts take little memory, even when copied several times.
 _LONG_CHARS = 1 << 20
+# Replaces each long text. A message that contains this text itself is written as a whole.
+_MARK = "\x00long text\x00"
 
 
 class RepeatedMemberError(ValueError):
@@ -286,10 +288,6 @@ def error(request_id: RequestId | None, code: int, text: str, data: Any = None) 
         message["id"] = request_id
     message["error"] = body
     return message
-
-
-# Replaces each long text. A message that contains this text itself is written as a whole.
-_MARK = "\x00long text\x00"
 
 
 def encode_long(message: dict[str, Any], write: Callable[[Any], str], long_chars: int) -> bytes:

@@ -34,6 +34,15 @@ LONGEST_POLL_SECONDS = 60.0
 # The final states.
 FINAL = frozenset({"completed", "failed", "cancelled"})
 _STATUSES = FINAL | {"working", "input_required"}
+Wire = dict[str, Any]
+# How long a task is stored after its last change. While it runs, a client's poll counts as a change.
+RUNNING_SECONDS = 24 * 3600
+FINISHED_SECONDS = 3600
+# A client polls after a tenth of the time that the task has taken so far, within these bounds: the end of a short task
+# is noticed at once, and a long one costs little.
+SHORTEST_POLL_MS = 200
+LONGEST_POLL_MS = 5000
+_AGES_PER_POLL = 10
 
 
 class Task(NamedTuple):
@@ -96,15 +105,6 @@ def _error(error: Any) -> tuple[int, str, Any]:
     return code, as_text(message or "the task failed"), error.get("data")
 
 
-Wire = dict[str, Any]
-# How long a task is stored after its last change. While it runs, a client's poll counts as a change.
-RUNNING_SECONDS = 24 * 3600
-FINISHED_SECONDS = 3600
-# A client polls after a tenth of the time that the task has taken so far, within these bounds: the end of a short task
-# is noticed at once, and a long one costs little.
-SHORTEST_POLL_MS = 200
-LONGEST_POLL_MS = 5000
-_AGES_PER_POLL = 10
 _write = compact_writer()
 
 

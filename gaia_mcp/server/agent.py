@@ -48,6 +48,11 @@ from gaia_mcp.toolspec.validation import InvalidArgumentsError, SchemaCostError,
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import TextMethod
 
+# The specification's limit on `completion.values`.
+MAX_VALUES = 100
+_REFERENCES = {"ref/prompt": "name", "ref/resource": "uri"}
+Wire = dict[str, Any]
+
 
 class _Tool(NamedTuple):
     definition: Wire
@@ -163,11 +168,6 @@ class AgentTools:
         return failure(text) if refuse is None else {**call_result(name, refuse(name, text)), "isError": True}
 
 
-# The specification's limit on `completion.values`.
-MAX_VALUES = 100
-_REFERENCES = {"ref/prompt": "name", "ref/resource": "uri"}
-
-
 class AgentCompletions:
     """Completes with marked methods, else with the agent's own `complete_mcp_argument`."""
 
@@ -247,9 +247,6 @@ def _completion(found: Any) -> Wire:
     if isinstance(found, Sized):
         completion["total"] = len(found)
     return completion
-
-
-Wire = dict[str, Any]
 
 
 class AgentProvider:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gaia_mcp.asking import Call
     from gaia_mcp.server.outcomes import OnFailure
 
+_LISTS = frozenset({"tools", "prompts", "resources", "templates"})
+# How long cancelled tasks may take to clean up on close. Clients wait about two seconds for a server to exit.
+CLOSE_SECONDS = 0.5
+
 
 class TextMethod(Protocol):
     """A marked method whose arguments are text."""
@@ -70,7 +74,6 @@ class Features(NamedTuple):
     templates: Mapping[str, MarkedResource] = {}
 
 
-_LISTS = frozenset({"tools", "prompts", "resources", "templates"})
 # The caching hints of a list: the result's member, the agent's attribute, the check of its value, the expected value.
 _CACHING: tuple[tuple[str, str, Callable[[Any], bool], str], ...] = (
     ("ttlMs", "list_ttl_ms", lambda ttl: type(ttl) is int and ttl >= 0, "a whole number of milliseconds from 0 on"),
@@ -140,10 +143,6 @@ class AgentCode:
     def awaited(self, value: Any, call: Call) -> Any:
         """`value`; if it is awaitable, its result."""
         return self.loop.run(value, call) if hasattr(value, "__await__") else value
-
-
-# How long cancelled tasks may take to clean up on close. Clients wait about two seconds for a server to exit.
-CLOSE_SECONDS = 0.5
 
 
 class EventLoop:

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource
     from gaia_mcp.server.definitions import Note
 
+# The limits of the extension, above which a client may refuse a skill.
+MAX_FILES = 512
+MAX_BYTES = 16 * 1024 * 1024
+SCHEME = "skill://"
+_FOLDER = "inode/directory"
+Wire = dict[str, Any]
+
 
 class AgentResources:
     """The resources and templates; read again for each request."""
@@ -151,11 +158,6 @@ def _defined_contents(resource: Wire, uri: str, mime_type: str | None) -> Wire:
     raise RequestError(f"the agent describes {uri} but has no read_mcp_resource()", data={"uri": uri})
 
 
-# The limits of the extension, above which a client may refuse a skill.
-MAX_FILES = 512
-MAX_BYTES = 16 * 1024 * 1024
-
-
 class SkillError(Exception):
     """A folder is not a valid skill; the message is the reason."""
 
@@ -231,10 +233,6 @@ def _files(folder: Path) -> list[str]:
             if not name.startswith(".") and path.is_file() and path.resolve().is_relative_to(inside):
                 found.append(path.relative_to(folder).as_posix())
     return sorted(found, key=lambda path: (path != MANIFEST, path))
-
-
-SCHEME = "skill://"
-_FOLDER = "inode/directory"
 
 
 class AgentSkills:
@@ -326,9 +324,6 @@ def _type_of(uri: str) -> str:
     import mimetypes
 
     return mimetypes.guess_type(uri)[0] or "application/octet-stream"
-
-
-Wire = dict[str, Any]
 
 
 class AgentPrompts:

@@ -36,6 +36,11 @@ T = TypeVar("T")
 ANSWER_SECONDS = 3600.0
 # The limit of a name in a log line: the client chooses the name.
 _NAME_CHARS = 200
+Wire = dict[str, Any]
+_DIGEST_CHARS = 32
+_CHANGES = "it is another question each time that the tool runs"
+_UNANSWERED = "the client sends no answer to it"
+_NULL = "the answer is null"
 
 
 class CallQuestions:
@@ -210,14 +215,9 @@ def _raise_if_ended(call: RunningCall) -> None:
         raise QuestionError(HAS_ENDED)
 
 
-Wire = dict[str, Any]
 _parse = json.JSONDecoder().decode
 _write = compact_writer()
 _write_sorted = compact_writer(sort_keys=True)
-_DIGEST_CHARS = 32
-_CHANGES = "it is another question each time that the tool runs"
-_UNANSWERED = "the client sends no answer to it"
-_NULL = "the answer is null"
 
 
 class Record:

@@ -33,6 +33,14 @@ from gaia_mcp.toolspec.schema import resolved
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _ROLES = ("user", "assistant")
 _TASK_SUPPORT = ("forbidden", "optional", "required")
+_ANY: tuple[Callable[[Any], bool], str] = (lambda _: True, "")
+# Large, because some clients read only the first page.
+PAGE_ITEMS = 1000
+Wire = dict[str, Any]
+# Called with a description of each problem.
+Note = Callable[[str], None]
+# The member that identifies an item, by the kind of its list.
+IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 
 def _is(kind: type) -> Callable[[Any], bool]:
@@ -56,7 +64,6 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "size": (lambda value: is_number(value) and float(value).is_integer(), "a whole number"),
     "taskSupport": (lambda value: value in _TASK_SUPPORT, "'forbidden', 'optional' or 'required'"),
 }
-_ANY: tuple[Callable[[Any], bool], str] = (lambda _: True, "")
 
 
 def member_problem(name: Any, value: Any) -> str | None:
@@ -77,10 +84,6 @@ def json_problem(value: Any) -> str | None:
     except (TypeError, ValueError, RecursionError) as problem:
         return str(problem)
     return None
-
-
-# Large, because some clients read only the first page.
-PAGE_ITEMS = 1000
 
 
 def page_of(member: str, items: Sequence[Wire], key: str, params: Wire) -> Wire:
@@ -110,11 +113,6 @@ def _begin_of(cursor: Any) -> int:
         return int(urlsafe_b64decode(cursor).partition(b" ")[0])
     except (TypeError, ValueError, binascii.Error):
         return 0
-
-
-Wire = dict[str, Any]
-# Called with a description of each problem.
-Note = Callable[[str], None]
 
 
 def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire:
@@ -240,10 +238,6 @@ def listed_template(template: Wire, note: Note = lambda _: None) -> Wire:
     uri = template["uriTemplate"]
     named = template if _has_text(template, "name") else {**template, "name": uri}
     return well_typed(f"template {uri!r}", named, note)
-
-
-# The member that identifies an item, by the kind of its list.
-IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 
 def listed_item(kind: str, item: Wire, note: Note = lambda _: None) -> Wire | None:

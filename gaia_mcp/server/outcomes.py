@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 # A JSON-RPC error: code, message, data.
 Error = tuple[int, str, Any]
+# The response if the code raises `CallCancelledError` although its client did not cancel the request.
+CANCELLED: Error = (INTERNAL_ERROR, "cancelled", None)
+# The result (None if the error counts), the error, the exception for the server's log, and the missing capability. A
+# plain tuple, because one is made for each call.
+Outcome: TypeAlias = "tuple[Wire | None, Error, BaseException | None, MissingCapabilityError | None]"
+# Called with a description of the failure, and the exception.
+OnFailure: TypeAlias = Callable[[str, BaseException], None]
+# Some libraries raise exceptions with a page of text.
+LINE_CHARS = 2000
+T = TypeVar("T")
 
 
 class Job(NamedTuple):
@@ -35,15 +45,6 @@ class Job(NamedTuple):
 
     request: RequestReceived
     call: ServedCall
-
-
-# The response if the code raises `CallCancelledError` although its client did not cancel the request.
-CANCELLED: Error = (INTERNAL_ERROR, "cancelled", None)
-
-
-# The result (None if the error counts), the error, the exception for the server's log, and the missing capability. A
-# plain tuple, because one is made for each call.
-Outcome: TypeAlias = "tuple[Wire | None, Error, BaseException | None, MissingCapabilityError | None]"
 
 
 def outcome_of(answer: Callable[[Job], Wire | None], job: Job) -> Outcome:
@@ -68,12 +69,6 @@ def outcome_of(answer: Callable[[Job], Wire | None], job: Job) -> Outcome:
 def invalid(method: str, problem: ResultError) -> Error:
     """The error for a result that is invalid."""
     return INTERNAL_ERROR, f"{method} returned {problem}", None
-
-
-# Called with a description of the failure, and the exception.
-OnFailure: TypeAlias = Callable[[str, BaseException], None]
-# Some libraries raise exceptions with a page of text.
-LINE_CHARS = 2000
 
 
 def note_failure(what: str, error: BaseException) -> None:
@@ -143,7 +138,6 @@ def _traces_of(call: RunningCall) -> tuple[Mapping[str, str], Mapping[str, str]]
     return (received, of_transport) if received else (of_transport, {})
 
 
-T = TypeVar("T")
 # Guards the creation of each call's questions.
 _CREATING = threading.Lock()
 

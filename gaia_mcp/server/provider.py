@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 LISTS = ("tools", "prompts", "resources")
 # The error code for missing scopes: the HTTP status, since neither JSON-RPC nor MCP defines a code.
 INSUFFICIENT_SCOPE = 403
+Wire = dict[str, Any]
+# A list that changes between two pages is read again from its beginning, at most this many times in all.
+MAX_READINGS = 3
+# Far more than any server has; protects against a list that never ends.
+MAX_PAGES = 10_000
+# The minimum between two announcements. People and models cannot use them faster.
+INTERVAL_SECONDS = 0.1
 
 
 class Change(NamedTuple):
@@ -185,13 +192,6 @@ class Listeners:
             listener(change)
 
 
-Wire = dict[str, Any]
-# A list that changes between two pages is read again from its beginning, at most this many times in all.
-MAX_READINGS = 3
-# Far more than any server has; protects against a list that never ends.
-MAX_PAGES = 10_000
-
-
 class WrappingProvider:
     """Passes everything on to `provider`. Subclasses override methods."""
 
@@ -264,10 +264,6 @@ def require_scopes(granted: frozenset[str] | None, scopes: Iterable[str]) -> Non
     needed = tuple(dict.fromkeys(scopes))
     if granted is not None and not granted.issuperset(needed):
         raise InsufficientScopeError(needed)
-
-
-# The minimum between two announcements. People and models cannot use them faster.
-INTERVAL_SECONDS = 0.1
 
 
 class Announcer:

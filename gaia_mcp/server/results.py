@@ -27,6 +27,17 @@ _REQUIRED = {
     "audio": ("data", "mimeType"),
     "resource_link": ("uri", "name"),
 }
+Wire = dict[str, Any]
+# Returns the validation errors of a value by an output schema.
+Validator = Callable[[Any], Sequence[object]]
+# The members of results that the server sets itself.
+_PROTOCOL = frozenset({"resultType", "inputRequests", "requestState", "nextCursor", "ttlMs", "cacheScope"})
+# Members that have a check of their own.
+_CHECKED = frozenset({"content", "structuredContent", "messages", "contents"})
+# The caching hints of a resource.
+_CACHING = ("ttlMs", "cacheScope")
+# The prefix of the protocol's own names in `_meta`.
+_RESERVED = "io.modelcontextprotocol/"
 
 
 def checked_blocks(content: Any) -> list[Wire]:
@@ -86,19 +97,6 @@ def checked_members(members: Wire, where: str) -> Wire:
         complete["annotations"] = checked_members(complete["annotations"], f"{where}.annotations")
     return complete
 
-
-Wire = dict[str, Any]
-# Returns the validation errors of a value by an output schema.
-Validator = Callable[[Any], Sequence[object]]
-
-# The members of results that the server sets itself.
-_PROTOCOL = frozenset({"resultType", "inputRequests", "requestState", "nextCursor", "ttlMs", "cacheScope"})
-# Members that have a check of their own.
-_CHECKED = frozenset({"content", "structuredContent", "messages", "contents"})
-# The caching hints of a resource.
-_CACHING = ("ttlMs", "cacheScope")
-# The prefix of the protocol's own names in `_meta`.
-_RESERVED = "io.modelcontextprotocol/"
 
 _DUMP_NESTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
 _DUMP_FLAT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",\n  ", ": ")).encode

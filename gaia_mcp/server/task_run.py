@@ -27,6 +27,8 @@ Wire = dict[str, Any]
 
 # The delay before another attempt to store the result of a task.
 RETRY_SECONDS = 1.0
+# Returns the next state for the current state and time.
+StateChange = Callable[[TaskState, float], TaskState]
 
 
 class TaskRun:
@@ -196,8 +198,6 @@ class TaskRun:
         self._on_end(self)
 
 
-# Returns the next state for the current state and time.
-StateChange = Callable[[TaskState, float], TaskState]
 # The messages published after a change of a task: who changed it.
 BY_CLIENT, BY_TOOL = b"client", b"tool"
 

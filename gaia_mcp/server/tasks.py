@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from gaia_mcp.server.running_call import RunningCall
     from gaia_mcp.store import Store
 
+Wire = dict[str, Any]
+# Each running task has a thread. Most only wait, but one client must not exhaust the machine's threads.
+MAX_RUNNING = 256
+HAS_ENDED = "the server that ran this task has ended"
+# Where callers are not authenticated, only the secrecy of its id protects a task.
+_ID_BYTES = 24
+T = TypeVar("T", bound=Hashable)
+# Between two renewals of a lease.
+BEAT_SECONDS = 5.0
+
 
 class TaskWatch:
     """Calls `send` with a task's id and state after each change, in a separate thread, until `send` returns False or
@@ -85,15 +95,6 @@ class TaskWatch:
                 # Not if `add` has replaced the watch meanwhile.
                 if self._ends.get(task_id) is watched:
                     del self._ends[task_id]
-
-
-Wire = dict[str, Any]
-
-# Each running task has a thread. Most only wait, but one client must not exhaust the machine's threads.
-MAX_RUNNING = 256
-HAS_ENDED = "the server that ran this task has ended"
-# Where callers are not authenticated, only the secrecy of its id protects a task.
-_ID_BYTES = 24
 
 
 class Tasks:
@@ -275,9 +276,6 @@ def _owned(state: TaskState | None, owner: str) -> TaskState:
     return state
 
 
-T = TypeVar("T", bound=Hashable)
-# Between two renewals of a lease.
-BEAT_SECONDS = 5.0
 # A lease outlives a few late renewals. A worker that was cut off needs one renewal to restore its lease.
 LEASE_BEATS, SUSPICION_BEATS = 4, 2
 

@@ -15,6 +15,8 @@ from gaia_mcp.core.names import UNSAVED_MARK
 
 # A writer without a lock has finished by then; one that was suspended for longer fails with an error.
 UNLOCKED_SECONDS = 60.0
+# More than a user tries in a week. A script that uses a new command each time must not fill the disk.
+KEPT_SERVERS = 50
 
 
 def remove_left_over(folder: Path, names: str, older_than_seconds: float) -> None:
@@ -34,10 +36,6 @@ def _remove(path: str, written_before: float) -> None:
         found = os.lstat(path)
         if stat.S_ISREG(found.st_mode) and found.st_mtime <= written_before:
             os.unlink(path)  # noqa: PTH108
-
-
-# More than a user tries in a week. A script that uses a new command each time must not fill the disk.
-KEPT_SERVERS = 50
 
 
 def make_room(path: Path) -> None:

@@ -26,6 +26,8 @@ from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 NEW_MODE = 0o666
 # In the names of temporary files: they are created without a lock.
 MARK = "gaia-out-"
+# It records the users' calls.
+NEW_AUDIT_MODE = 0o600
 
 
 def put_file(path: Path, data: bytes) -> None:
@@ -119,8 +121,6 @@ def _about(path: Path) -> Iterator[None]:
         raise
 
 
-# It records the users' calls.
-NEW_AUDIT_MODE = 0o600
 # A pipe without a reader would block the writer.
 _AUDIT_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _AUDIT_FLAGS |= getattr(os, "O_BINARY", 0)

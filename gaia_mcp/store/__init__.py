@@ -28,6 +28,15 @@ Listener: TypeAlias = Callable[[bytes | None], None]
 
 # The default for the number of events that a log keeps.
 MAX_EVENTS = 1000
+# The most memory for all entries, by `_size_of`. A server must stay small compared with the agent that it serves.
+MAX_BYTES = 256 * 2**20
+# The part of it that logs may fill together with all else. Values are small, and without them no session begins and no
+# task ends; an event that is not stored is only missing where a client resumes its stream.
+LOG_PART = 0.75
+# The approximate overhead of an entry or an event on CPython. Counting it also limits their number.
+_OVERHEAD_BYTES = 400
+# A heap with so few superfluous items need not be rebuilt.
+_FEW = 64
 
 
 class StoreError(Exception):
@@ -97,17 +106,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release all resources. The store must not be used afterwards."""
-
-
-# The most memory for all entries, by `_size_of`. A server must stay small compared with the agent that it serves.
-MAX_BYTES = 256 * 2**20
-# The part of it that logs may fill together with all else. Values are small, and without them no session begins and no
-# task ends; an event that is not stored is only missing where a client resumes its stream.
-LOG_PART = 0.75
-# The approximate overhead of an entry or an event on CPython. Counting it also limits their number.
-_OVERHEAD_BYTES = 400
-# A heap with so few superfluous items need not be rebuilt.
-_FEW = 64
 
 
 class _Entry:

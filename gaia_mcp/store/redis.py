@@ -37,6 +37,14 @@ CONNECT_SECONDS = 1.0
 COMMAND_SECONDS = 2.0
 # After a failure, operations fail at once for this time, so that requests do not pile up.
 REST_SECONDS = 0.5
+# How long a subscription may take, including the time to connect.
+SUBSCRIBE_SECONDS = 3.0
+# After this time without data, a PING is sent; after the same time again, the connection is closed.
+SILENCE_SECONDS = 10.0
+# The time between two attempts to connect.
+RETRY_SECONDS = 0.25
+# The most channels in one SUBSCRIBE command.
+_AT_ONCE = 500
 
 
 class Script:
@@ -296,16 +304,6 @@ def _read(url: str) -> tuple[str, str, str]:
 
 def _ms(seconds: float) -> int:
     return max(1, round(seconds * 1000))
-
-
-# How long a subscription may take, including the time to connect.
-SUBSCRIBE_SECONDS = 3.0
-# After this time without data, a PING is sent; after the same time again, the connection is closed.
-SILENCE_SECONDS = 10.0
-# The time between two attempts to connect.
-RETRY_SECONDS = 0.25
-# The most channels in one SUBSCRIBE command.
-_AT_ONCE = 500
 
 
 class _Channel:

@@ -22,6 +22,8 @@ MANIFEST = "SKILL.md"
 # As in the specification of skills: up to 64 characters, and hyphens only inside.
 _NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _FRONTMATTER = re.compile(r"\ufeff?---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+# Replaces the list of a skill's files if they change all the time: then they cannot be verified.
+DYNAMIC = "dynamic"
 
 
 def digest_of(data: bytes) -> str:
@@ -55,10 +57,6 @@ def frontmatter_of(data: bytes) -> dict[str, Any]:
     if not isinstance(description, str) or not description.strip():
         raise ValueError("has no description")
     return found
-
-
-# Replaces the list of a skill's files if they change all the time: then they cannot be verified.
-DYNAMIC = "dynamic"
 
 
 def verified(server: str, skill: Mapping[str, Any], uri: str, contents: list[dict[str, Any]]) -> bytes:

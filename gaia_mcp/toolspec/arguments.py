@@ -23,6 +23,14 @@ _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "objec
 
 # The maximum depth of nested lists into which a single value is wrapped; a recursive schema has no limit.
 MAX_NESTED_LISTS = 8
+# The digits of other scripts, `1_000` and `nan`, which Python reads as well, are text. Compiled when it is used: at a
+# TAB few values are numbers.
+_NUMBER = r"(?P<whole>[+-]?[0-9]+)|[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+DASHES = "--"
+# Words that may follow the option of a boolean as its value.
+_TRUTHS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
+# The maximum number of values that are looked at. Larger arguments come from programs, which send what they mean.
+MAX_VALUES = 10_000
 
 
 def typed_arguments(
@@ -195,11 +203,6 @@ def read_json(text: str, where: str) -> Any:
     return value
 
 
-# The digits of other scripts, `1_000` and `nan`, which Python reads as well, are text. Compiled when it is used: at a
-# TAB few values are numbers.
-_NUMBER = r"(?P<whole>[+-]?[0-9]+)|[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-
-
 def number_in(text: str) -> int | float | None:
     """The number that `text` is, blanks around it left aside: `3`, `+3`, `-3.5`, `.5`, `1e3`. None for any other text,
     also where the number is infinite as a float, or has more digits than Python reads.
@@ -214,11 +217,6 @@ def number_in(text: str) -> int | float | None:
         return int(found[0])
     except ValueError:
         return None
-
-
-DASHES = "--"
-# Words that may follow the option of a boolean as its value.
-_TRUTHS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
 
 
 class NoKeyError(ArgumentSyntaxError):
@@ -332,8 +330,6 @@ def _is_boolean(schema: Any, root: Any) -> bool:
     return "boolean" in kinds and kinds <= {"boolean", "null"}
 
 
-# The maximum number of values that are looked at. Larger arguments come from programs, which send what they mean.
-MAX_VALUES = 10_000
 _KINDS = {
     bool: ("boolean",), int: ("integer", "number"), float: ("number",), list: ("array",), dict: ("object",),
     type(None): ("null",),

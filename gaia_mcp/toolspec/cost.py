@@ -40,6 +40,14 @@ _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 _DATA = ("enum", "const", "required", "dependentRequired", "dependencies")
 # The types of values that have parts.
 _WITH_PARTS = (dict, list, tuple)
+# Both are compiled when they are used: few schemas have an expression.
+# Features that require a backtracking engine: lookaround, backreferences, possessive quantifiers.
+_BACKTRACKS = r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+"
+_PIECE = r"(?s)\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|."
+# A Unicode class, such as `\p{L}`, consists of many ranges.
+_UNICODE_CLASS_STATES = 500
+# More than any engine compiles, and small enough to calculate with.
+MOST_STATES = 10**9
 
 
 class UncountableError(ValueError):
@@ -230,16 +238,6 @@ def _object(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
 def _list(schema: dict[str, Any], keyword: str) -> list[Any]:
     held = schema.get(keyword)
     return held if isinstance(held, list) else []
-
-
-# Both are compiled when they are used: few schemas have an expression.
-# Features that require a backtracking engine: lookaround, backreferences, possessive quantifiers.
-_BACKTRACKS = r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+"
-_PIECE = r"(?s)\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|."
-# A Unicode class, such as `\p{L}`, consists of many ranges.
-_UNICODE_CLASS_STATES = 500
-# More than any engine compiles, and small enough to calculate with.
-MOST_STATES = 10**9
 
 
 def backtracks(pattern: str) -> bool:

@@ -31,6 +31,36 @@ from gaia_mcp.toolspec.schema import (
 
 # Formats that are shown instead of `string`.
 FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid")
+# The maximum length of the limits of one value, which a server may write with any number of digits.
+LIMITS_CHARS = 60
+# The keywords that limit a value, and the unit of what they count, by type. Any other word is the format of a string.
+_LIMITS = {
+    "integer": ("minimum", "maximum", ""),
+    "number": ("minimum", "maximum", ""),
+    "array": ("minItems", "maxItems", " of them"),
+    "object": ("", "", ""),
+    "boolean": ("", "", ""),
+    "null": ("", "", ""),
+}
+_OF_TEXTS = ("minLength", "maxLength", " characters")
+# The integers that JavaScript has: Zod writes these limits where there are none.
+_OF_INTEGERS = {"minimum": -(2**53) + 1, "maximum": 2**53 - 1}
+# The maximum length of a parameter in a signature that has to be shortened.
+PARAMETER_CHARS = 40
+# The placeholder for a text that only the user knows.
+ANY_TEXT = "VALUE"
+# The depth of nested lists; a list may contain itself.
+MAX_NESTED = 8
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com",
+}
+# A tool's name says most about it, its description much, and its parameters a little.
+_WEIGHTS = (8, 3, 1)
+# One letter in four may be mistyped; below, `weather` would be taken for `create`.
+_ALIKE = 0.75
 
 
 def type_in_words(schema: Any, root: Any, *, limits: bool = False, members: bool = False) -> str:
@@ -52,8 +82,6 @@ class _Detail(NamedTuple):
 
 # The number of alternatives or choices, and the depth of lists, that are shown: more would not be read.
 SHOWN_PARTS, SHOWN_DEPTH = 8, 3
-# The maximum length of the limits of one value, which a server may write with any number of digits.
-LIMITS_CHARS = 60
 
 
 def _in_words(schema: Any, root: Any, steps: Iterator[int], detail: _Detail, depth: int = 0) -> str:
@@ -82,20 +110,6 @@ def _kind_in_words(
         words = _braced(schema, root, SHOWN_PARTS) or kind
     limits = limits_in_words(schema, kind) if detail.limits else ""
     return f"{words} ({limits})" if limits else words
-
-
-# The keywords that limit a value, and the unit of what they count, by type. Any other word is the format of a string.
-_LIMITS = {
-    "integer": ("minimum", "maximum", ""),
-    "number": ("minimum", "maximum", ""),
-    "array": ("minItems", "maxItems", " of them"),
-    "object": ("", "", ""),
-    "boolean": ("", "", ""),
-    "null": ("", "", ""),
-}
-_OF_TEXTS = ("minLength", "maxLength", " characters")
-# The integers that JavaScript has: Zod writes these limits where there are none.
-_OF_INTEGERS = {"minimum": -(2**53) + 1, "maximum": 2**53 - 1}
 
 
 def limits_in_words(part: dict[str, Any], kind: str) -> str:
@@ -161,10 +175,6 @@ def _braced(part: dict[str, Any], root: Any, count: int | None = None) -> str:
     return f"{{{', '.join([*texts, '…'] if len(texts) < len(keys) else texts)}}}"
 
 
-# The maximum length of a parameter in a signature that has to be shortened.
-PARAMETER_CHARS = 40
-
-
 def signature(name: str, schema: Any, room: int | None = None) -> str:
     """`name(path: string, [limit: integer = 10])`: the parameters that a call needs first, the others in brackets.
 
@@ -204,18 +214,6 @@ def _parameters(schema: Any, detail: _Detail) -> list[str]:
     return parts
 
 
-# The placeholder for a text that only the user knows.
-ANY_TEXT = "VALUE"
-# The depth of nested lists; a list may contain itself.
-MAX_NESTED = 8
-_FORMATS = {
-    "date": "2026-01-31",
-    "date-time": "2026-01-31T12:00:00Z",
-    "email": "ada@example.com",
-    "uri": "https://example.com",
-}
-
-
 def example_of(field: Any, root: Any) -> str:
     """A value that `field`, part of the schema `root`, allows; `VALUE` if none is known."""
     part = resolved(field, root)
@@ -238,12 +236,8 @@ def example_of(field: Any, root: Any) -> str:
     return _FORMATS.get(str(part.get("format")), ANY_TEXT)
 
 
-# A tool's name says most about it, its description much, and its parameters a little.
-_WEIGHTS = (8, 3, 1)
 # "person" is not the subject of "impersonation": a word that stands alone counts more than a part of another.
 _WHOLE_WORD, _PART_OF_WORD = 3, 2
-# One letter in four may be mistyped; below, `weather` would be taken for `create`.
-_ALIKE = 0.75
 
 
 class SearchWord(NamedTuple):

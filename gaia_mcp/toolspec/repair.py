@@ -47,6 +47,14 @@ _NUMBERS = frozenset({
     "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties",
     "maxProperties",
 })  # fmt: skip
+# OpenAI's rule for the name of a function.
+MAX_LENGTH = 64
+_ALLOWED = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+# Keywords that its API does not allow at the root of a function's parameters. A reference may lead to one of them.
+_NOT_AT_THE_ROOT = ("oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref")
+# Long enough that collisions are unlikely; on a collision another digest is used.
+_DIGEST_DIGITS = 8
 
 
 def repaired_schema(schema: Any, where: str, note: Note = lambda _: None) -> Wire:
@@ -200,16 +208,6 @@ def _left_out(value: Any, where: str, wanted: str, note: Note) -> object:
 
 def _shown(value: Any) -> str:
     return cut(json.dumps(value, ensure_ascii=False, default=repr), SHOWN_CHARS)
-
-
-# OpenAI's rule for the name of a function.
-MAX_LENGTH = 64
-_ALLOWED = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}")
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-# Keywords that its API does not allow at the root of a function's parameters. A reference may lead to one of them.
-_NOT_AT_THE_ROOT = ("oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref")
-# Long enough that collisions are unlikely; on a collision another digest is used.
-_DIGEST_DIGITS = 8
 
 
 class FunctionNames:

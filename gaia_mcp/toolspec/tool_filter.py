@@ -14,6 +14,22 @@ from typing import Any, NamedTuple
 
 # The members of an entry.
 INCLUDE, EXCLUDE = "includeTools", "excludeTools"
+# In `stages`, means every stage. It is also a valid name of an agent.
+EVERY_STAGE = "all"
+# Between the parts of a name such as `deleteFile` or `DELETEFile`; what else is not a letter separates parts too.
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# A tool whose name has one of these is not read-only, whatever its server claims. A false positive costs one prompt.
+# Includes all verbs for which GAIA 0.25 asks the user.
+_WRITING_VERBS = frozenset({
+    "add", "alter", "append", "apply", "approve", "archive", "assign", "cancel", "checkout", "chmod", "chown", "clear",
+    "clone", "close", "commit", "copy", "create", "delete", "deploy", "destroy", "disable", "dismiss", "dispatch",
+    "drop", "edit", "enable", "erase", "exec", "execute", "flush", "fork", "grant", "import", "insert", "install",
+    "interact", "invite", "invoke", "kill", "launch", "lock", "mark", "merge", "mkdir", "modify", "move", "notify",
+    "overwrite", "patch", "pay", "post", "provision", "publish", "purge", "push", "put", "reject", "remove", "rename",
+    "replace", "reset", "restart", "restore", "revoke", "run", "save", "schedule", "send", "set", "share", "sign",
+    "spawn", "start", "stop", "submit", "sync", "terminate", "transfer", "trigger", "truncate", "uninstall", "unlink",
+    "unlock", "update", "upload", "upsert", "wait", "write",
+})  # fmt: skip
 
 
 class ToolFilter(NamedTuple):
@@ -57,10 +73,6 @@ def is_pattern(text: str) -> bool:
     return any(special in text for special in "*?[")
 
 
-# In `stages`, means every stage. It is also a valid name of an agent.
-EVERY_STAGE = "all"
-
-
 def is_in_scope(
     stages: Collection[str] | None, agents: Collection[str] | None, stage: str | None, agent: str | None
 ) -> bool:
@@ -91,22 +103,6 @@ def can_meet(
         return None if stages is not None and EVERY_STAGE in stages else stages
 
     return meet(every(stages), every(other_stages)) and meet(agents, other_agents)
-
-
-# Between the parts of a name such as `deleteFile` or `DELETEFile`; what else is not a letter separates parts too.
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# A tool whose name has one of these is not read-only, whatever its server claims. A false positive costs one prompt.
-# Includes all verbs for which GAIA 0.25 asks the user.
-_WRITING_VERBS = frozenset({
-    "add", "alter", "append", "apply", "approve", "archive", "assign", "cancel", "checkout", "chmod", "chown", "clear",
-    "clone", "close", "commit", "copy", "create", "delete", "deploy", "destroy", "disable", "dismiss", "dispatch",
-    "drop", "edit", "enable", "erase", "exec", "execute", "flush", "fork", "grant", "import", "insert", "install",
-    "interact", "invite", "invoke", "kill", "launch", "lock", "mark", "merge", "mkdir", "modify", "move", "notify",
-    "overwrite", "patch", "pay", "post", "provision", "publish", "purge", "push", "put", "reject", "remove", "rename",
-    "replace", "reset", "restart", "restore", "revoke", "run", "save", "schedule", "send", "set", "share", "sign",
-    "spawn", "start", "stop", "submit", "sync", "terminate", "transfer", "trigger", "truncate", "uninstall", "unlink",
-    "unlock", "update", "upload", "upsert", "wait", "write",
-})  # fmt: skip
 
 
 def claims_to_only_read(annotations: Mapping[str, Any]) -> bool:

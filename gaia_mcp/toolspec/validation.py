@@ -29,6 +29,9 @@ MAX_ERRORS = 1000
 _OF_TYPE = " is not of type "
 _EXPECTED = " was expected"
 _ELSEWHERE = re.compile(r"Resource '(.*)' is not present in a registry", re.DOTALL)
+DETAILS = "Error details:"
+EXPECTED_SCHEMA = "Expected tool schema:"
+YOUR_ARGUMENTS = "Your arguments:"
 
 
 class ValidationError(NamedTuple):
@@ -213,11 +216,6 @@ def _dotted(path: Any) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
-
-
-DETAILS = "Error details:"
-EXPECTED_SCHEMA = "Expected tool schema:"
-YOUR_ARGUMENTS = "Your arguments:"
 
 
 class InvalidArgumentsError(ValueError):

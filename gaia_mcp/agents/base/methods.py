@@ -41,6 +41,7 @@ _CONTENT = (Image, bytes, bytearray, memoryview)
 _NO_OUTPUT: tuple[Any, ...] = (
     inspect.Parameter.empty, None, type(None), Any, object, typing.NoReturn, typing.Never
 )  # fmt: skip
+Wire = dict[str, Any]
 
 
 class MethodTools(NamedTuple):
@@ -286,9 +287,6 @@ def _count_of(function: Callable[..., Any]) -> int:
     if any(one.kind is Parameter.VAR_POSITIONAL for one in parameters):
         return 3
     return sum(one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for one in parameters)
-
-
-Wire = dict[str, Any]
 
 
 class Method(NamedTuple):

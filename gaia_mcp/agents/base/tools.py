@@ -22,6 +22,13 @@ Read = TypeVar("Read")
 
 # The attribute of a function that contains its marks.
 _MARKS = "__mcp_marks__"
+Function = TypeVar("Function", bound="Callable[..., Any]")
+# Entries by name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
+_TOOL_REGISTRY: dict[str, dict[str, Any]] = {}
+# The values of `execution.taskSupport` in a tool's definition.
+TaskSupport: typing.TypeAlias = typing.Literal["optional", "required"]
+# MCP's recommendation for tool names.
+_NAME = r"[A-Za-z0-9_.-]{1,128}"
 
 
 class PromptMark(NamedTuple):
@@ -86,9 +93,6 @@ def read_once(kind: type, attribute: str, read: Callable[[type], Read]) -> Read:
         setattr(kind, attribute, read(kind))
     found: Read = vars(kind)[attribute]
     return found
-
-
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
 @overload
@@ -211,8 +215,6 @@ def _method(function: Any, decorator: str) -> Any:
     return inner
 
 
-# Entries by name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
-_TOOL_REGISTRY: dict[str, dict[str, Any]] = {}
 _TYPE_NAMES: dict[Any, str] = {
     str: "string",
     int: "integer",
@@ -225,8 +227,6 @@ _TYPE_NAMES: dict[Any, str] = {
     dict: "object",
     type(None): "null",
 }
-# The values of `execution.taskSupport` in a tool's definition.
-TaskSupport: typing.TypeAlias = typing.Literal["optional", "required"]
 
 
 class ToolMark(NamedTuple):
@@ -241,10 +241,6 @@ class ToolMark(NamedTuple):
     more: dict[str, Any]
     input_schema: dict[str, Any] | None
     scopes: Sequence[str] = ()
-
-
-# MCP's recommendation for tool names.
-_NAME = r"[A-Za-z0-9_.-]{1,128}"
 
 
 @overload

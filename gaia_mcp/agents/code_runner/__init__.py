@@ -37,6 +37,16 @@ LONGEST_SECONDS = 600
 MAX_CALLS = 4
 # How much of each stream the error of a terminated run contains.
 SHOWN_CHARS = 2000
+# The interval at which a run's limits are checked.
+LOOK_SECONDS = 0.05
+# Output written before the process ended is already in the pipes.
+SETTLE_SECONDS = 0.5
+# From linux/prctl.h.
+_DUMPABLE = 4
+# Half of the longest path that Linux accepts. Files at longer paths could not be counted.
+MAX_PATH_BYTES = 2048
+# The variables that the system's libraries need to load and Python to find its own. No others are passed on.
+_PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class CodeOutput(TypedDict):
@@ -91,18 +101,6 @@ class CodeRunner(MCPAgent):
             "instructions": f"Code runs for up to {self._limits.seconds:g} s in an empty folder, and {network}. It can "
             "read and write the files that the user of this server can: this is no sandbox for code that means harm.",
         }
-
-
-# The interval at which a run's limits are checked.
-LOOK_SECONDS = 0.05
-# Output written before the process ended is already in the pipes.
-SETTLE_SECONDS = 0.5
-# From linux/prctl.h.
-_DUMPABLE = 4
-# Half of the longest path that Linux accepts. Files at longer paths could not be counted.
-MAX_PATH_BYTES = 2048
-# The variables that the system's libraries need to load and Python to find its own. No others are passed on.
-_PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Limits(NamedTuple):

@@ -40,6 +40,14 @@ MAX_CONCURRENT = 1000
 DEFAULT_PER_MINUTE = 60
 MAX_PER_MINUTE = 100_000
 _COMMAND = ("command", "args", "env", "cwd")
+MINUTE_SECONDS = 60.0
+T = TypeVar("T")
+# The interval at which cancellation is checked.
+LOOK_SECONDS = 0.1
+# The interval of progress notifications. Some clients give up on a request after a minute without one.
+PROGRESS_SECONDS = 2.0
+# Aborted work ends at once, unless it is blocked in the operating system, such as in a DNS lookup.
+GIVE_UP_SECONDS = 5.0
 
 
 class Endpoint(NamedTuple):
@@ -209,9 +217,6 @@ def _number(name: str, raw: Mapping[str, Any], key: str, default: float, most: i
     return float(number)
 
 
-MINUTE_SECONDS = 60.0
-
-
 class Limits:
     """Counts the running requests, at most `most`, and the requests of the last minute. May be used from several
     threads.
@@ -256,15 +261,6 @@ class Limits:
 
 class HubError(Exception):
     """The request failed. The text becomes the `error` of its result."""
-
-
-T = TypeVar("T")
-# The interval at which cancellation is checked.
-LOOK_SECONDS = 0.1
-# The interval of progress notifications. Some clients give up on a request after a minute without one.
-PROGRESS_SECONDS = 2.0
-# Aborted work ends at once, unless it is blocked in the operating system, such as in a DNS lookup.
-GIVE_UP_SECONDS = 5.0
 
 
 class Attendant:

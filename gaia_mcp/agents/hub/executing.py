@@ -59,6 +59,18 @@ if TYPE_CHECKING:
 _KIND = "agents"
 # An agent's error text is cut to this length.
 MAX_ERROR_CHARS = 4000
+# The value of a variable whose name contains one of these is always a secret.
+WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+# A running server accepts a connection sooner, even a distant one.
+CONNECT_SECONDS = 10.0
+# More than any answer, and small enough for the memory of sixteen runs.
+MAX_OUTPUT_BYTES = 8 << 20
+# Only the end of a longer line is read, since agents report progress in short lines.
+MAX_LINE_BYTES = 1 << 20
+# Output written before the program ended is already in the pipes.
+SETTLE_SECONDS = 0.5
+# More than a settings file written by hand.
+MAX_SETTINGS_BYTES = 4 << 20
 
 
 def execute(
@@ -185,10 +197,6 @@ def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
         raise HubError(f"agent {agent.name!r} cannot be reached: {problem}") from problem
 
 
-# The value of a variable whose name contains one of these is always a secret.
-WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-
-
 def own_masker(environ: Mapping[str, str]) -> Masker:
     """A masker for the secrets in the hub's own environment."""
     return Masker(dict.fromkeys(secrets_in(environ)))
@@ -254,10 +262,6 @@ def complete(target: Endpoint, request: Request, tools: Tools, deadline: Deadlin
 
     with closing(routes), MCPManager(registry) as manager:
         return attended(run, attendant, give_up)
-
-
-# A running server accepts a connection sooner, even a distant one.
-CONNECT_SECONDS = 10.0
 
 
 class EndpointError(Exception):
@@ -334,14 +338,6 @@ class Caller:
             if self._has_given_up:
                 raise EndpointError("the request was given up")
             self._sockets.append(info["return_value"].get_extra_info("socket"))
-
-
-# More than any answer, and small enough for the memory of sixteen runs.
-MAX_OUTPUT_BYTES = 8 << 20
-# Only the end of a longer line is read, since agents report progress in short lines.
-MAX_LINE_BYTES = 1 << 20
-# Output written before the program ended is already in the pipes.
-SETTLE_SECONDS = 0.5
 
 
 class Ran(NamedTuple):
@@ -436,10 +432,6 @@ def _wait(agent: str, child: Child, output: Collected, attendant: Attendant) -> 
     if status is None or output.is_flood:
         raise HubError(f"agent {agent!r} wrote more than {MAX_OUTPUT_BYTES >> 20} MiB, and was ended")
     return status
-
-
-# More than a settings file written by hand.
-MAX_SETTINGS_BYTES = 4 << 20
 
 
 def lay_over(home: Path, overlay: Overlay, environ: Mapping[str, str]) -> None:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 DEFAULT_CONCURRENT = 16
 # The number of further calls that may run, so that they are rejected at once instead of waiting for running ones.
 SPARE_CALLS = 32
+_STATUS = {"enum": ["success", "error"]}
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+# A running model server lists its models sooner.
+REACH_SECONDS = 3.0
+AT_ONCE = 16
 
 
 class AgentsHub(MCPAgent):
@@ -179,8 +184,6 @@ def _check_known(name: str, agents: Mapping[str, AgentEntry]) -> None:
 
 
 LIST, EXECUTE, REGISTER = "list_available_agents", "execute_agent_request", "register_tool_with_agent"
-_STATUS = {"enum": ["success", "error"]}
-_STRINGS = {"type": "array", "items": {"type": "string"}}
 TOOLS: list[dict[str, Any]] = [
     {
         "name": EXECUTE,
@@ -321,9 +324,6 @@ TOOLS: list[dict[str, Any]] = [
     },
 ]
 OPERATIVE, KEY_MISSING, UNAVAILABLE, UNREACHABLE = "operative", "key_missing", "unavailable", "unreachable"
-# A running model server lists its models sooner.
-REACH_SECONDS = 3.0
-AT_ONCE = 16
 
 
 def is_installed(agent: AgentEntry, environ: Mapping[str, str]) -> bool:

@@ -45,6 +45,19 @@ if TYPE_CHECKING:
 
 # The maximum size of a file that the hub writes: 128 tools with long schemas.
 MAX_BYTES = 64 << 20
+# A function name that the APIs of all models allow.
+_NAME = r"[A-Za-z0-9_-]{1,64}"
+_MEMBERS = ("description", "schema", "function")
+# More tools would leave no room for the prompt in a model's context.
+MAX_TOOLS = 128
+# The definitions of all tools of an owner: 128 of 8 KiB. The tools of all owners together take 200 MiB at most.
+MAX_OWNER_BYTES = 1 << 20
+MAX_OWNERS = 200
+# As long as a session without requests is kept. The tools of an owner that was idle for longer are dropped, but only to
+# make room for another's.
+IDLE_SECONDS = 3600.0
+# More than a model reads. The results of a handler with a limit of its own are cut to that before.
+MAX_RESULT_BYTES = 1 << 20
 
 
 class Tools(NamedTuple):
@@ -114,19 +127,6 @@ def _working_folder() -> str:
         return os.getcwd()  # noqa: PTH109 (a string is written)
     except OSError:
         return ""  # The working folder was removed, and with it any project.
-
-
-# A function name that the APIs of all models allow.
-_NAME = r"[A-Za-z0-9_-]{1,64}"
-_MEMBERS = ("description", "schema", "function")
-# More tools would leave no room for the prompt in a model's context.
-MAX_TOOLS = 128
-# The definitions of all tools of an owner: 128 of 8 KiB. The tools of all owners together take 200 MiB at most.
-MAX_OWNER_BYTES = 1 << 20
-MAX_OWNERS = 200
-# As long as a session without requests is kept. The tools of an owner that was idle for longer are dropped, but only to
-# make room for another's.
-IDLE_SECONDS = 3600.0
 
 
 class Owner(NamedTuple):
@@ -262,10 +262,6 @@ def _size(tools: Mapping[str, Mapping[str, RegisteredTool]]) -> int:
     """The length of the definitions as JSON. A tool of several agents is stored once."""
     every = {id(tool): tool for of_agent in tools.values() for tool in of_agent.values()}
     return sum(len(json.dumps(tool.as_json())) for tool in every.values())
-
-
-# More than a model reads. The results of a handler with a limit of its own are cut to that before.
-MAX_RESULT_BYTES = 1 << 20
 
 
 class Route(NamedTuple):

@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 
 # The line is written before the result, so that it only has to be read; a tool may also fail without one.
 PLACE_SECONDS = 0.2
+# A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
+# `--lock-file`, because a server whose tools are not approved must not be started.
+_PARAMETERS = frozenset((
+    "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
+    "timeout", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
+))  # fmt: skip
+# The options that answer the server's requests.
+_ANSWERING = frozenset(("answer", "answers", "root", "sample"))
+# Those for the entry of a server that is not saved.
+_OF_ENTRY = ("env", "header", "token_env")
 
 
 def make_call(
@@ -145,14 +155,6 @@ def _written(session: Session, begun: str, within: str = "") -> str:
         deadline.sleep(PLACE_SECONDS / 20)
 
 
-# A line with any other parameter goes to Typer: `--debug`; `--interactive`, which needs a terminal; `--locked` and
-# `--lock-file`, because a server whose tools are not approved must not be started.
-_PARAMETERS = frozenset((
-    "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
-    "timeout", "quiet", "answer", "answers", "decline", "root", "sample", "header", "token_env", "env",
-))  # fmt: skip
-
-
 def run_if_plain(words: Sequence[str]) -> int | None:
     """Run the command line `words` if it is a plain `call`. Returns the exit code, or None for any other line."""
     line = call_of(words)
@@ -189,12 +191,6 @@ def _run(line: ParsedLine, words: list[str]) -> int:
             invocation,
             lambda: make_call(invocation, typed, args, read_only=read_only, prestarted=server),
         )
-
-
-# The options that answer the server's requests.
-_ANSWERING = frozenset(("answer", "answers", "root", "sample"))
-# Those for the entry of a server that is not saved.
-_OF_ENTRY = ("env", "header", "token_env")
 
 
 @contextmanager

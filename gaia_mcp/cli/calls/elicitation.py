@@ -51,6 +51,15 @@ DECLINED = {"action": "decline"}
 CANCELLED = {"action": "cancel"}
 MESSAGE_CHARS = 1000
 NO_ANSWER = "no answer is given, and there is no terminal to ask on"
+TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
+# Omits an optional field, even one that has a default.
+NOTHING = "-"
+# Printed after an invalid answer to a yes-or-no question.
+YES_OR_NO = "  y or n?"
+# The interval at which a question checks whether the command is ending.
+LOOK_SECONDS = 0.1
+# Prints a question and returns the line that was typed.
+Ask = Callable[[str], str]
 
 
 def answered(
@@ -241,17 +250,6 @@ def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:
             if value is not None:
                 content[name] = value
     return {**ACCEPTED, "content": content}
-
-
-TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
-# Omits an optional field, even one that has a default.
-NOTHING = "-"
-# Printed after an invalid answer to a yes-or-no question.
-YES_OR_NO = "  y or n?"
-# The interval at which a question checks whether the command is ending.
-LOOK_SECONDS = 0.1
-# Prints a question and returns the line that was typed.
-Ask = Callable[[str], str]
 
 
 def can_ask() -> bool:

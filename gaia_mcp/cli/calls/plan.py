@@ -50,6 +50,16 @@ if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline
 
 HOW_TO_GIVE = "--args takes a JSON object, @FILE with one, or - for stdin"
+# Together with the problem before it, this fits two lines of a usual terminal.
+SIGNATURE_CHARS = 120
+HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+HOW_TO_QUOTE = """quote JSON as one word: '{"key": "value"}'"""
+# A tool that asks until it gets a different answer would never end, because the given answers do not change.
+MAX_ANSWERED = 100
+HOW_TO_ANSWER = "write --answer key=value or --answer key:=JSON"
+HOW_TO_LIST = "--answers takes a JSON object, a file with one, or - for stdin"
+# The possible answers to an elicitation in URL mode.
+ACTIONS = ("accept", "decline", "cancel")
 
 
 class Plan(NamedTuple):
@@ -167,12 +177,6 @@ def read_file(name: str, hint: str = "", deadline: Deadline | None = None) -> st
     except UnicodeDecodeError:
         shown = "standard input" if name == "-" else repr(name)
         raise UsageError(f"{shown} is not UTF-8 text", hint="encode it first, for instance with base64") from None
-
-
-# Together with the problem before it, this fits two lines of a usual terminal.
-SIGNATURE_CHARS = 120
-HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
-HOW_TO_QUOTE = """quote JSON as one word: '{"key": "value"}'"""
 
 
 def check_utf8(words: Iterable[str]) -> None:
@@ -294,14 +298,6 @@ def _seen_schema(entry: ServerEntry, tool: str) -> Any:
 
 def _how_to_see(server: str, tool: str) -> str:
     return f"show its parameters: {to_type('call', server, tool, more='--help')}"
-
-
-# A tool that asks until it gets a different answer would never end, because the given answers do not change.
-MAX_ANSWERED = 100
-HOW_TO_ANSWER = "write --answer key=value or --answer key:=JSON"
-HOW_TO_LIST = "--answers takes a JSON object, a file with one, or - for stdin"
-# The possible answers to an elicitation in URL mode.
-ACTIONS = ("accept", "decline", "cancel")
 
 
 class Answers:

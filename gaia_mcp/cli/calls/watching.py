@@ -27,6 +27,8 @@ LISTS = ("tools", "prompts", "resources")
 LOOK_SECONDS = 0.25
 # A server that exits immediately must not be restarted without a pause.
 RESTART_PAUSE_SECONDS = 1.0
+# A server that sends log messages faster than they are printed must not fill our memory.
+MAX_MESSAGES = 1000
 
 
 class Watcher:
@@ -152,10 +154,6 @@ def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
         print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
     else:
         print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
-
-
-# A server that sends log messages faster than they are printed must not fill our memory.
-MAX_MESSAGES = 1000
 
 
 class Notification(NamedTuple):

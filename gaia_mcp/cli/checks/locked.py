@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     from gaia_mcp.fleet.session.parallel import Result
     from gaia_mcp.fleet.session.session import Session
 
+LOCK_FILE = "mcp.lock.json"
+VERSION = 1
+# As for any file of a project; it contains no secrets.
+NEW_MODE = 0o644
+# A reviewer of the file must see every character, and a lone surrogate cannot be encoded as UTF-8.
+_UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
+
 
 class LockedTools:
     """The tools of each server in a lock file."""
@@ -196,14 +203,6 @@ def outcome_object(outcome: Outcome, path: Path) -> dict[str, Any]:
     if (error := error_of(outcome, path)) is not None:
         shown["error"] = {key: value for key, value in error_object(error).items() if key != "changes"}
     return shown
-
-
-LOCK_FILE = "mcp.lock.json"
-VERSION = 1
-# As for any file of a project; it contains no secrets.
-NEW_MODE = 0o644
-# A reviewer of the file must see every character, and a lone surrogate cannot be encoded as UTF-8.
-_UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
 
 
 class LockedServer(NamedTuple):

@@ -31,6 +31,12 @@ OK, WARN, FAIL = "ok", "warn", "FAIL"
 # The name of the check that calls a tool.
 CALL = "call"
 _COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
+# The only characters that remain invalid at this point: the noncharacters U+FFFE and U+FFFF.
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+# GitHub names the file in this variable, and displays what each step of a build appends to it.
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+# A cell of the table must stay readable; the log of the build has the whole failure.
+CELL_CHARS = 300
 
 
 @dataclass
@@ -158,10 +164,6 @@ def print_check(item: Check) -> None:
         print_line(f"        {more}")
 
 
-# The only characters that remain invalid at this point: the noncharacters U+FFFE and U+FFFF.
-_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-
-
 def junit_xml(reports: Sequence[Report]) -> bytes:
     """A `testsuites` document: a suite for each server, a case for each check, times in seconds."""
     root = ElementTree.Element("testsuites", name="gaia mcp test-client")
@@ -222,12 +224,6 @@ def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
         hint = "choose another file with --junit FILE"
         return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
     return None
-
-
-# GitHub names the file in this variable, and displays what each step of a build appends to it.
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-# A cell of the table must stay readable; the log of the build has the whole failure.
-CELL_CHARS = 300
 
 
 def summary_line(reports: Sequence[Report], seconds: float) -> str:

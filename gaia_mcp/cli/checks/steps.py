@@ -59,6 +59,10 @@ ALWAYS_CHECKED = (
     "names",
     "texts",
 )
+# The format that the specification recommends for tool names.
+_RECOMMENDED = re.compile(r"[A-Za-z0-9_.-]{0,128}")
+# The number of tools that are named for one problem; a line has no room for more.
+MAX_NAMED = 5
 
 
 class CallWanted(NamedTuple):
@@ -313,12 +317,6 @@ def check_all(
             reports[result.entry.name].add(untried(result.error))
             reports[result.entry.name].skipped = [name for name in wanted.checks() if name != "start"]
     return list(reports.values())
-
-
-# The format that the specification recommends for tool names.
-_RECOMMENDED = re.compile(r"[A-Za-z0-9_.-]{0,128}")
-# The number of tools that are named for one problem; a line has no room for more.
-MAX_NAMED = 5
 
 
 class Known(NamedTuple):

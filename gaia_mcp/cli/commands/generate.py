@@ -28,6 +28,13 @@ Folder = Annotated[
 CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a file is out of date.")]
 
 COMMON = (JSON,)
+HELP_CHARS = 120
+# Completers must be in this package, so that completion imports nothing else.
+_COMPLETERS = "gaia_mcp.cli.completion."
+# Typer's types for paths.
+_PATH_TYPES = ("path", "filename", "file", "directory")
+# Values that may also be file paths; a program and its arguments often are.
+_PATH_METAVAR = re.compile(r"\b(FILE|COMMAND)\b")
 
 
 def generate(folder: Folder = None, check: CheckOption = False) -> None:
@@ -68,15 +75,6 @@ def generated() -> dict[str, str]:
         **{f"man/{name}": text for name, text in pages().items()},
         **{f"completions/{name}": SCRIPTS[shell] for name, shell in FILES.items()},
     }
-
-
-HELP_CHARS = 120
-# Completers must be in this package, so that completion imports nothing else.
-_COMPLETERS = "gaia_mcp.cli.completion."
-# Typer's types for paths.
-_PATH_TYPES = ("path", "filename", "file", "directory")
-# Values that may also be file paths; a program and its arguments often are.
-_PATH_METAVAR = re.compile(r"\b(FILE|COMMAND)\b")
 
 
 def table_text() -> str:

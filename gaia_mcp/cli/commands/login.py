@@ -41,6 +41,8 @@ NoBrowserOption = Annotated[
 StatusOption = Annotated[bool, typer.Option("--status", help="Show what is granted, for one server or for all.")]
 
 COMMON = (HEADER, CONFIG, JSON, timeout_option("Limit the time of the login. Default: 300."))
+# Longer than any redirect URL.
+MAX_PASTED_BYTES = 65536
 
 
 def login(
@@ -130,10 +132,6 @@ def _span(minutes: int) -> str:
         return f"{minutes} min"
     hours = round(minutes / 60)
     return f"{hours} h" if hours < 48 else f"{round(hours / 24)} days"
-
-
-# Longer than any redirect URL.
-MAX_PASTED_BYTES = 65536
 
 
 class Browser:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from gaia_mcp.fleet.gateway.naming import Prefix
     from gaia_mcp.server.provider import Provider
 
+COMMON = (HEADER, CONFIG, JSON)
+
 
 class LogLevel(StrEnum):
     """The levels of Python's logging."""
@@ -194,7 +196,6 @@ StoreOption = Annotated[
         help="Share sessions and tasks with other servers through this Redis, redis://HOST. Default: GAIA_MCP_STORE.",
     ),
 ]  # fmt: skip
-COMMON = (HEADER, CONFIG, JSON)
 
 
 def _gateway(

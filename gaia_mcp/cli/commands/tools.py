@@ -51,6 +51,14 @@ SETTINGS = {"cls": ServerCommand}
 NAME_CHARS = 1000
 
 COMMON = (STAGE, AGENT, HEADER, CONFIG, JSON, TIMEOUT)
+# Models count differently; for English and JSON a token is about four bytes.
+TOKEN_BYTES = 4
+# The members that a host gives to a model; the others are for the host.
+SHOWN_TO_MODELS = ("name", "description", "inputSchema")
+# The column that a narrow terminal omits.
+TOOLS = 1
+# The limit for a remark about one schema.
+REMARK_CHARS = 300
 
 
 def tools(
@@ -179,14 +187,6 @@ def _lines(tool: MCPTool, *, is_looked_at: bool, with_schema: bool) -> list[str]
     return lines
 
 
-# Models count differently; for English and JSON a token is about four bytes.
-TOKEN_BYTES = 4
-# The members that a host gives to a model; the others are for the host.
-SHOWN_TO_MODELS = ("name", "description", "inputSchema")
-# The column that a narrow terminal omits.
-TOOLS = 1
-
-
 def tokens_of(definition: Mapping[str, Any]) -> int:
     """The approximate number of tokens of a tool's definition."""
     shown = {key: definition[key] for key in SHOWN_TO_MODELS if key in definition}
@@ -213,10 +213,6 @@ class Costs:
         shown = [(one_line(name), counted(tools, "tool"), f"about {tokens:,} tokens") for name, tools, tokens in rows]
         for line in columns(shown, spare=(TOOLS,)):
             print_line(line)
-
-
-# The limit for a remark about one schema.
-REMARK_CHARS = 300
 
 
 def _remark_schema(owner: str, problem: str) -> None:

@@ -26,6 +26,17 @@ PATIENCE_SECONDS = 5.0
 MIN_DESCRIPTION_COLUMNS = 20
 # The completion types (`COMP_TYPE`) in which bash inserts the candidates in turn, so descriptions must not be added.
 CYCLING = ("37", "42")
+_BLANKS = " \t\n"
+# Each ends a word without being part of it; the next word is the name of a file.
+_REDIRECTIONS = "<>"
+# Safe in addition to letters and digits. Every other ASCII character is special in some shell, at some position.
+_SAFE = "_%+,./:=@^-"
+# Special within double quotes, too.
+_SPECIAL_IN_QUOTES = '"\\$`'
+# The limit for a description in a list.
+DESCRIPTION_CHARS = 120
+# A person does not read more lines, and sanitizing them takes longer than finding them.
+MAX_DESCRIBED = 500
 
 
 def answer(words: Sequence[str], *, patience_seconds: float = PATIENCE_SECONDS) -> int:
@@ -127,15 +138,6 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace(":", "\\:")
 
 
-_BLANKS = " \t\n"
-# Each ends a word without being part of it; the next word is the name of a file.
-_REDIRECTIONS = "<>"
-# Safe in addition to letters and digits. Every other ASCII character is special in some shell, at some position.
-_SAFE = "_%+,./:=@^-"
-# Special within double quotes, too.
-_SPECIAL_IN_QUOTES = '"\\$`'
-
-
 class Line(NamedTuple):
     """A line up to the cursor: its words without quotes, the last one unfinished, possibly within an open `quote`."""
 
@@ -186,12 +188,6 @@ def quoted(text: str, quote: str = "") -> str:
         character if character in _SAFE or character.isalnum() or not character.isascii() else f"\\{character}"
         for character in text
     )
-
-
-# The limit for a description in a list.
-DESCRIPTION_CHARS = 120
-# A person does not read more lines, and sanitizing them takes longer than finding them.
-MAX_DESCRIBED = 500
 
 
 def candidates(words: Sequence[str], program: str = "gaia") -> list[Candidate]:

@@ -27,6 +27,14 @@ from gaia_mcp.toolspec.schema import (
 
 # The limit for a value; longer ones are not typed, but read from a file.
 MAX_VALUE_CHARS = 200
+# The last word of a parameter's name, as in `outputFile`, `repo_path` or `dirs`.
+FILES = ("path", "file", "filename", "filepath", "pathname")
+FOLDERS = ("dir", "directory", "folder", "cwd", "dirname", "workdir", "basedir", "rootdir")
+# The formats of pydantic's FilePath, DirectoryPath and Path, and other common ones.
+FILE_FORMATS = ("path", "file-path", "file")
+FOLDER_FORMATS = ("directory-path", "directory", "folder")
+URI_FORMATS = ("uri", "url")
+FILE_URI = "file://"
 
 
 def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: str = "") -> list[Candidate]:
@@ -130,16 +138,6 @@ def _choices(described: Any, schema: Any) -> Iterator[Any]:
             yield from (None,) if "null" in kinds else ()
     if (default := default_of(described, schema)) is not None:
         yield default
-
-
-# The last word of a parameter's name, as in `outputFile`, `repo_path` or `dirs`.
-FILES = ("path", "file", "filename", "filepath", "pathname")
-FOLDERS = ("dir", "directory", "folder", "cwd", "dirname", "workdir", "basedir", "rootdir")
-# The formats of pydantic's FilePath, DirectoryPath and Path, and other common ones.
-FILE_FORMATS = ("path", "file-path", "file")
-FOLDER_FORMATS = ("directory-path", "directory", "folder")
-URI_FORMATS = ("uri", "url")
-FILE_URI = "file://"
 
 
 def path_values(name: str, described: Any, schema: Any, begun: str, folder: str = "") -> Iterator[str]:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from gaia_mcp.cli.completion.context import CompletionContext
 
+# A candidate with one of these endings is incomplete: a value, a name in the folder, or a class follows.
+_OPEN_ENDS = ("=", "@", "/", ":")
+
 
 class Candidate(NamedTuple):
     """A candidate for the whole word, and its description."""
@@ -64,7 +67,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # A symbolic link to itself, or to a target that cannot be read: the others are still listed.
-
-
-# A candidate with one of these endings is incomplete: a value, a name in the folder, or a class follows.
-_OPEN_ENDS = ("=", "@", "/", ":")

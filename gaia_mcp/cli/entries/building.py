@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 SECRET_VARIABLE = "MCP_CLIENT_SECRET"  # noqa: S105 (its name)
 # A name that `${NAME}` can refer to.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# A path on a drive, or on another machine. A URL with a scheme of one letter does not exist.
+_PATH = re.compile(r"[A-Za-z]:[\\/].*|\\\\[^\\].*", re.DOTALL)
+_SUFFIX = re.compile(r"\.(?:exe|cmd|bat)$", re.IGNORECASE)
+# Programs that have the same name on every system. The launcher `py` is called python3 there.
+_EVERYWHERE = {
+    **{
+        name: name for name in ("bun", "bunx", "deno", "docker", "dotnet", "java", "node", "npm", "npx", "pipx", "pnpm")
+    },
+    **{name: name for name in ("podman", "python", "python3", "uv", "uvx", "yarn")},
+    "py": "python3",
+}
 
 
 def command_of(name: str, words: list[str]) -> dict[str, Any]:
@@ -233,19 +244,6 @@ def _split(name: str, words: list[str]) -> list[str]:
         return words
     # The path of a program may contain spaces.
     return words if shutil.which(words[0]) else split_command_line(name, words[0], references(os.environ))
-
-
-# A path on a drive, or on another machine. A URL with a scheme of one letter does not exist.
-_PATH = re.compile(r"[A-Za-z]:[\\/].*|\\\\[^\\].*", re.DOTALL)
-_SUFFIX = re.compile(r"\.(?:exe|cmd|bat)$", re.IGNORECASE)
-# Programs that have the same name on every system. The launcher `py` is called python3 there.
-_EVERYWHERE = {
-    **{
-        name: name for name in ("bun", "bunx", "deno", "docker", "dotnet", "java", "node", "npm", "npx", "pipx", "pnpm")
-    },
-    **{name: name for name in ("podman", "python", "python3", "uv", "uvx", "yarn")},
-    "py": "python3",
-}
 
 
 def without_windows(entry: Mapping[str, Any], is_program: Callable[[str], bool]) -> tuple[dict[str, Any], list[str]]:

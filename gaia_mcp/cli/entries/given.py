@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from gaia_mcp.config.served import Served
     from gaia_mcp.hosts.pasted import Pasted
 
+# Far larger than any pasted text.
+MAX_BYTES = 4 << 20
+# A file with one of these suffixes is never a program.
+_SUFFIXES = frozenset((".json", ".jsonc", ".toml", ".yaml", ".yml", ".md"))
+_EXAMPLE = 'an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
+
 
 class Given(NamedTuple):
     """A server to be added: its name, its entry, and remarks on how the entry was read. `words` are the words of its
@@ -198,13 +204,6 @@ def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
         # The text may contain secrets, so it is not repeated.
         tidy = _named(None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name
     return Given(tidy, entry, [f"{tidy}: {told}" for told in remarks])
-
-
-# Far larger than any pasted text.
-MAX_BYTES = 4 << 20
-# A file with one of these suffixes is never a program.
-_SUFFIXES = frozenset((".json", ".jsonc", ".toml", ".yaml", ".yml", ".md"))
-_EXAMPLE = 'an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
 
 
 class Text(NamedTuple):

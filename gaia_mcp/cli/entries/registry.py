@@ -42,6 +42,18 @@ if TYPE_CHECKING:
 # The variables with the URL of a registry other than the official one, and a token for it.
 VARIABLE = "GAIA_MCP_REGISTRY"
 TOKEN_VARIABLE = "GAIA_MCP_REGISTRY_TOKEN"  # noqa: S105 (its name)
+# The member of an entry that records the document it was made from, and the settings that were used.
+REGISTRY = "registry"
+# A reversed domain and a name, possibly with a version. A domain that ends with one of these, and does not begin with
+# one, is not reversed: the word is then a URL without its scheme.
+_TOP_DOMAINS = frozenset(("ai", "app", "cloud", "co", "com", "de", "dev", "eu", "io", "me", "net", "org", "sh", "uk"))
+_PUBLISHED = r"(?P<name>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+)(?:@(?P<version>[^\s/@]{1,255}))?"
+# With more results, a narrower search helps more.
+MAX_FOUND = 100
+# The limit for a description after a name.
+DESCRIPTION_CHARS = 100
+# A registry is one service; more concurrent requests would not be answered sooner.
+_AT_ONCE = 8
 
 
 def open_registry(option: str | None, deadline: Deadline | None) -> Registry:
@@ -251,10 +263,6 @@ def _described(entry: Mapping[str, Any]) -> str:
     return " ".join([*variables, shlex.join([entry["command"], *masked_arguments(entry["args"])])])
 
 
-# The member of an entry that records the document it was made from, and the settings that were used.
-REGISTRY = "registry"
-
-
 def noted(way: Way, given: Mapping[str, str]) -> dict[str, str]:
     """The values in `given` that an entry must record. Variables are in the entry already. A secret is recorded only if
     it is a reference to a variable.
@@ -282,12 +290,6 @@ def given_before(entry: Mapping[str, Any], server: str, way: Way) -> dict[str, s
     known = {one.name for one in asked_of(way.inputs)}
     held = {**(env if isinstance(env, dict) else {}), **(settings if isinstance(settings, dict) else {})}
     return {name: value for name, value in held.items() if name in known and isinstance(value, str)}
-
-
-# A reversed domain and a name, possibly with a version. A domain that ends with one of these, and does not begin with
-# one, is not reversed: the word is then a URL without its scheme.
-_TOP_DOMAINS = frozenset(("ai", "app", "cloud", "co", "com", "de", "dev", "eu", "io", "me", "net", "org", "sh", "uk"))
-_PUBLISHED = r"(?P<name>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+)(?:@(?P<version>[^\s/@]{1,255}))?"
 
 
 def published_server(
@@ -327,12 +329,6 @@ def _is_address(word: str) -> bool:
     return labels[-1] in _TOP_DOMAINS and labels[0] not in _TOP_DOMAINS
 
 
-# With more results, a narrower search helps more.
-MAX_FOUND = 100
-# The limit for a description after a name.
-DESCRIPTION_CHARS = 100
-
-
 def print_published(words: list[str], deadline: Deadline | None, as_json: bool) -> None:
     """Print the newest versions of the servers that match all of `words`, of which the first may be the registry's URL.
 
@@ -364,10 +360,6 @@ def print_published(words: list[str], deadline: Deadline | None, as_json: bool) 
 def _object(one: Document) -> dict[str, Any]:
     shown = {"name": one.name, "version": one.version, "title": one.title, "description": one.description}
     return {**shown, "status": one.status, "via": list(dict.fromkeys(way.name for way in ways_of(one)))}
-
-
-# A registry is one service; more concurrent requests would not be answered sooner.
-_AT_ONCE = 8
 
 
 class Added(NamedTuple):

@@ -29,6 +29,8 @@ SHOWN = (
 
 # The objects in an entry whose members are compared one by one.
 OPEN = ("env", "headers", "settings")
+# With more names, the command about all servers is shorter.
+MAX_NAMED = 4
 
 
 class Difference(NamedTuple):
@@ -89,10 +91,6 @@ def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     # In a valid entry the type is one of a few fixed words.
     visible["type"] = raw.get("type")
     return {key: visible.get(key, MASK) for key in members(raw)}
-
-
-# With more names, the command about all servers is shorter.
-MAX_NAMED = 4
 
 
 def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:

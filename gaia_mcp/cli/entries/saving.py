@@ -67,6 +67,11 @@ if TYPE_CHECKING:
 
 # A URL without its scheme, as people often type it.
 _ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"
+# The members that apply to only one kind of server.
+BY_COMMAND = ("command", "args", "env", "cwd", "inherit", "type")
+BY_URL = ("url", "headers", "type")
+# The members for code that this program serves.
+BY_CODE = ("handler", "agent", "settings", "max_retries", "max_result_bytes")
 
 
 class Tried(NamedTuple):
@@ -242,13 +247,6 @@ def warn_of_files(name: str, arguments: list[str]) -> None:
             keep = to_type("edit", name, more="--cwd .")
             remark(f"{argument!r} is a file of this folder, and {where}; keep it here: {keep}")
             return
-
-
-# The members that apply to only one kind of server.
-BY_COMMAND = ("command", "args", "env", "cwd", "inherit", "type")
-BY_URL = ("url", "headers", "type")
-# The members for code that this program serves.
-BY_CODE = ("handler", "agent", "settings", "max_retries", "max_result_bytes")
 
 
 class Change(NamedTuple):

@@ -42,6 +42,28 @@ _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
 _DEBUG = ("--debug",)
 # The item that a command needs in addition to the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
+# The bases of a class at the top level of a file. The limits are far beyond what a person writes.
+_HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
+_AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
+# Launcher options that take a value. The value of `--from` or `-p` is only the package that contains the program.
+_VALUED = frozenset(
+    ("--from", "--with", "--python", "--index-url", "--directory", "--project", "-p", "--package", "-e", "--env",
+     "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--entrypoint", "--platform", "-w", "--workdir",
+     "-u", "--user", "--add-host")
+)  # fmt: skip
+# Words that do not identify a server: subcommands of launchers, and common names of files and folders.
+_COMMON = frozenset(
+    ("", "gaia_mcp", "run", "dlx", "exec", "tool", "x", "c", "serve", "start", "mcp", "server", "servers", "index",
+     "main", "__main__", "app", "cli", "dist", "build", "src", "out", "bin", "lib", "target", "release", "debug",
+     "stdio", "remote", "proxy", "latest", "node_modules", "site-packages", *LAUNCHERS)
+)  # fmt: skip
+# Common prefixes and suffixes around the part of a name that identifies the server.
+_AFFIXES = re.compile(r"^(?:mcp[-_.])?(?:server[-_.])?(?:mcp[-_.])?|[-_.](?:mcp[-_.]?)?server(?:[-_.]mcp)?$|[-_.]mcp$")
+_SUFFIXES = re.compile(r"\.(?:py|m?js|cjs|ts|exe|cmd|bat|sh|jar|rb)$")
+# `file.py:Class` or `package.module:Class`.
+_AGENT_TARGET = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):(?P<class>[A-Z]\w*)")
+_HOST_LABELS = frozenset(("mcp", "api", "www", "app", "docs", "server", "co", "com", "org", "net", "ac", "gov"))
+FALLBACK = "server"
 
 
 def find_entry(store: ConfigStore, word: str, *, debug: bool = False) -> ServerEntry:
@@ -276,11 +298,6 @@ def _folder_now() -> str:
         return ""  # It has been removed.
 
 
-# The bases of a class at the top level of a file. The limits are far beyond what a person writes.
-_HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
-_AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
-
-
 def code_kind(path: Path) -> str:
     """Whether a Python file contains a "handler" or an "agent". If its text does not show it, the file name decides."""
     try:
@@ -332,26 +349,6 @@ def _is_inside(file: Path, folder: Path) -> bool:
         return file.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):
         return not file.is_symlink()
-
-
-# Launcher options that take a value. The value of `--from` or `-p` is only the package that contains the program.
-_VALUED = frozenset(
-    ("--from", "--with", "--python", "--index-url", "--directory", "--project", "-p", "--package", "-e", "--env",
-     "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--entrypoint", "--platform", "-w", "--workdir",
-     "-u", "--user", "--add-host")
-)  # fmt: skip
-# Words that do not identify a server: subcommands of launchers, and common names of files and folders.
-_COMMON = frozenset(
-    ("", "gaia_mcp", "run", "dlx", "exec", "tool", "x", "c", "serve", "start", "mcp", "server", "servers", "index",
-     "main", "__main__", "app", "cli", "dist", "build", "src", "out", "bin", "lib", "target", "release", "debug",
-     "stdio", "remote", "proxy", "latest", "node_modules", "site-packages", *LAUNCHERS)
-)  # fmt: skip
-# Common prefixes and suffixes around the part of a name that identifies the server.
-_AFFIXES = re.compile(r"^(?:mcp[-_.])?(?:server[-_.])?(?:mcp[-_.])?|[-_.](?:mcp[-_.]?)?server(?:[-_.]mcp)?$|[-_.]mcp$")
-_SUFFIXES = re.compile(r"\.(?:py|m?js|cjs|ts|exe|cmd|bat|sh|jar|rb)$")
-# `file.py:Class` or `package.module:Class`.
-_AGENT_TARGET = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):(?P<class>[A-Z]\w*)")
-_HOST_LABELS = frozenset(("mcp", "api", "www", "app", "docs", "server", "co", "com", "org", "net", "ac", "gov"))
 
 
 def suggested_name(entry: Mapping[str, Any]) -> str:
@@ -420,9 +417,6 @@ def _split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return line.split()
-
-
-FALLBACK = "server"
 
 
 def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:

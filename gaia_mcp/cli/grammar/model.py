@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 # The former names of options by their names. They are accepted where no other option has the name, and shown nowhere.
 FORMER_NAMES = {"--agent": "--as"}
+# Words that belong to the program, not to `mcp`.
+_OF_PROGRAM = ("mcp", "help", "version")
 
 
 class Argument(NamedTuple):
@@ -80,10 +82,6 @@ class Command:
     def commands(self) -> "dict[str, Command]":
         """The commands of a group, by name."""
         return {name: Command(part, self._options) for name, part in self._part["commands"].items()}
-
-
-# Words that belong to the program, not to `mcp`.
-_OF_PROGRAM = ("mcp", "help", "version")
 
 
 def with_group(words: Sequence[str]) -> list[str]:

@@ -18,6 +18,20 @@ from typing import NamedTuple
 
 # Underscores only around a whole word, so that the names of files keep theirs.
 _MARKED = re.compile(r"`(?P<typed>[^`]+)`|(?<!\w)_(?P<stands>[^_\s](?:[^_\n]*[^_\s])?)_(?!\w)")
+# Characters with a meaning in roff, and those that it would replace by typographic ones.
+_ESCAPES = {
+    "\\": r"\e",
+    "-": r"\-",
+    "'": r"\(aq",
+    '"': r"\(dq",
+    "`": r"\(ga",
+    "^": r"\(ha",
+    "~": r"\(ti",
+    "\t": "    ",
+    "\xa0": r"\ ",
+    # Every terminal has these.
+    "…": "...",
+}
 
 
 class Span(NamedTuple):
@@ -98,22 +112,6 @@ def spans(text: str) -> list[Span]:
         found.append(Span(match["typed"], "B") if match["typed"] else Span(match["stands"], "I"))
         end = match.end()
     return [*found, Span(text[end:])] if end < len(text) or not found else found
-
-
-# Characters with a meaning in roff, and those that it would replace by typographic ones.
-_ESCAPES = {
-    "\\": r"\e",
-    "-": r"\-",
-    "'": r"\(aq",
-    '"': r"\(dq",
-    "`": r"\(ga",
-    "^": r"\(ha",
-    "~": r"\(ti",
-    "\t": "    ",
-    "\xa0": r"\ ",
-    # Every terminal has these.
-    "…": "...",
-}
 
 
 class Title(NamedTuple):

@@ -20,6 +20,15 @@ from gaia_mcp.text.safe import clean, clean_json
 MAX_CHARS = 100_000
 # The number of screens that are printed of a longer text.
 SCREENS = 3
+# A larger picture would keep a terminal busy for seconds; it can be saved to a file instead.
+MAX_BYTES = 8 * 1024 * 1024
+# The limit of the kitty protocol for one escape sequence.
+CHUNK_CHARS = 4096
+_PNG = b"\x89PNG\r\n\x1a\n"
+# The first bytes of the formats that each terminal decodes, whatever the declared type.
+_READABLE: dict[str, tuple[bytes, ...]] = {"kitty": (_PNG,), "iterm2": (_PNG, b"\xff\xd8\xff", b"GIF8")}
+_KITTY_PROGRAMS = ("ghostty", "kitty")
+_ITERM2_PROGRAMS = ("iTerm.app", "WezTerm")
 
 
 def show_text(text: str, mime_type: object = None) -> str:
@@ -52,17 +61,6 @@ def _screens(text: str) -> str:
         kept.append(line)
         left -= takes
     return ("\n".join(kept) or text[: left * width]) + "\n"
-
-
-# A larger picture would keep a terminal busy for seconds; it can be saved to a file instead.
-MAX_BYTES = 8 * 1024 * 1024
-# The limit of the kitty protocol for one escape sequence.
-CHUNK_CHARS = 4096
-_PNG = b"\x89PNG\r\n\x1a\n"
-# The first bytes of the formats that each terminal decodes, whatever the declared type.
-_READABLE: dict[str, tuple[bytes, ...]] = {"kitty": (_PNG,), "iterm2": (_PNG, b"\xff\xd8\xff", b"GIF8")}
-_KITTY_PROGRAMS = ("ghostty", "kitty")
-_ITERM2_PROGRAMS = ("iTerm.app", "WezTerm")
 
 
 def way_to_show(environ: Mapping[str, str]) -> str:

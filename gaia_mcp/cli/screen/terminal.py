@@ -18,6 +18,8 @@ USUAL_COLUMNS, USUAL_LINES = 80, 24
 GAP_CELLS, INDENT_CELLS = 2, 4
 # On a wider terminal its own wrapping is readable enough, and leaves lines whole for copying.
 NARROW_COLUMNS = 60
+# A narrower last column, which is cut to the remaining width, would be useless.
+LEAST_CELLS = 12
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -153,10 +155,6 @@ def _asked(stream: TextIO) -> tuple[int, int]:
     except (OSError, ValueError):
         return 0, 0
     return columns, lines
-
-
-# A narrower last column, which is cut to the remaining width, would be useless.
-LEAST_CELLS = 12
 
 
 class Columns(NamedTuple):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Python's default thresholds for garbage collection.
 COLLECTION = (700, 10, 10)
+# Each call has a thread; a larger value is a typing error.
+MAX_CALLS = 10_000
 
 
 class Loaded(NamedTuple):
@@ -76,10 +78,6 @@ def load_provider(
     gc.freeze()
     gc.set_threshold(*COLLECTION)
     return Loaded(provider, limit)
-
-
-# Each call has a thread; a larger value is a typing error.
-MAX_CALLS = 10_000
 
 
 def own_limit(target: str, agent: Any) -> int | None:

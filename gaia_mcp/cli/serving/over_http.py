@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.store import Store
 
+MAP_VARIABLE = "MCP_SERVER_MAP"
+TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
+# The default of AgentVault's proxy.
+CALL_SECONDS = 60.0
+_FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
+
 
 class AccessTokens(NamedTuple):
     """The access tokens that are required. `jwks`, `issuer` and `audience` are given together, or not at all; `scopes`
@@ -263,13 +269,6 @@ class _Extra(NamedTuple):
     def missing(self) -> list[str]:
         """The packages that are not installed."""
         return [package for module, package in self.packages.items() if find_spec(module) is None]
-
-
-MAP_VARIABLE = "MCP_SERVER_MAP"
-TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
-# The default of AgentVault's proxy.
-CALL_SECONDS = 60.0
-_FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
 
 
 def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:

@@ -27,6 +27,13 @@ from gaia_mcp.storage.server_cache import ServerCache
 if TYPE_CHECKING:
     from gaia_mcp.hosts.dialects import Value
 
+# The PATH of a desktop's programs on every system, where a launcher from a person's own folder has no interpreter.
+_DESKTOP_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+# The first line of a script whose interpreter is searched on PATH, as npx is one.
+_SEARCHED = re.compile(rb"#![ \t]*/usr/bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
+# As Linux reads of the first line.
+MAX_LINE_BYTES = 256
+
 
 def known_host(word: str) -> HostProgram:
     """The host with this name. Raises `ConfigError` with a suggestion."""
@@ -82,14 +89,6 @@ def project_folder() -> Path:
     if folder is None:
         raise ConfigError("the working folder no longer exists", hint="change to the project's folder")
     return folder
-
-
-# The PATH of a desktop's programs on every system, where a launcher from a person's own folder has no interpreter.
-_DESKTOP_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
-# The first line of a script whose interpreter is searched on PATH, as npx is one.
-_SEARCHED = re.compile(rb"#![ \t]*/usr/bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
-# As Linux reads of the first line.
-MAX_LINE_BYTES = 256
 
 
 def home_alone(name: str, default: str | None) -> str | None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # The name of standard input on a command line.
 STDIN = Path("-")
+# The key of this host in `HOSTS`.
+PROTOTYPE = "prototype"
 
 
 def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:
@@ -169,10 +171,6 @@ def _chosen(found: list[Found], names: list[str], errors: list[MCPError]) -> lis
             hint = did_you_mean(name, there) or f"there are: {', '.join(there) or 'none'}"
             errors.append(ConfigError(f"no server {name!r} among those to be imported", hint=hint))
     return [one for one in found if one in chosen]
-
-
-# The key of this host in `HOSTS`.
-PROTOTYPE = "prototype"
 
 
 def entries_in(place: Place) -> dict[str, Any]:

@@ -55,6 +55,12 @@ logger = logging.getLogger("gaia_mcp")
 
 # The time limit for sending a message that opens the conversation.
 ASIDE_SECONDS = 2.0
+# Each request occupies a thread while it is answered; a server that sends requests without end must not exhaust them.
+MAX_SERVER_REQUESTS = 32
+# A tool that sends one request soon sends another, and starting a thread takes longer than most hosts take to answer.
+KEPT_SECONDS = 5.0
+# The error code of the specification for a sampling request that the user rejects.
+DECLINED = -1
 
 
 class Dispatcher:
@@ -261,14 +267,6 @@ class Dispatcher:
         """A description of the server's output that is not MCP, for an error; empty if there is none."""
         noise = self._host.noise(self._channel.output)
         return f"it wrote {noise}" if noise else ""
-
-
-# Each request occupies a thread while it is answered; a server that sends requests without end must not exhaust them.
-MAX_SERVER_REQUESTS = 32
-# A tool that sends one request soon sends another, and starting a thread takes longer than most hosts take to answer.
-KEPT_SECONDS = 5.0
-# The error code of the specification for a sampling request that the user rejects.
-DECLINED = -1
 
 
 class ServerRequests:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import ErrorResponse
 
 Params: TypeAlias = "dict[str, Any] | None"
+# The result of a tool may have megabytes.
+MAX_LOGGED_CHARS = 10_000
 
 
 def traced_call(
@@ -48,8 +50,6 @@ def traced_call(
 
 
 logger = logging.getLogger("gaia_mcp")
-# The result of a tool may have megabytes.
-MAX_LOGGED_CHARS = 10_000
 
 
 class MessageLog:

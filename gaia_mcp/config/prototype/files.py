@@ -35,6 +35,8 @@ from gaia_mcp.text.strict_json import TextProblemError, place_in
 from gaia_mcp.text.yaml.editing import REMOVED, Change, edited
 
 MARK = codecs.BOM_UTF8
+# The names of the members that lead to a value.
+Keys: TypeAlias = tuple[str, ...]
 
 
 class _Text(NamedTuple):
@@ -203,10 +205,6 @@ def _comparable(servers: dict[str, Any]) -> dict[str, Any]:
         name: {key: value for key, value in raw.items() if (key, value) != ("disabled", False)}
         for name, raw in servers.items()
     }
-
-
-# The names of the members that lead to a value.
-Keys: TypeAlias = tuple[str, ...]
 
 
 @dataclass

@@ -27,6 +27,8 @@ TARGETS = ("command", "url", "handler", "agent")
 SEPARATORS = frozenset("/\\")
 # Booleans in YAML 1.1, which az prototype reads, and strings in YAML 1.2.
 _WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+# A reference is not itself a secret.
+REFERENCE = "$keyring"
 
 
 class Item(NamedTuple):
@@ -171,10 +173,6 @@ def _as_json(value: Any, where: str) -> Any:
     if value is None or isinstance(value, str) or is_number:
         return value
     raise ValueError(f"JSON has no form for the value of {where!r}")
-
-
-# A reference is not itself a secret.
-REFERENCE = "$keyring"
 
 
 def is_secret(path: tuple[str, ...], value: Any) -> bool:

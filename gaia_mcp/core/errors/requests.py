@@ -12,6 +12,11 @@ from typing import Any
 
 from gaia_mcp.core.errors.root import MCPError
 
+# The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
+_CODES = (-32002, -32602)
+# Some servers have no code of their own for it. A method that is not found is another matter.
+_NOT_FOUND = re.compile(r"unknown resource|not found|no such|does not exist", re.IGNORECASE)
+
 
 class ConnectError(MCPError, RuntimeError, kind="connect"):
     """No connection to the server."""
@@ -369,12 +374,6 @@ class ToolExcludedError(RefusedError, kind="tool-excluded"):
         self.tool = tool
         self.member = member
         self.patterns = tuple(patterns)
-
-
-# The code of revisions up to 2025-11-25, and that of later ones, which also stands for any other wrong parameter.
-_CODES = (-32002, -32602)
-# Some servers have no code of their own for it. A method that is not found is another matter.
-_NOT_FOUND = re.compile(r"unknown resource|not found|no such|does not exist", re.IGNORECASE)
 
 
 class ResourceUnknownError(FeatureUnknownError, PeerError):

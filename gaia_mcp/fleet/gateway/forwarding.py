@@ -51,6 +51,16 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.server.definitions import Note
 
+# The content of a result of a tool that has none.
+NO_CONTENT: list[Wire] = []
+# The types of content blocks. Those of a later revision are not known here, and not judged.
+_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+Wire = dict[str, Any]
+# The prefix of `_meta` members that concern one connection.
+_OF_THE_CONNECTION = "io.modelcontextprotocol/"
+# Members of a request that concern the client's connection. The tasks of 2025-11-25 are not forwarded.
+_OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
+
 
 class Rounds:
     """The request `method` with `params` to the server of `instances`, for `call`. `runs` are those of the gateway.
@@ -213,12 +223,6 @@ def _questions(prefix: str, requests: dict[str, Wire]) -> dict[str, Passed]:
     }
 
 
-# The content of a result of a tool that has none.
-NO_CONTENT: list[Wire] = []
-# The types of content blocks. Those of a later revision are not known here, and not judged.
-_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
-
-
 def repaired_result(method: str, params: Wire, result: Wire, note: Note) -> Wire:
     """The complete result of a request in valid form; `result` itself if it is. Repairs are reported to `note`, in the
     same words for each result of the same tool.
@@ -300,14 +304,6 @@ def _contents(contents: Any, uri: Any, owner: str, note: Note) -> Wire | None:
     except ResultError:
         note(f"{owner}: contents without a uri, or a text or a blob, are left out")
         return None
-
-
-Wire = dict[str, Any]
-
-# The prefix of `_meta` members that concern one connection.
-_OF_THE_CONNECTION = "io.modelcontextprotocol/"
-# Members of a request that concern the client's connection. The tasks of 2025-11-25 are not forwarded.
-_OWN_MEMBERS = frozenset({"_meta", "task", *RETRY_MEMBERS})
 
 
 class UnreachableError(RequestError):

@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from gaia_mcp.server.provider import Change, Provider
     from gaia_mcp.storage.output_files import AuditFile
 
+# Returns the owner of a tool by the provider's name for it; None if no known tool has this name.
+Owners: TypeAlias = "Callable[[str], Owner | None]"
+# The limit of a name, and of an error message.
+MAX_CHARS = 300
+# Enough to recognize a text, and far less than the content of a file.
+MAX_TEXT_CHARS = 1000
+# More values than people write by hand; a line with all rows of a table is unreadable.
+MAX_VALUES = 500
+MAX_DEPTH = 20
+LEFT_OUT = "…"
+Wire = dict[str, Any]
+
 
 class OwnedTool(NamedTuple):
     """A tool's definition, with the name under which the provider lists it, and its owner."""
@@ -161,10 +173,6 @@ def _change_of(definition: Mapping[str, Any], contract: Contract) -> ToolChange 
         return ToolChange(name, *(("changed", (PartChange("definition", ()),)) if name in contract else ("added",)))
 
 
-# Returns the owner of a tool by the provider's name for it; None if no known tool has this name.
-Owners: TypeAlias = "Callable[[str], Owner | None]"
-
-
 def is_meant(pattern: str, name: str, owner: Owner) -> bool:
     """Whether a pattern such as `read_*` matches a tool: by its listed name, by its own name, or, if the pattern has a
     slash, by `SERVER/TOOL`.
@@ -208,10 +216,6 @@ class ScopedProvider(WrappingProvider):
             if (owner := self._owners(name)) is None:
                 raise unknown_tool(name)
         return [rule.scope for rule in self._rules if is_meant(rule.pattern, name, owner)]
-
-
-# The limit of a name, and of an error message.
-MAX_CHARS = 300
 
 
 class _Running(NamedTuple):
@@ -326,14 +330,6 @@ def _failure(error: BaseException) -> Wire:
     return {"outcome": "error", "error": one_line(hidden(text, in_text(text)), MAX_CHARS)}
 
 
-# Enough to recognize a text, and far less than the content of a file.
-MAX_TEXT_CHARS = 1000
-# More values than people write by hand; a line with all rows of a table is unreadable.
-MAX_VALUES = 500
-MAX_DEPTH = 20
-LEFT_OUT = "…"
-
-
 def shown_arguments(arguments: Mapping[str, Any]) -> Any:
     """`arguments` with `****` for a value that is a secret by its name or its form, and `…` for omitted values."""
     return _shown("", arguments, iter(range(MAX_VALUES)), MAX_DEPTH)
@@ -370,9 +366,6 @@ def _text(name: str, text: str) -> str:
     begin = text[: 2 * MAX_TEXT_CHARS]
     masked = masked_value(name, begin) if name else hidden(begin, in_text(begin))
     return cut(masked, MAX_TEXT_CHARS)
-
-
-Wire = dict[str, Any]
 
 
 class RestrictedProvider(WrappingProvider):

@@ -25,6 +25,12 @@ Wire = dict[str, Any]
 
 # Some hosts give a server six seconds to start and to list its tools; most servers answer within three.
 PATIENCE_SECONDS = 3.0
+# Servers usually answer at once; a slow one must not delay requests to others.
+SETTLE_SECONDS = 1.0
+# A resource, and the session whose own instances of servers notify about it; None for the shared instances.
+Wanted = tuple[str, str | None]
+# The rank of a server that does not list the resource.
+_UNLISTED = 2
 
 
 class Listing:
@@ -120,12 +126,6 @@ class _Asking:
         with self._lock:
             self._ended.set()
             return self._earlier
-
-
-# Servers usually answer at once; a slow one must not delay requests to others.
-SETTLE_SECONDS = 1.0
-# A resource, and the session whose own instances of servers notify about it; None for the shared instances.
-Wanted = tuple[str, str | None]
 
 
 class Following:
@@ -224,10 +224,6 @@ class Following:
                 continue  # Another server may have it. Until one does, the client's subscription is silent.
             return backend
         return None
-
-
-# The rank of a server that does not list the resource.
-_UNLISTED = 2
 
 
 def owners_of(uri: str, backends: Sequence[Backend]) -> list[Backend]:

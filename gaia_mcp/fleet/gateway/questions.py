@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 # Each has a thread and an open request, and the client may never retry.
 MAX_RUNS = 256
+Wire = dict[str, Any]
+# Answers a question of a server. Raises `QuestionError`.
+Ask = Callable[["Passed"], Wire]
+# The client capabilities that the gateway forwards, with the modes of each.
+_MODES = {"elicitation": ("form", "url"), "sampling": ("tools", "context"), "roots": ()}
 
 
 class Run:
@@ -211,12 +216,6 @@ class _Question:
         return self._answer
 
 
-Wire = dict[str, Any]
-# Answers a question of a server. Raises `QuestionError`.
-Ask = Callable[["Passed"], Wire]
-
-# The client capabilities that the gateway forwards, with the modes of each.
-_MODES = {"elicitation": ("form", "url"), "sampling": ("tools", "context"), "roots": ()}
 ALL_CAPABILITIES: Wire = {name: {mode: {} for mode in modes} for name, modes in _MODES.items()}
 
 

@@ -28,6 +28,37 @@ if TYPE_CHECKING:
 
 # Longer texts are shortened: the tool's definition has the full text.
 SIGNATURE_CHARS, DESCRIPTION_CHARS = 200, 120
+Wire = dict[str, Any]
+# The limit of an unknown tool's name in an error message.
+NAME_CHARS = 100
+DESCRIBE: Wire = {
+    "name": "describe",
+    "description": "Describe a tool that find has found: what it does, and the JSON Schema of its arguments.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "The tool's name"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+CALL: Wire = {
+    "name": "call",
+    "description": "Call a tool that find has found.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The tool's name"},
+            "arguments": {"type": "object", "description": "Its arguments, as describe shows them"},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+    # It may do anything that one of the tools does.
+    "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
+}
+# The members of a definition that a model needs.
+DESCRIBED = ("name", "title", "description", "inputSchema", "annotations")
 
 
 class _Match(NamedTuple):
@@ -82,12 +113,8 @@ def _line(tool: Wire) -> str:
     return f"{shown}  {one_line(described, DESCRIPTION_CHARS)}" if described else shown
 
 
-Wire = dict[str, Any]
-
 # The default and the maximum of the number of tools in one result.
 FOUND_TOOLS, MOST_TOOLS = 10, 50
-# The limit of an unknown tool's name in an error message.
-NAME_CHARS = 100
 
 FIND: Wire = {
     "name": "find",
@@ -105,34 +132,6 @@ FIND: Wire = {
     },
     "annotations": {"readOnlyHint": True, "openWorldHint": False},
 }
-DESCRIBE: Wire = {
-    "name": "describe",
-    "description": "Describe a tool that find has found: what it does, and the JSON Schema of its arguments.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"name": {"type": "string", "description": "The tool's name"}},
-        "required": ["name"],
-        "additionalProperties": False,
-    },
-    "annotations": {"readOnlyHint": True, "openWorldHint": False},
-}
-CALL: Wire = {
-    "name": "call",
-    "description": "Call a tool that find has found.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "description": "The tool's name"},
-            "arguments": {"type": "object", "description": "Its arguments, as describe shows them"},
-        },
-        "required": ["name"],
-        "additionalProperties": False,
-    },
-    # It may do anything that one of the tools does.
-    "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True},
-}
-# The members of a definition that a model needs.
-DESCRIBED = ("name", "title", "description", "inputSchema", "annotations")
 
 
 class SearchProvider(WrappingProvider):

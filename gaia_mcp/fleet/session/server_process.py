@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LEFT_OVER_GRACE_SECONDS = 0.3
 # Starting a process takes a few milliseconds; only a file system that hangs takes longer.
 START_SECONDS = 0.1
+# The two lines of an error report of the command line.
+_REPORT = r"(?m)^error: (?P<kind>agent|handler) (?P<target>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
 
 
 class Prestarted(NamedTuple):
@@ -139,10 +141,6 @@ class StderrLog:
             self._lines = MaskedLines(self._masker)
         self._log = RunLog(lambda: RunLogs(log_folder(), entry.key, entry.source), self._command, self._masker)
         return self._log
-
-
-# The two lines of an error report of the command line.
-_REPORT = r"(?m)^error: (?P<kind>agent|handler) (?P<target>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
 
 
 def explained(error: MCPError, entry: ServerEntry) -> MCPError:

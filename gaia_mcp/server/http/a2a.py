@@ -50,6 +50,40 @@ _CLIENT = {
     INFO_KEY: {"name": "a2a", "version": ""},
 }
 _ID = 1
+CARD_PATH = "/agent-card.json"
+A2A_PATH = "/a2a"
+# AgentVault's clients look up their key by this name, first in the variable AGENTVAULT_KEY_GAIA_MCP. By default they
+# would use the card's id, which is not a valid variable name.
+KEY_NAME = "gaia_mcp"
+_TEXT = {"type": "string"}
+_OBJECT = {"type": "object"}
+_INPUT = {
+    "type": "object",
+    "properties": {
+        "target_mcp_server_id": {**_TEXT, "description": "The name of the server that has the tool"},
+        "tool_name": {**_TEXT, "description": "The name of the tool, such as filesystem.readFile"},
+        "arguments": {**_OBJECT, "description": "The tool's arguments"},
+    },
+    "required": ["target_mcp_server_id", "tool_name", "arguments"],
+}
+_OUTPUT = {
+    "type": "object",
+    "properties": {
+        "success": {"type": "boolean"},
+        "mcp_result": {"type": ["object", "null"], "description": "The tool's result, if it has succeeded"},
+        "error": {
+            "type": ["object", "null"],
+            "properties": {
+                "source": {"type": "string", "enum": ["A2A_PROXY", "MCP_PROTOCOL", "MCP_TOOL"]},
+                "code": _TEXT,
+                "message": _TEXT,
+                "details": {"type": ["object", "null"]},
+            },
+            "required": ["source", "code", "message"],
+        },
+    },
+    "required": ["success", "mcp_result", "error"],
+}
 
 
 class A2aEndpoint:
@@ -229,42 +263,6 @@ async def _send_result(send: Send, request_id: Any, result: Any) -> None:
 async def _send_error(send: Send, request_id: Any, code: int, text: str) -> None:
     error = {"code": code, "message": text}
     await send_body(send, 200, jsonrpc.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
-
-
-CARD_PATH = "/agent-card.json"
-A2A_PATH = "/a2a"
-# AgentVault's clients look up their key by this name, first in the variable AGENTVAULT_KEY_GAIA_MCP. By default they
-# would use the card's id, which is not a valid variable name.
-KEY_NAME = "gaia_mcp"
-_TEXT = {"type": "string"}
-_OBJECT = {"type": "object"}
-_INPUT = {
-    "type": "object",
-    "properties": {
-        "target_mcp_server_id": {**_TEXT, "description": "The name of the server that has the tool"},
-        "tool_name": {**_TEXT, "description": "The name of the tool, such as filesystem.readFile"},
-        "arguments": {**_OBJECT, "description": "The tool's arguments"},
-    },
-    "required": ["target_mcp_server_id", "tool_name", "arguments"],
-}
-_OUTPUT = {
-    "type": "object",
-    "properties": {
-        "success": {"type": "boolean"},
-        "mcp_result": {"type": ["object", "null"], "description": "The tool's result, if it has succeeded"},
-        "error": {
-            "type": ["object", "null"],
-            "properties": {
-                "source": {"type": "string", "enum": ["A2A_PROXY", "MCP_PROTOCOL", "MCP_TOOL"]},
-                "code": _TEXT,
-                "message": _TEXT,
-                "details": {"type": ["object", "null"]},
-            },
-            "required": ["source", "code", "message"],
-        },
-    },
-    "required": ["success", "mcp_result", "error"],
-}
 
 
 class AgentCard:

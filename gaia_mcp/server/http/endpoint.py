@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from gaia_mcp.store import Store
 
 _VERSION, _SESSION = VERSION_HEADER.lower(), SESSION_HEADER.lower()
+# The handler for each HTTP method.
+ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"
+# The least time between two reports of a failing store, which would otherwise come with every request.
+NOTE_SECONDS = 60.0
 
 
 class Endpoint:
@@ -127,11 +131,7 @@ def _check_session(request: Received) -> None:
         raise not_allowed(request, "POST")
 
 
-# The handler for each HTTP method.
-ByMethod: TypeAlias = "dict[str, Callable[[Received, Send], Any]]"
 _GATEWAY = GATEWAY_HEADER.lower()
-# The least time between two reports of a failing store, which would otherwise come with every request.
-NOTE_SECONDS = 60.0
 
 
 class Entrance:

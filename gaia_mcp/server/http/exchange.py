@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 # little memory.
 MAX_AHEAD = 64
 MAX_AHEAD_BYTES = 2**20
+# Most calls end within this time. Only for longer ones is the connection watched for a disconnect.
+QUICK_SECONDS = 0.05
+# Queued messages are written at once, up to about this size.
+WRITTEN_BYTES = 64 * 1024
+# A status, and headers in addition to those of every response.
+Head: TypeAlias = "tuple[int, Headers]"
+OK: Head = (200, ())
 
 
 class Sent(NamedTuple):
@@ -245,15 +252,6 @@ class Exchange:
         if self._room is not None:
             with self._room:
                 self._room.notify_all()
-
-
-# Most calls end within this time. Only for longer ones is the connection watched for a disconnect.
-QUICK_SECONDS = 0.05
-# Queued messages are written at once, up to about this size.
-WRITTEN_BYTES = 64 * 1024
-# A status, and headers in addition to those of every response.
-Head: TypeAlias = "tuple[int, Headers]"
-OK: Head = (200, ())
 
 
 def scope_head(caller: Caller, sent: Sent) -> Head | None:

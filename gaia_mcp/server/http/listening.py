@@ -36,6 +36,14 @@ _UNSPECIFIED = {
     "0.0.0.0": (socket.AF_INET, "192.0.2.1", "127.0.0.1"),  # noqa: S104 (compared, not bound)
     "::": (socket.AF_INET6, "2001:db8::1", "::1"),
 }
+# A request whose headers do not end within so many bytes is refused.
+HEADER_BYTES = 64 * 1024
+# Buffered data is sent at once when it reaches this size.
+_JOINED_BYTES = 16 * 1024
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# How long after that the first look for a reset is: on most networks it has arrived. Later ones are once a second.
+_RESET_SECONDS = 0.1
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Address(NamedTuple):
@@ -204,16 +212,6 @@ def _silence() -> None:
     logger = logging.getLogger("uvicorn.error")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
-
-
-# A request whose headers do not end within so many bytes is refused.
-HEADER_BYTES = 64 * 1024
-# Buffered data is sent at once when it reaches this size.
-_JOINED_BYTES = 16 * 1024
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# How long after that the first look for a reset is: on most networks it has arrived. Later ones are once a second.
-_RESET_SECONDS = 0.1
-_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class ConnectionLimits(NamedTuple):

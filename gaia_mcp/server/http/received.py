@@ -43,6 +43,18 @@ _VALUE_BYTES = 100
 _HTTP = Transport(attributes={"network.transport": "tcp", "network.protocol.name": "http"})
 # The headers of a distributed trace (W3C Trace Context). The others are ignored without the first.
 _TRACE = ("traceparent", "tracestate", "baggage")
+Headers = Sequence[tuple[bytes, bytes]]
+# In seconds. Long enough that retries do not add to the load, short enough for a person to wait.
+RETRY_AFTER = b"2"
+# A larger body is sent in pieces.
+PIECE_BYTES = 2**20
+_JSON = (b"content-type", b"application/json")
+# A proxy that buffers or caches the response would delay the events.
+_STREAM: Headers = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
 
 
 class Caller(NamedTuple):
@@ -225,9 +237,6 @@ def _too_large(limit: int) -> RefusalError:
     return RefusalError(413, f"the body has more than {limit} bytes", headers=_CLOSE)
 
 
-Headers = Sequence[tuple[bytes, bytes]]
-
-
 class RefusalError(Exception):
     """The request is answered with `status` and a JSON-RPC error with `code`, `text` and `data`.
 
@@ -253,10 +262,6 @@ class RefusalError(Exception):
         self.headers = headers
 
 
-# In seconds. Long enough that retries do not add to the load, short enough for a person to wait.
-RETRY_AFTER = b"2"
-
-
 def store_failed(problem: StoreError) -> RefusalError:
     """The refusal of a request because the store is full or fails."""
     return overloaded(store_problem(problem))
@@ -271,17 +276,6 @@ def overloaded(what: str, request_id: RequestId | None = None) -> RefusalError:
     """The refusal of a request with status 503. `what` is the reason."""
     headers = ((b"retry-after", RETRY_AFTER),)
     return RefusalError(503, f"{what}; repeat this later", INTERNAL_ERROR, request_id=request_id, headers=headers)
-
-
-# A larger body is sent in pieces.
-PIECE_BYTES = 2**20
-_JSON = (b"content-type", b"application/json")
-# A proxy that buffers or caches the response would delay the events.
-_STREAM: Headers = (
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-)
 
 
 async def send_body(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:

@@ -34,6 +34,20 @@ if TYPE_CHECKING:
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 # Allows every host, or every origin.
 ANY = "*"
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+# Asymmetric signatures only: with a shared secret, this server could sign tokens too.
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+# Clock skew between the authorization server and this one.
+LEEWAY_SECONDS = 30
+FETCH_SECONDS = 10
+# A revoked key is trusted for no longer than this.
+KEYS_SECONDS = 600.0
+# From this age on they are fetched again, while they are still in use: nobody has to wait for new ones.
+REFRESH_SECONDS = 300.0
+# Tokens with unknown key ids cause no more than one fetch in this time.
+REFETCH_SECONDS = 10.0
+# Requests that wait for a fetch. Each keeps its connection, and most have made-up tokens.
+MAX_WAITING = 100
 
 
 class Authorizer(Protocol):
@@ -138,22 +152,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-METADATA_PATH = "/.well-known/oauth-protected-resource"
-# Asymmetric signatures only: with a shared secret, this server could sign tokens too.
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-# Clock skew between the authorization server and this one.
-LEEWAY_SECONDS = 30
-FETCH_SECONDS = 10
-# A revoked key is trusted for no longer than this.
-KEYS_SECONDS = 600.0
-# From this age on they are fetched again, while they are still in use: nobody has to wait for new ones.
-REFRESH_SECONDS = 300.0
-# Tokens with unknown key ids cause no more than one fetch in this time.
-REFETCH_SECONDS = 10.0
-# Requests that wait for a fetch. Each keeps its connection, and most have made-up tokens.
-MAX_WAITING = 100
 
 
 class JwtAuthorizer:

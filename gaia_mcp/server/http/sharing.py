@@ -23,6 +23,15 @@ STATE_KEYS_VARIABLE = "GAIA_MCP_STATE_KEYS"
 STORE_VARIABLE = "GAIA_MCP_STORE"
 # A key that was not used for this long has sealed no state that a client still holds.
 _KEY_SECONDS = 30 * 24 * 3600.0
+P = ParamSpec("P")
+T = TypeVar("T")
+# The most requests that wait for the store at once. A slow store fails within seconds, then is not used for a while.
+MAX_THREADS = 16
+# Called with a value, in the thread of the lookups: None if it does not exist, or the store failed.
+Found: TypeAlias = Callable[[bytes | None], object]
+# The most values in one query: a larger one takes no less time per value.
+MAX_AT_ONCE = 64
+_NAME_BYTES = 8
 
 
 def state_keys(environ: Mapping[str, str]) -> list[str]:
@@ -48,12 +57,6 @@ def store_of(environ: Mapping[str, str]) -> Store:
 
         return RedisStore(url)
     return MemoryStore()
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-# The most requests that wait for the store at once. A slow store fails within seconds, then is not used for a while.
-MAX_THREADS = 16
 
 
 class StoreThreads:
@@ -82,12 +85,6 @@ class StoreThreads:
         """End the threads after their current work."""
         if self._executor is not None:
             self._executor.shutdown(wait=False)
-
-
-# Called with a value, in the thread of the lookups: None if it does not exist, or the store failed.
-Found: TypeAlias = Callable[[bytes | None], object]
-# The most values in one query: a larger one takes no less time per value.
-MAX_AT_ONCE = 64
 
 
 class Lookups:
@@ -140,9 +137,6 @@ class Lookups:
             values = [None] * len(asked)
         for (_, found), value in zip(asked, values, strict=True):
             found(value)
-
-
-_NAME_BYTES = 8
 
 
 class Everything:

@@ -35,6 +35,26 @@ if TYPE_CHECKING:
 MAX_CALLS = 32
 # How many more calls may wait for a thread: a client may send a large batch, but must not fill the memory.
 MAX_WAITING = 10_000
+# A slow call delays a ping or a cancellation by at most two ticks.
+TICK_SECONDS = 0.005
+# After this many ticks without a call the watch thread sleeps until the next call.
+IDLE_TICKS = 10
+# Declared for a provider that has not loaded yet: every capability that it may have.
+CAPABILITIES: dict[str, Any] = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+    "extensions": {TASKS_EXTENSION: {}},
+}
+# How long a request for the description waits for the provider. The fastest clients time out on a probe or `initialize`
+# after ten seconds, of which the start of this process has taken some.
+LOADING_SECONDS = 8.0
+# After this, stop waiting if the client has sent another message: its probe may have timed out.
+IMPATIENT_SECONDS = 3.0
+# How often to check for such a message.
+POLL_SECONDS = 0.1
 
 
 def note_full(limit: int) -> None:
@@ -255,12 +275,6 @@ class StdioSession:
             self._ended.set()
 
 
-# A slow call delays a ping or a cancellation by at most two ticks.
-TICK_SECONDS = 0.005
-# After this many ticks without a call the watch thread sleeps until the next call.
-IDLE_TICKS = 10
-
-
 class Leadership:
     """Held by one thread at a time. `on_depose` is called before a leader is deposed, so that a follower exists."""
 
@@ -330,24 +344,6 @@ class Leadership:
                 self._on_depose()
                 self._held.release()
             self._wake.wait()
-
-
-# Declared for a provider that has not loaded yet: every capability that it may have.
-CAPABILITIES: dict[str, Any] = {
-    "tools": {"listChanged": True},
-    "prompts": {"listChanged": True},
-    "resources": {"subscribe": True, "listChanged": True},
-    "completions": {},
-    "logging": {},
-    "extensions": {TASKS_EXTENSION: {}},
-}
-# How long a request for the description waits for the provider. The fastest clients time out on a probe or `initialize`
-# after ten seconds, of which the start of this process has taken some.
-LOADING_SECONDS = 8.0
-# After this, stop waiting if the client has sent another message: its probe may have timed out.
-IMPATIENT_SECONDS = 3.0
-# How often to check for such a message.
-POLL_SECONDS = 0.1
 
 
 class LoadingProvider:

@@ -30,6 +30,8 @@ CLEANING_SECONDS = 0.5
 TAKING_SECONDS = 10.0
 # How long an agent's exit functions may run: they may save data or remove temporary files.
 EXIT_SECONDS = 1.0
+# A pipe's capacity. A larger buffer would be allocated with mmap and freed for every message.
+READ_BYTES = 64 * 1024
 
 
 class StdioServer:
@@ -123,10 +125,6 @@ def _run_exit_functions(seconds: float) -> None:
     finally:
         # A signal during the wait, or during the start of the thread, does not shorten their time.
         running.acquire(timeout=0.0 if have_run else max(0.0, ends - time.monotonic()))
-
-
-# A pipe's capacity. A larger buffer would be allocated with mmap and freed for every message.
-READ_BYTES = 64 * 1024
 
 
 class GuardedPipes:

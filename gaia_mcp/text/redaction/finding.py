@@ -25,6 +25,55 @@ _END_OF_AUTHORITY = r"[/?#\s]|$"
 _PORT = r"\d*+(?:[/?#\s\"<>]|$)"
 _QUERY_VALUE = r"[?&]([^=&?#\s\"<>]++)=([^&#\s\"<>]++)"
 _NETRC = r"\b(?:machine|default)\b.{0,400}?\bpassword\s++(\S++)"
+_SCHEME = r"(?i)(?:bearer|basic|token)"
+_FLAG = r"(?s)--[A-Za-z][\w.-]*(?:=.*)?|-[A-Za-z]"
+_QUOTE_OF_VALUE = r"(?:^|=)([\"'])"
+# The prefixes by which well-known services mark their tokens.
+PREFIXES = (
+    "sk-", "sk_", "pk_", "rk_", "gsk_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "hf_", "npm_", "ntn_",
+    "r8_", "shpat_", "dop_v1_", "figd_", "lin_api_", "glpat-", "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-",
+    "xoxs-", "xapp-", "pplx-", "tvly-", "pypi-Ag", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "SG.",
+)  # fmt: skip
+# Secrets recognised by their look are not shorter; most arguments are, and TAB completion checks hundreds.
+SHORTEST_CHARS = 11
+# `Basic` must be followed by Base64: before another word it is an ordinary word.
+CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
+PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
+PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
+# After the scheme of an `Authorization` header, or a name, as in `token=${TOKEN}`; also `${USER}:${PASSWORD}`.
+REFERENCE = r"(?i)(?:[a-z][a-z-]{0,11}(?:\s+|=))?\$\{[a-z_]\w*(?::-)?\}(?::\$\{[a-z_]\w*(?::-)?\})*+"
+COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
+_RUN_CHARS = 16
+_RUN = rf"[A-Za-z0-9]{{{_RUN_CHARS},}}+"
+_PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
+_IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
+_BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
+_HUMPS = r"(?:[a-z]{2,15}|[A-Z][a-z]{2,15})(?:[A-Z][a-z]{2,15}){0,3}"
+# Such as `4o` and `v1`; so short a password cannot be distinguished from a word.
+_SHORT_CHARS = 4
+_WORD_CHARS = 24
+# The digits of an ordinary number, such as a date or an id; the numbers of cards and accounts are longer.
+_DIGITS = 10
+# All patterns are compiled when they are used: a list of servers, as for TAB completion, needs few of them.
+_NAMES_OF_SECRETS = (
+    r"(?i)key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
+    r"|(?<![A-Za-z])(?:pass|pat|pin)(?![A-Za-z]|-through)"
+)
+# Each name of a secret has one of these. Most names have none, and need no pattern.
+_PARTS = (
+    "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "bearer", "jwt", "pat", "pin",
+)  # fmt: skip
+# Names that only look like one of them.
+_ORDINARY_WORDS = (
+    r"(?i)key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
+)
+# Names of facts about a secret, such as its file.
+_NAMES_OF_FACTS = r"(?i)[-_.](?:file|path|dir|folder|type|mode|method|name|provider|url|uri|env|var)$"
+_NAMES_OF_PASSWORDS = r"(?i)pass|pwd|secret|cred|(?<![A-Za-z])pin(?![A-Za-z])"
+# This is as often the name of a choice, such as a desktop, as of a secret.
+_VAGUE_NAMES = r"(?i)session"
+# A longer word is not a name.
+MAX_NAME_CHARS = 200
 
 
 def hidden(text: str, places: Iterable[Place], mask: str = MASK) -> str:
@@ -192,11 +241,6 @@ def _is_url(value: str) -> bool:
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,40}://\S+$", value))
 
 
-_SCHEME = r"(?i)(?:bearer|basic|token)"
-_FLAG = r"(?s)--[A-Za-z][\w.-]*(?:=.*)?|-[A-Za-z]"
-_QUOTE_OF_VALUE = r"(?:^|=)([\"'])"
-
-
 def places_in(arguments: Sequence[str]) -> list[list[Place]]:
     """For each argument, the places of the secrets in it."""
     found: list[list[Place]] = []
@@ -274,33 +318,7 @@ def _open_quote(argument: str) -> str:
     return ""
 
 
-# The prefixes by which well-known services mark their tokens.
-PREFIXES = (
-    "sk-", "sk_", "pk_", "rk_", "gsk_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "hf_", "npm_", "ntn_",
-    "r8_", "shpat_", "dop_v1_", "figd_", "lin_api_", "glpat-", "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-",
-    "xoxs-", "xapp-", "pplx-", "tvly-", "pypi-Ag", "AKIA", "ASIA", "AIza", "ya29.", "eyJ", "SG.",
-)  # fmt: skip
 TOKEN = rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, PREFIXES))})[-_A-Za-z0-9.]{{8,}}+"
-# Secrets recognised by their look are not shorter; most arguments are, and TAB completion checks hundreds.
-SHORTEST_CHARS = 11
-# `Basic` must be followed by Base64: before another word it is an ordinary word.
-CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
-PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
-PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
-# After the scheme of an `Authorization` header, or a name, as in `token=${TOKEN}`; also `${USER}:${PASSWORD}`.
-REFERENCE = r"(?i)(?:[a-z][a-z-]{0,11}(?:\s+|=))?\$\{[a-z_]\w*(?::-)?\}(?::\$\{[a-z_]\w*(?::-)?\})*+"
-COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
-_RUN_CHARS = 16
-_RUN = rf"[A-Za-z0-9]{{{_RUN_CHARS},}}+"
-_PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
-_IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
-_BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
-_HUMPS = r"(?:[a-z]{2,15}|[A-Z][a-z]{2,15})(?:[A-Z][a-z]{2,15}){0,3}"
-# Such as `4o` and `v1`; so short a password cannot be distinguished from a word.
-_SHORT_CHARS = 4
-_WORD_CHARS = 24
-# The digits of an ordinary number, such as a date or an id; the numbers of cards and accounts are longer.
-_DIGITS = 10
 
 
 def tokens(text: str) -> list[tuple[int, int]]:
@@ -371,28 +389,6 @@ def _is_word(part: str) -> bool:
         return True
     is_in_one_case = part.islower() or part.isupper() or part.istitle()
     return part.isalpha() and ((is_in_one_case and len(part) <= _WORD_CHARS) or bool(re.fullmatch(_HUMPS, part)))
-
-
-# All patterns are compiled when they are used: a list of servers, as for TAB completion, needs few of them.
-_NAMES_OF_SECRETS = (
-    r"(?i)key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
-    r"|(?<![A-Za-z])(?:pass|pat|pin)(?![A-Za-z]|-through)"
-)
-# Each name of a secret has one of these. Most names have none, and need no pattern.
-_PARTS = (
-    "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "bearer", "jwt", "pat", "pin",
-)  # fmt: skip
-# Names that only look like one of them.
-_ORDINARY_WORDS = (
-    r"(?i)key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
-)
-# Names of facts about a secret, such as its file.
-_NAMES_OF_FACTS = r"(?i)[-_.](?:file|path|dir|folder|type|mode|method|name|provider|url|uri|env|var)$"
-_NAMES_OF_PASSWORDS = r"(?i)pass|pwd|secret|cred|(?<![A-Za-z])pin(?![A-Za-z])"
-# This is as often the name of a choice, such as a desktop, as of a secret.
-_VAGUE_NAMES = r"(?i)session"
-# A longer word is not a name.
-MAX_NAME_CHARS = 200
 
 
 def looks_secret(name: str) -> bool:

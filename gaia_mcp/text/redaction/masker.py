@@ -35,6 +35,22 @@ _ADDRESSES = frozenset((
 ))  # fmt: skip
 # The punctuation of JSON.
 _PUNCTUATION = str.maketrans(dict.fromkeys('"{}[]', " "))
+# Characters that no encoding changes.
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
+# A shorter core occurs in every text.
+CORE_CHARS = 3
+# The regular expression of a longer secret takes too long to compile; it is searched unencoded, and line by line.
+MAX_CHARS = 4096
+# JSON in JSON in JSON: each level doubles the backslashes.
+_BACKSLASHES = 8
+_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\0": "0"}
+_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+# Between the lines of a secret that were joined into one line.
+_LINE_BREAK = rf"(?:\s|\\{{1,{_BACKSLASHES}}}[nr]|%(?:25)*0[AaDd]|&#(?:10|13|x[AaDd]);){{0,8}}"
+_SCHEME = r"(?i)(?:bearer|basic|token)\s+(?=\S)"
+_PAIR = r"(?<![\w.-])([\w.-]++)=([^;&\s]++)"
+# A secret in a secret in a secret: an encoded password in a URL in a document.
+MAX_DOCUMENT_DEPTH = 4
 
 
 class Masker:
@@ -200,18 +216,6 @@ class MaskedLines:
         return self._masker().text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-# Characters that no encoding changes.
-_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
-# A shorter core occurs in every text.
-CORE_CHARS = 3
-# The regular expression of a longer secret takes too long to compile; it is searched unencoded, and line by line.
-MAX_CHARS = 4096
-# JSON in JSON in JSON: each level doubles the backslashes.
-_BACKSLASHES = 8
-_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\0": "0"}
-_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
-# Between the lines of a secret that were joined into one line.
-_LINE_BREAK = rf"(?:\s|\\{{1,{_BACKSLASHES}}}[nr]|%(?:25)*0[AaDd]|&#(?:10|13|x[AaDd]);){{0,8}}"
 # The shared Base64 character at the edge of a secret, and the padding after it.
 _EDGE, _PADDING = "[A-Za-z0-9+/_-]?", r"(?:=|%3[Dd]){0,2}"
 
@@ -327,12 +331,6 @@ def _of_base64(part: str) -> str:
 
 def _core(secret: str) -> str:
     return max(_PLAIN.findall(secret), key=len, default="")
-
-
-_SCHEME = r"(?i)(?:bearer|basic|token)\s+(?=\S)"
-_PAIR = r"(?<![\w.-])([\w.-]++)=([^;&\s]++)"
-# A secret in a secret in a secret: an encoded password in a URL in a document.
-MAX_DOCUMENT_DEPTH = 4
 
 
 def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[str]:

@@ -26,6 +26,10 @@ from gaia_mcp.text.yaml.reading import (
     with_newline,
 )
 
+# Texts that every YAML parser reads as the same string without quotes.
+_PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)
+_NOT_PLAIN = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|@.*|\.+|[.\d_]+(?:e\d*)?)", re.IGNORECASE)
+
 
 class _Removed:
     """The value of a removed item."""
@@ -255,11 +259,6 @@ def _holds(held: Any, step: str | int) -> bool:
     if isinstance(step, int):
         return isinstance(held, list) and step < len(held)
     return isinstance(held, dict) and step in held
-
-
-# Texts that every YAML parser reads as the same string without quotes.
-_PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)
-_NOT_PLAIN = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|@.*|\.+|[.\d_]+(?:e\d*)?)", re.IGNORECASE)
 
 
 def mapping_lines(value: dict[str, Any], indent: str) -> Iterator[str]:

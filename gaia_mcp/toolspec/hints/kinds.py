@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 LEAD = "#/$defs/"
 # Keywords whose content is values, not schemas.
 _VALUES = frozenset({"default", "const", "enum", "examples"})
+Wire = dict[str, Any]
+# The suffixes of the keywords `min…` and `max…` for values that are not strings.
+_UNITS: dict[Any, str] = {"array": "Items", "object": "Properties"}
+# The default of required members, and of optional members without a default.
+REQUIRED: Any = dataclasses.MISSING
+_NUMBER = r"([0-9]+(?:[.,][0-9]+)?)"
+_DURATION = re.compile(rf"([-+]?)P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?")
+_DURATION_UNITS = ("weeks", "days", "hours", "minutes", "seconds")
+_DECIMAL = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 
 
 class Definitions:
@@ -109,8 +118,6 @@ def _parts(schema: Any) -> Iterator[Wire]:
         for item in schema:
             yield from _parts(item)
 
-
-Wire = dict[str, Any]
 
 TYPE_NAMES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -302,10 +309,6 @@ class Union(Kind):
         return min(member.distance(value) for member in self._members)
 
 
-# The suffixes of the keywords `min…` and `max…` for values that are not strings.
-_UNITS: dict[Any, str] = {"array": "Items", "object": "Properties"}
-
-
 class Described(Kind):
     """A kind with additional members in its schema: a description, limits, a default. The limits `min_length` and
     `max_length` become the keywords of its type.
@@ -347,8 +350,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-# The default of required members, and of optional members without a default.
-REQUIRED: Any = dataclasses.MISSING
 ABSENT: Any = object()
 
 
@@ -463,12 +464,6 @@ def _takes_null(kind: Kind) -> bool:
     except ValueError:
         return False
     return True
-
-
-_NUMBER = r"([0-9]+(?:[.,][0-9]+)?)"
-_DURATION = re.compile(rf"([-+]?)P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?")
-_DURATION_UNITS = ("weeks", "days", "hours", "minutes", "seconds")
-_DECIMAL = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 
 
 class Text(Kind):

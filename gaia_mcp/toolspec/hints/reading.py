@@ -47,6 +47,30 @@ _MAPS = (dict, abc.Mapping, abc.MutableMapping)
 _UNIONS = (typing.Union, types.UnionType)
 # Qualifiers of a class member, which do not affect its values.
 _QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final")
+Wire = dict[str, Any]
+# The attributes of limits in `annotated_types` and pydantic, and their JSON Schema keywords.
+_LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+    "pattern": "pattern",
+}
+_LENGTHS = ("min_length", "max_length")
+_PARAMETERS = ("args", "arguments", "parameters", "params", "keyword args", "other parameters", "attributes")
+# Sections that a model does not need, or that the result's schema describes.
+_DROPPED = ("returns", "return", "yields", "yield", "raises", "warns")
+_HEADING = re.compile(r"([A-Za-z][A-Za-z ]*):\s*$")
+_UNDERLINE = re.compile(r"-{3,}\s*$")
+# `name: text`, `name (type): text`, `*names: text`.
+_GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\)\s*)?:\s*((?!\s).*)$")
+# `name`, `name : type`, `first, second : type`.
+_NUMPY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+_SPHINX = re.compile(
+    r":(param|parameter|arg|argument|key|keyword|type|rtype|returns?|yields?|raises?|except|exception|var|ivar|cvar)"
+    r"(?:\s+((?!\s)[^:]*))?:\s*((?!\s).*)$"
+)
 
 
 class HintError(TypeError):
@@ -243,19 +267,6 @@ def _doc_of(kind: Any) -> str:
     return "" if made else text
 
 
-Wire = dict[str, Any]
-# The attributes of limits in `annotated_types` and pydantic, and their JSON Schema keywords.
-_LIMITS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-    "multiple_of": "multipleOf",
-    "pattern": "pattern",
-}
-_LENGTHS = ("min_length", "max_length")
-
-
 def members_of(metadata: Iterable[Any]) -> Wire:
     """The members that these metadata add to a schema.
 
@@ -308,21 +319,6 @@ def _members_of_object(item: Any) -> Wire:
         if isinstance(length := getattr(item, name, None), int):
             found[name] = length  # `Described` chooses the keyword.
     return found
-
-
-_PARAMETERS = ("args", "arguments", "parameters", "params", "keyword args", "other parameters", "attributes")
-# Sections that a model does not need, or that the result's schema describes.
-_DROPPED = ("returns", "return", "yields", "yield", "raises", "warns")
-_HEADING = re.compile(r"([A-Za-z][A-Za-z ]*):\s*$")
-_UNDERLINE = re.compile(r"-{3,}\s*$")
-# `name: text`, `name (type): text`, `*names: text`.
-_GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\)\s*)?:\s*((?!\s).*)$")
-# `name`, `name : type`, `first, second : type`.
-_NUMPY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_SPHINX = re.compile(
-    r":(param|parameter|arg|argument|key|keyword|type|rtype|returns?|yields?|raises?|except|exception|var|ivar|cvar)"
-    r"(?:\s+((?!\s)[^:]*))?:\s*((?!\s).*)$"
-)
 
 
 class Docstring(NamedTuple):

@@ -36,6 +36,10 @@ _OF_EVERY_CODER = {
 SERVER = "gaia"
 # A longer event does not report progress: it contains, for example, a file that the agent has read.
 MAX_EVENT_BYTES = 1 << 16
+# The loader's name for the server, which users do not type.
+TARGET = "agents-tools"
+# Excludes functions that a shell exported, which are not passed on.
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 class ToolServer(NamedTuple):
@@ -215,12 +219,6 @@ def text_in(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
-
-
-# The loader's name for the server, which users do not type.
-TARGET = "agents-tools"
-# Excludes functions that a shell exported, which are not passed on.
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> ToolServer:

@@ -53,6 +53,15 @@ TRANSPORT_ERRORS = (
 
 
 _Fields: TypeAlias = dict[str, tuple[bytes, bytes]]
+# A longer body is sent as it is written, so that it is not in memory twice.
+MAX_HELD_BYTES = 64 * 1024
+# A timeout of zero would not wait at all.
+_SHORTEST_SECONDS = 0.001
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+# If an entry set one of these, a body would have two lengths: the rest of it could be read as another request.
+_OF_BODIES = ("content-length", "transfer-encoding")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class _Place(NamedTuple):
@@ -237,12 +246,6 @@ def _proxy(endpoint: Endpoint) -> httpcore2.Proxy | None:
     )
 
 
-# A longer body is sent as it is written, so that it is not in memory twice.
-MAX_HELD_BYTES = 64 * 1024
-# A timeout of zero would not wait at all.
-_SHORTEST_SECONDS = 0.001
-
-
 class InterruptedExchangeError(Exception):
     """The exchange has been cancelled, or its caller's time is up."""
 
@@ -327,13 +330,6 @@ class Network(httpcore2.SyncBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
         return Stream(super().connect_tcp(host, port, timeout, local_address, socket_options))
-
-
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-# If an entry set one of these, a body would have two lengths: the rest of it could be read as another request.
-_OF_BODIES = ("content-length", "transfer-encoding")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Endpoint(NamedTuple):

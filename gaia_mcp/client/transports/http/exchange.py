@@ -49,6 +49,8 @@ _DENIES_SESSION = {400, 401, 404, 409, 410, 412, 422, 428, 503}
 # The error of the official SDKs for an unknown session, and for a server that is not initialized.
 _SESSION_UNKNOWN, _UNINITIALIZED = -32001, -32000
 _OVER = object()
+# The call waits for all pages; servers send up to a thousand tools in each.
+MAX_PAGES = 20
 
 
 class Owner(Protocol):
@@ -382,8 +384,6 @@ def _retry_after(value: str) -> float | None:
         return None
 
 
-# The call waits for all pages; servers send up to a thousand tools in each.
-MAX_PAGES = 20
 # The ids are strings made of these numbers; the requests of the conversation have integers.
 _numbers = count(1)
 

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.worker_connections import Lane
 
 _STAGE = "the request for its event stream"
+# The default if the server names no time, as in the SDKs of the specification.
+RETRY_MS = 1000
+# A server that asks for no pause would be polled without end.
+SHORTEST_RETRY_MS = 50
+# Consecutive attempts without a new event.
+MAX_RESUMPTIONS = 5
+# The longest pause that a server may ask for.
+LONGEST_RETRY_MS = 60_000
+MAX_DOUBLINGS = 11
 
 
 class ServerStream:
@@ -149,17 +158,6 @@ class OptionalStream:
             # If the server repeatedly ends the stream at once, the pause grows.
             failures = 0 if parser.last_id != before else failures + 1
             lane.pause(pause_seconds(parser, failures))
-
-
-# The default if the server names no time, as in the SDKs of the specification.
-RETRY_MS = 1000
-# A server that asks for no pause would be polled without end.
-SHORTEST_RETRY_MS = 50
-# Consecutive attempts without a new event.
-MAX_RESUMPTIONS = 5
-# The longest pause that a server may ask for.
-LONGEST_RETRY_MS = 60_000
-MAX_DOUBLINGS = 11
 
 
 def pause_seconds(parser: EventParser, failures: int = 0) -> float:

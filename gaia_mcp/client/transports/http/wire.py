@@ -45,6 +45,11 @@ EVENTS = "text/event-stream"
 # The limits for a body that is read only to describe it in an error. If it does not arrive, the status is enough.
 MAX_EXCERPT_BYTES = 1024 * 1024
 EXCERPT_SECONDS = 0.5
+# Servers reject a client that does not accept both, even if they would send only one of them.
+_ACCEPTED = f"application/json, {EVENTS}"
+# The first revision that is named in a header of each request.
+_FIRST_NAMED = "2025-06-18"
+_VISIBLE = re.compile(r"[!-~]+")
 
 
 def kind_of(response: Response) -> str:
@@ -100,13 +105,6 @@ def events(response: Response, parser: EventParser, server: str) -> Iterator[Ser
         del piece
         while found:
             yield found.pop(0)
-
-
-# Servers reject a client that does not accept both, even if they would send only one of them.
-_ACCEPTED = f"application/json, {EVENTS}"
-# The first revision that is named in a header of each request.
-_FIRST_NAMED = "2025-06-18"
-_VISIBLE = re.compile(r"[!-~]+")
 
 
 class Wire:

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 WRITE_SLICE_SECONDS = 0.1
 # A writer that has not stopped by then is blocked in a write on Windows.
 WRITER_GRACE_SECONDS = 1.0
+# A server that has made no room by then does not read.
+ASIDE_SECONDS = 2.0
+# Limits the memory for waiting messages.
+MAX_WAITING_BYTES = 1 << 20
+# Enough for a traceback; of more output, the beginning is dropped.
+KEPT_BYTES = 64 * 1024
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+READ_BYTES = 64 * 1024
 
 
 class CutError(TimeoutError):
@@ -153,10 +161,6 @@ class InputPipe:
             raise BrokenPipeError(str(failed[0])) from failed[0]
 
 
-# A server that has made no room by then does not read.
-ASIDE_SECONDS = 2.0
-# Limits the memory for waiting messages.
-MAX_WAITING_BYTES = 1 << 20
 # The size that a pipe writes atomically. A larger message could be written in part, and Windows cannot try at all.
 TRIED_BYTES: int = getattr(select, "PIPE_BUF", 0)
 
@@ -213,12 +217,6 @@ class Outbox:
                 with self._lock:
                     self._waiting.clear()
                     self._size = 0
-
-
-# Enough for a traceback; of more output, the beginning is dropped.
-KEPT_BYTES = 64 * 1024
-# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
-READ_BYTES = 64 * 1024
 
 
 class Drain:

@@ -35,6 +35,26 @@ _RUST_NOTE = re.compile(r"note: |\d+: |at |stack backtrace:|thread caused non-un
 GO_STATE_LINES = 10
 # Usage pages are shorter, as are the properties of a node error; an error further up may be unrelated.
 USAGE_PAGE_LINES = NODE_ERROR_LINES = 100
+# The server usually recovered from an error further up.
+LOOKED_AT_LINES = 40
+# Messages of uv, pip, npm, node, Python, curl and OpenSSL. A package of a company's own index is not found in the
+# public one; a package that needs a password is denied.
+_CERTIFICATE_TROUBLE = re.compile(r"(?i)certificate|self[- ]signed|\bssl|\btls\b|unknownissuer|UNABLE_TO_[A-Z]+")
+_TROUBLE = re.compile(
+    r"(?i)\bproxy|network|failed to fetch|fetch failed|failed to download|\bdns |name resolution|getaddrinfo"
+    r"|(?:could not|couldn't|failed to) resolve|connection (?:refused|reset|error)|connect(?:ion)? time|timed out"
+    r"|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|CONN[A-Z]+|40[134])\b|\b40[137] "
+    r"|not found in the package registry|no matching distribution"
+)
+# A line of a usage page about an option.
+_OPTION = re.compile(r"\s*--?\w")
+_FETCHES_PACKAGES = re.compile(r"(?i)(?:^|[/\\])(?:npx|npm|pnpm|yarn|bunx|uvx|uv|pipx)(?:\.exe|\.cmd)?(?:\s|$)")
+# The variables of package managers, except those for publishing packages; then those of networks, and of certificates.
+_OF_PACKAGES = re.compile(
+    r"(?i)^(?!.*publish)(?:npm_config|pip|uv|yarn|pnpm)_|^(?:npm|node_auth)_token$|^node_options$"
+)
+_OF_NETWORK = re.compile(r"(?i)prox(?:y|ies)$|netrc|(?:index|registry)_url$")
+_OF_CERTIFICATES = re.compile(r"(?i)cert|(?:^|_)ca_?(?:bundle|file|info|path)|ssl|tls")
 
 
 def last_words(stderr: str) -> str:
@@ -91,28 +111,6 @@ def _after_usage(lines: list[str]) -> str:
     begins = [at for at, line in enumerate(lines[:-2]) if _USAGE.match(line) and _POINTS_TO_HELP.match(lines[at + 1])]
     after = lines[begins[-1] + 2] if begins else ""
     return after if after.startswith("Error: ") else ""
-
-
-# The server usually recovered from an error further up.
-LOOKED_AT_LINES = 40
-# Messages of uv, pip, npm, node, Python, curl and OpenSSL. A package of a company's own index is not found in the
-# public one; a package that needs a password is denied.
-_CERTIFICATE_TROUBLE = re.compile(r"(?i)certificate|self[- ]signed|\bssl|\btls\b|unknownissuer|UNABLE_TO_[A-Z]+")
-_TROUBLE = re.compile(
-    r"(?i)\bproxy|network|failed to fetch|fetch failed|failed to download|\bdns |name resolution|getaddrinfo"
-    r"|(?:could not|couldn't|failed to) resolve|connection (?:refused|reset|error)|connect(?:ion)? time|timed out"
-    r"|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|CONN[A-Z]+|40[134])\b|\b40[137] "
-    r"|not found in the package registry|no matching distribution"
-)
-# A line of a usage page about an option.
-_OPTION = re.compile(r"\s*--?\w")
-_FETCHES_PACKAGES = re.compile(r"(?i)(?:^|[/\\])(?:npx|npm|pnpm|yarn|bunx|uvx|uv|pipx)(?:\.exe|\.cmd)?(?:\s|$)")
-# The variables of package managers, except those for publishing packages; then those of networks, and of certificates.
-_OF_PACKAGES = re.compile(
-    r"(?i)^(?!.*publish)(?:npm_config|pip|uv|yarn|pnpm)_|^(?:npm|node_auth)_token$|^node_options$"
-)
-_OF_NETWORK = re.compile(r"(?i)prox(?:y|ies)$|netrc|(?:index|registry)_url$")
-_OF_CERTIFICATES = re.compile(r"(?i)cert|(?:^|_)ca_?(?:bundle|file|info|path)|ssl|tls")
 
 
 def fetches_packages(command: str) -> bool:

@@ -26,6 +26,26 @@ _QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 _VARIABLE = r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))"
 # Characters that are special to cmd.exe even inside double quotes.
 _CMD_SPECIAL = r'(["%!^&|<>()])'
+# As in the SDKs, plus the temporary folder, without which installers fail.
+_POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_WINDOWS = (
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
+)  # fmt: skip
+# Behind a company's proxy no package can be downloaded and no service reached without these. The URL of a proxy is
+# inherited with its password, which is required; no error, log or list shows it.
+_PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+# For a server that opens a window or a browser, or uses git. They name sockets and files, although some look like
+# secrets.
+_DESKTOP = (
+    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "SSH_AUTH_SOCK", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_CLASS",
+    "XDG_SESSION_DESKTOP", "XDG_SESSION_ID", "XDG_SESSION_TYPE",
+)  # fmt: skip
+# Language and folders; the settings of package managers, such as a company's index; and those of version managers,
+# whose programs on PATH cannot run without them.
+INHERITED_PREFIXES = (
+    "LC_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "UV_", "VOLTA_", "XDG_", "npm_config_",
+)  # fmt: skip
 
 
 def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> list[str]:
@@ -161,33 +181,13 @@ def _for_cmd(word: str) -> str:
     return re.sub(_CMD_SPECIAL, r"^\1", f'"{escaped}"')
 
 
-# As in the SDKs, plus the temporary folder, without which installers fail.
-_POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-_WINDOWS = (
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
-)  # fmt: skip
-# Behind a company's proxy no package can be downloaded and no service reached without these. The URL of a proxy is
-# inherited with its password, which is required; no error, log or list shows it.
-_PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 _NETWORK = (
     *_PROXIES, *map(str.lower, _PROXIES), "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS", "NODE_USE_ENV_PROXY", "NODE_USE_SYSTEM_CA", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR",
     "SSL_CERT_FILE",
 )  # fmt: skip
-# For a server that opens a window or a browser, or uses git. They name sockets and files, although some look like
-# secrets.
-_DESKTOP = (
-    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "SSH_AUTH_SOCK", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_CLASS",
-    "XDG_SESSION_DESKTOP", "XDG_SESSION_ID", "XDG_SESSION_TYPE",
-)  # fmt: skip
 INHERITED_POSIX = frozenset((*_POSIX, *_NETWORK, *_DESKTOP))
 INHERITED_WINDOWS = frozenset((*_WINDOWS, *_NETWORK))
-# Language and folders; the settings of package managers, such as a company's index; and those of version managers,
-# whose programs on PATH cannot run without them.
-INHERITED_PREFIXES = (
-    "LC_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "UV_", "VOLTA_", "XDG_", "npm_config_",
-)  # fmt: skip
 
 
 def child_environment(

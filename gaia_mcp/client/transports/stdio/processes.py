@@ -43,6 +43,40 @@ KILL_GRACE_SECONDS = 5.0
 FOLLOW_SECONDS = 0.2
 # How often to look for members of a group that outlived their leader.
 POLL_SECONDS = 0.02
+VARIABLE = "GAIA_MCP_STARTED"
+# The file system with a folder for each process.
+PROCESSES = Path("/proc")
+# Process ids do not wrap around within this time.
+YOUNG_SECONDS = 2.0
+# The mode bit of a link in the folder `fd` of a process: its descriptor is open for writing.
+_WRITES = 0o200
+SHELL = "/bin/sh"
+# Each line lists the current groups; after the last line the client is dead. A server that is being started holds the
+# pipe open until its program is loaded, and has its environment a moment later; three steps are enough for a busy
+# processor.
+# A step takes a fifth of a second. Servers get half of the time of an ordinary shutdown, so that a user who starts the
+# command again does not find the old ones running. A group that has ended is not signalled again, since its id may
+# belong to another. SIGKILL is sent a few times, for processes that are forked meanwhile; a group may exist for ever if
+# its zombies are not reaped.
+_SCRIPT = r"""# gaia-mcp-watcher: ends the MCP servers of a client that was killed
+trap '' HUP INT QUIT TERM
+while read -r line; do groups=$line; done
+step=0
+while [ $step -lt 12 ]; do
+  sleep 0.2 || sleep 1 || step=10
+  step=$((step + 1)) left= still=
+  for group in $groups; do
+    if kill -s 0 -- "-$group"; then still="$still $group" left="$left -$group"; fi
+  done
+  groups=$still
+  for file in $(grep -ls -e "$1" /proc/[0-9]*/environ); do
+    pid=${file#/proc/} left="$left ${pid%/environ}"
+  done
+  [ "$left" ] || [ $step -lt 3 ] || exit 0
+  if [ $step -eq 5 ]; then kill -s TERM -- $left; fi
+  if [ $step -ge 10 ]; then kill -s KILL -- $left; fi
+done
+"""
 
 
 def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
@@ -103,13 +137,6 @@ def _is_unreaped(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     return False
-
-
-VARIABLE = "GAIA_MCP_STARTED"
-# The file system with a folder for each process.
-PROCESSES = Path("/proc")
-# Process ids do not wrap around within this time.
-YOUNG_SECONDS = 2.0
 
 
 def ids_begin_after(pid: int, age_seconds: float, processes: Path = PROCESSES) -> int:
@@ -252,10 +279,6 @@ def held_open(*pipes: IO[bytes] | None) -> list[int]:
     return held
 
 
-# The mode bit of a link in the folder `fd` of a process: its descriptor is open for writing.
-_WRITES = 0o200
-
-
 def pipe_holders(inodes: Collection[int], processes: Path = PROCESSES) -> dict[int, str]:
     """The names of the processes that can write to a pipe with one of `inodes`, by process id. Without their arguments,
     which may contain secrets.
@@ -272,35 +295,6 @@ def pipe_holders(inodes: Collection[int], processes: Path = PROCESSES) -> dict[i
 def _writes_to(wanted: Collection[str], link: Path) -> bool:
     # A process forked from us may hold the read end.
     return str(link.readlink()) in wanted and bool(link.lstat().st_mode & _WRITES)
-
-
-SHELL = "/bin/sh"
-# Each line lists the current groups; after the last line the client is dead. A server that is being started holds the
-# pipe open until its program is loaded, and has its environment a moment later; three steps are enough for a busy
-# processor.
-# A step takes a fifth of a second. Servers get half of the time of an ordinary shutdown, so that a user who starts the
-# command again does not find the old ones running. A group that has ended is not signalled again, since its id may
-# belong to another. SIGKILL is sent a few times, for processes that are forked meanwhile; a group may exist for ever if
-# its zombies are not reaped.
-_SCRIPT = r"""# gaia-mcp-watcher: ends the MCP servers of a client that was killed
-trap '' HUP INT QUIT TERM
-while read -r line; do groups=$line; done
-step=0
-while [ $step -lt 12 ]; do
-  sleep 0.2 || sleep 1 || step=10
-  step=$((step + 1)) left= still=
-  for group in $groups; do
-    if kill -s 0 -- "-$group"; then still="$still $group" left="$left -$group"; fi
-  done
-  groups=$still
-  for file in $(grep -ls -e "$1" /proc/[0-9]*/environ); do
-    pid=${file#/proc/} left="$left ${pid%/environ}"
-  done
-  [ "$left" ] || [ $step -lt 3 ] || exit 0
-  if [ $step -eq 5 ]; then kill -s TERM -- $left; fi
-  if [ $step -ge 10 ]; then kill -s KILL -- $left; fi
-done
-"""
 
 
 class Watcher:

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.text.redaction.masker import Masker
 
+# After its output has ended a server has this long to exit, so that its exit status is known.
+EXIT_STATUS_SECONDS = 0.5
+# A record of this size or more is not held while it is processed.
+LONG_BYTES = 1 << 20
+
 
 class StdioTransport(ChannelTransport):
     """Starts `command` with `args`, without a shell, and holds the conversation.
@@ -187,12 +192,6 @@ def _end_of(ended: StdioChannel) -> tuple[str, str]:
     how = "" if status is None else f", which {exit_in_words(status)}"
     newline = "" if (ended.child.stderr_tail() or "\n").endswith("\n") else "\n"
     return newline, f"process {ended.child.pid}{how}"
-
-
-# After its output has ended a server has this long to exit, so that its exit status is known.
-EXIT_STATUS_SECONDS = 0.5
-# A record of this size or more is not held while it is processed.
-LONG_BYTES = 1 << 20
 
 
 class StdioChannel(Channel):

@@ -38,6 +38,27 @@ OF_OPENID = "/.well-known/openid-configuration"
 MAX_ITEMS = 200
 # The only PKCE method that is used.
 S256 = "S256"
+# Longer than any real one.
+MAX_HEADER_CHARS = 8192
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PART = re.compile(
+    rf'(?P<name>{_NAME})[ \t]*=[ \t]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>{_NAME}))'
+    rf"|(?P<scheme>{_NAME})(?:[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$)))?"
+)
+# RFC 6749: no blank, no quotation mark, no backslash.
+_SCOPE = re.compile(r"[!#-\[\]-~]+")
+_SCHEMES = ("bearer", "dpop")
+RESOURCE_METADATA = "the metadata of the resource"
+SERVER_METADATA = "the metadata of the authorization server"
+# The statuses at a URL without an MCP server, of any era.
+_NOTHING_THERE = (404, 405, 410, *range(500, 600))
+# The longest excerpt of an invalid URL in an error.
+MAX_SHOWN_CHARS = 200
+_META = {
+    VERSION_KEY: STATELESS_VERSIONS[0],
+    INFO_KEY: {"name": "gaia-mcp", "version": __version__},
+    CAPABILITIES_KEY: {},
+}
 
 
 class ProtectedResource(NamedTuple):
@@ -150,18 +171,6 @@ def _scopes(document: Mapping[str, Any]) -> tuple[str, ...]:
     return scopes_in(" ".join(_texts(document.get("scopes_supported"))))
 
 
-# Longer than any real one.
-MAX_HEADER_CHARS = 8192
-_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PART = re.compile(
-    rf'(?P<name>{_NAME})[ \t]*=[ \t]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>{_NAME}))'
-    rf"|(?P<scheme>{_NAME})(?:[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$)))?"
-)
-# RFC 6749: no blank, no quotation mark, no backslash.
-_SCOPE = re.compile(r"[!#-\[\]-~]+")
-_SCHEMES = ("bearer", "dpop")
-
-
 class Challenge(NamedTuple):
     """The challenge of a response. `scheme` is in lower case, empty if there is no challenge about OAuth."""
 
@@ -208,14 +217,6 @@ def scopes_in(value: object) -> tuple[str, ...]:
     """The valid scopes in a text, without repetitions."""
     words = value.split() if isinstance(value, str) else []
     return tuple(dict.fromkeys(word for word in words if _SCOPE.fullmatch(word)))
-
-
-RESOURCE_METADATA = "the metadata of the resource"
-SERVER_METADATA = "the metadata of the authorization server"
-# The statuses at a URL without an MCP server, of any era.
-_NOTHING_THERE = (404, 405, 410, *range(500, 600))
-# The longest excerpt of an invalid URL in an error.
-MAX_SHOWN_CHARS = 200
 
 
 class Found(NamedTuple):
@@ -294,11 +295,6 @@ def _issuer(url: str, resource: ProtectedResource | None, settings: Settings) ->
     return settings.issuer or resource.issuers[0]
 
 
-_META = {
-    VERSION_KEY: STATELESS_VERSIONS[0],
-    INFO_KEY: {"name": "gaia-mcp", "version": __version__},
-    CAPABILITIES_KEY: {},
-}
 _MESSAGE = {"jsonrpc": "2.0", "id": "login-1", "method": "server/discover", "params": with_meta(None, _META)}
 PROBE = encode(_MESSAGE)
 PROBE_HEADERS = {

@@ -39,6 +39,11 @@ MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
 # A compressed response could expand to a huge one.
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "MCP-Protocol-Version": STATELESS_VERSIONS[0]}
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Longer than any real one; it is printed, and opened in a browser.
+MAX_URL_CHARS = 4096
+# The characters of a URL: no blanks, no control characters, only ASCII.
+_URL = re.compile(r"[!-~]+")
 
 
 class Reply(NamedTuple):
@@ -287,13 +292,6 @@ class TimeLimit:
             # The shutdown of the plain socket, also for TLS: the TLS state belongs to the reading thread.
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-
-DEFAULT_PORTS = {"http": 80, "https": 443}
-# Longer than any real one; it is printed, and opened in a browser.
-MAX_URL_CHARS = 4096
-# The characters of a URL: no blanks, no control characters, only ASCII.
-_URL = re.compile(r"[!-~]+")
 
 
 class UnacceptableError(ValueError):

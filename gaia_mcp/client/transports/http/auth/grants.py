@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from gaia_mcp.core.deadline import Deadline
 
 FOLDER = "tokens"
+SERVICE = "gaia-mcp"
+# Replaces the secret part if that is in the keyring.
+IN_KEYRING = "keyring"
+FILE = "credentials.json"
+# Far more than any document: tokens fit into a header.
+MAX_BYTES = 1 << 20
+# The reason why the keyring cannot be read if another Python installation has written to it.
+NO_PACKAGE = "the package 'keyring' is not installed"
 
 
 class Grant(NamedTuple):
@@ -196,16 +204,6 @@ def _prefix(url: str) -> str:
 
 def _digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-
-
-SERVICE = "gaia-mcp"
-# Replaces the secret part if that is in the keyring.
-IN_KEYRING = "keyring"
-FILE = "credentials.json"
-# Far more than any document: tokens fit into a header.
-MAX_BYTES = 1 << 20
-# The reason why the keyring cannot be read if another Python installation has written to it.
-NO_PACKAGE = "the package 'keyring' is not installed"
 
 
 class Held(NamedTuple):

@@ -56,16 +56,6 @@ if TYPE_CHECKING:
 
 # How often to check whether a redirect was pasted.
 SLICE_SECONDS = 0.1
-
-
-class _ForgottenError(Exception):
-    """The authorization server no longer knows the client of an earlier registration."""
-
-
-class _RedirectRefusedError(Exception):
-    """The authorization server refuses to register a client with this redirect URI."""
-
-
 # The redirect URIs of this program, without a port: the one that it registers, as RFC 8252 advises, and the one of
 # registrations by hand, and of servers that take no address.
 LOOPBACK = "http://127.0.0.1/callback"
@@ -81,6 +71,14 @@ _PAGE = (
 )
 TAKEN = "gaia-mcp has the answer. You can close this page and go back to the terminal."
 REFUSED = "This is not the answer to a login that gaia-mcp waits for."
+
+
+class _ForgottenError(Exception):
+    """The authorization server no longer knows the client of an earlier registration."""
+
+
+class _RedirectRefusedError(Exception):
+    """The authorization server refuses to register a client with this redirect URI."""
 
 
 class PortTakenError(Exception):

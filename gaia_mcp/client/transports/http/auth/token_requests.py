@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 
 NONCE_WANTED = "use_dpop_nonce"
 UNIQUE_BYTES = 16
+# As in the official SDKs: long enough for a slow network and clock skew.
+ASSERTION_SECONDS = 300
+# The algorithms that servers accept for a client assertion, and the one for proofs.
+ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA")
+PROOF_ALGORITHM = "ES256"
+ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 (the name of a type)
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 
 
 class Sources(NamedTuple):
@@ -113,13 +120,6 @@ def unsignable(fetcher: Fetcher, cause: UnsignableError) -> AuthorizationError:
     if cause.is_missing:
         error.case = "pyjwt-missing"
     return error
-
-
-# As in the official SDKs: long enough for a slow network and clock skew.
-ASSERTION_SECONDS = 300
-# The algorithms that servers accept for a client assertion, and the one for proofs.
-ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA")
-PROOF_ALGORITHM = "ES256"
 
 
 class UnsignableError(Exception):
@@ -257,10 +257,6 @@ def renewed(
         after = kept._replace(tokens=tokens)
         grants.keep(after)
         return after
-
-
-ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 (the name of a type)
-ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 
 
 def obtained(

@@ -37,6 +37,19 @@ SECRET_FIELDS = (
 # The error codes that concern the token or code, and the client.
 GRANT_REFUSED = "invalid_grant"
 CLIENT_REFUSED = ("invalid_client", "unauthorized_client")
+CLIENT_NAME = "gaia-mcp"
+# Longer than any real one; it is stored, and sent with every token request.
+MAX_CHARS = 4096
+Method = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
+# In order of preference for a client with a secret.
+_WITH_SECRET: tuple[Method, ...] = ("client_secret_basic", "client_secret_post")
+_METHODS: tuple[Method, ...] = ("none", *_WITH_SECRET)
+# Of random bytes: for the verifier, 43 characters, and the same for the state.
+SECRET_BYTES = 32
+# Longer than any real redirect.
+MAX_REDIRECT_CHARS = 16384
+# Without it some servers issue no refresh token.
+OFFLINE = "offline_access"
 
 
 class TokenRefusedError(Exception):
@@ -143,15 +156,6 @@ def _is_token(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and len(value) <= MAX_TOKEN_CHARS and _TOKEN.fullmatch(value) is not None
 
 
-CLIENT_NAME = "gaia-mcp"
-# Longer than any real one; it is stored, and sent with every token request.
-MAX_CHARS = 4096
-Method = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
-# In order of preference for a client with a secret.
-_WITH_SECRET: tuple[Method, ...] = ("client_secret_basic", "client_secret_post")
-_METHODS: tuple[Method, ...] = ("none", *_WITH_SECRET)
-
-
 class Identity(NamedTuple):
     """A client as registered at an authorization server. `redirect_uri` is the registered one, if any."""
 
@@ -207,12 +211,6 @@ def read_registration(document: Mapping[str, Any], asked: Mapping[str, Any]) -> 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MAX_CHARS and value.isprintable()
-
-
-# Of random bytes: for the verifier, 43 characters, and the same for the state.
-SECRET_BYTES = 32
-# Longer than any real redirect.
-MAX_REDIRECT_CHARS = 16384
 
 
 class DeniedError(Exception):
@@ -312,10 +310,6 @@ def _fields(redirect: str) -> dict[str, str]:
     query = text.partition("#")[0].partition("?")[2] or text
     pairs = parse_qsl(query, keep_blank_values=True)
     return dict(pairs) if len({name for name, _ in pairs}) == len(pairs) else {}
-
-
-# Without it some servers issue no refresh token.
-OFFLINE = "offline_access"
 
 
 def first_scopes(
