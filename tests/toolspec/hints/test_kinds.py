@@ -20,6 +20,15 @@ from gaia_mcp.toolspec.hints.kinds import ConversionError, Definitions, duration
 from tests.toolspec.hints.hinted import Circle, Colour, Movie, Pair, Point, Square, converted
 
 
+def error_of(hint: Any, value: Any) -> str | None:
+    """The error for a value that cannot be converted."""
+    try:
+        converted(hint, value)
+    except ConversionError as error:
+        return str(error)
+    return None
+
+
 def test_a_value_is_converted_to_the_nearest_type() -> None:
     """Ours: as exactly as the hint allows, else by the order of a union."""
     cases = [
@@ -84,13 +93,6 @@ def test_a_value_that_cannot_be_converted_is_reported_with_its_path() -> None:
         (Circle | Square, {"kind": "square", "side": "a"}, "value.side: 'a' is not of type 'number'"),
         (str, [" " * 100], f"value: {repr([' ' * 100])[:79]}… is not of type 'string'"),
     ]
-
-    def error_of(hint: Any, value: Any) -> str | None:
-        try:
-            converted(hint, value)
-        except ConversionError as error:
-            return str(error)
-        return None
 
     wrong = [(hint, value, found) for hint, value, problem in cases if (found := error_of(hint, value)) != problem]
 
@@ -201,13 +203,6 @@ def test_an_invalid_object_is_reported_with_its_path() -> None:
         (Movie, {"year": 1}, "value: 'title' is missing"),
     ]
 
-    def error_of(hint: Any, value: Any) -> str | None:
-        try:
-            converted(hint, value)
-        except ConversionError as error:
-            return str(error)
-        return None
-
     wrong = [(hint, value, found) for hint, value, problem in cases if (found := error_of(hint, value)) != problem]
 
     assert not wrong
@@ -273,13 +268,6 @@ def test_an_invalid_text_is_reported() -> None:
         (uuid.UUID, "1", "value: '1' is not a UUID"),
         (bytes, "a", "value: 'a' is not base64"),
     ]
-
-    def error_of(hint: Any, value: Any) -> str | None:
-        try:
-            converted(hint, value)
-        except ConversionError as error:
-            return str(error)
-        return None
 
     wrong = [(hint, value, found) for hint, value, problem in cases if (found := error_of(hint, value)) != problem]
 
