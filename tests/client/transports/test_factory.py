@@ -78,7 +78,7 @@ def test_the_declared_tools_of_an_entry_are_passed_to_the_transport() -> None:
 
 def test_a_url_has_no_command_and_a_command_no_url() -> None:
     """Ours: a URL has no command, and a command no authorization."""
-    with pytest.raises(EntryError, match="no command"):
+    with pytest.raises(EntryError, match="instead of a command"):
         command_of(read_entry("x", {"url": "https://host"}), {})
     with pytest.raises(EntryError, match="has no URL"):
         authorizer_of(read_entry("x", {"command": "run"}), {})
