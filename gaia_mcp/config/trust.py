@@ -44,7 +44,7 @@ class ProjectFile(NamedTuple):
     """A project's own servers: the file, its content, and whether that content is approved. One with a `problem` cannot
     be approved; if it cannot be read, it has no content.
 
-    `code` are the digests of the Python files that its entries could run, as `project_code` defines. If the file itself
+    `code` are the digests of the Python files that its entries could run, as `code_of` finds them. If the file itself
     is approved, and one of these has changed since, has been added or removed, that is `changed`.
     """
 

@@ -101,7 +101,7 @@ class Router:
         return self._first_of_each(self.handlers(stage, agent))
 
     def shared_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
-        """The known tools in scope that share their names; see `tool_index`."""
+        """The known tools in scope that share their names."""
         return shared_tools([one for one in self.handlers(stage, agent) if one.is_available()])
 
     def route(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal:

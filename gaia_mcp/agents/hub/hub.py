@@ -1,5 +1,5 @@
-"""The built-in agent `agents`: three tools, by `spec/agents-tools.md`, to list the installed and configured agents with
-their status, to run a request, and to register tools.
+"""The built-in agent `agents`: three tools, to list the installed and configured agents with their status, to run a
+request, and to register tools.
 """
 
 from __future__ import annotations

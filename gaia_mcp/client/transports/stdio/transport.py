@@ -46,11 +46,10 @@ class StdioTransport(ChannelTransport):
 
     Without `args`, `command` is a command line, split into words, in which `~`, `$NAME` and `${NAME}` are expanded.
     With `debug` every message is logged. `env` is added to the variables that a server inherits: those listed in the
-    module `environment`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`; in the order of
-    GAIA's documents it and `debug` follow the command. `child` is the
-    first process, if it is already being started. Without `busy_polls` a caller that waits for a response sleeps at
-    once; otherwise it polls for up to 0.3 ms before, which is faster and takes more processor time. A line of more than
-    `max_record_bytes` ends the connection.
+    module `launch`, or all with `inherits_all`. `timeout` is in seconds, for each `send_request`; in the order of
+    GAIA's documents it and `debug` follow the command. `child` is the first process, if it is already being started.
+    Without `busy_polls` a caller that waits for a response sleeps at once; otherwise it polls for up to 0.3 ms before,
+    which is faster and takes more processor time. A line of more than `max_record_bytes` ends the connection.
     """
 
     def __init__(
