@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
-    from gaia_mcp.core.content import Audio, File, Image
-    from gaia_mcp.core.deadline import Deadline
-    from gaia_mcp.core.errors import MCPError
-    from gaia_mcp.handlers.base import (
+    from gaia_mcp.contrib.gaia.client_manager import MCPClientManager
+    from gaia_mcp.contrib.gaia.mixin import MCPClientMixin
+    from gaia_mcp.contrib.handlers.adapters import AgentHandler, ClientHandler
+    from gaia_mcp.contrib.handlers.base import (
         MCPClientInfo,
         MCPHandler,
         MCPHandlerConfig,
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
         MCPToolDefinition,
         MCPToolResult,
     )
-    from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
-    from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
-    from gaia_mcp.manager.client_manager import MCPClientManager
-    from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
-    from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
-    from gaia_mcp.mixin import MCPClientMixin
+    from gaia_mcp.contrib.handlers.handler_manager import ManagerProvider, MCPManager
+    from gaia_mcp.contrib.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
+    from gaia_mcp.contrib.handlers.tool_loop import ToolLoopResult, run_tool_loop
+    from gaia_mcp.core.content import Audio, File, Image
+    from gaia_mcp.core.deadline import Deadline
+    from gaia_mcp.core.errors import MCPError
     from gaia_mcp.protocol.input_required import MissingCapabilityError, QuestionError
     from gaia_mcp.server.provider import InsufficientScopeError, RequestError
 
@@ -154,7 +154,7 @@ __getattr__ = lazily(
         ),
         "gaia_mcp.core.deadline": ("Deadline",),
         "gaia_mcp.core.errors": ("MCPError",),
-        "gaia_mcp.handlers.base": (
+        "gaia_mcp.contrib.handlers.base": (
             "MCPClientInfo",
             "MCPHandler",
             "MCPHandlerConfig",
@@ -163,25 +163,25 @@ __getattr__ = lazily(
             "MCPToolDefinition",
             "MCPToolResult",
         ),
-        "gaia_mcp.handlers.loader": (
+        "gaia_mcp.contrib.handlers.loader": (
             "load_handler",
             "load_handlers_from_directory",
             "load_mcp_handler",
         ),
-        "gaia_mcp.manager.adapters": (
+        "gaia_mcp.contrib.handlers.adapters": (
             "AgentHandler",
             "ClientHandler",
         ),
-        "gaia_mcp.manager.client_manager": ("MCPClientManager",),
-        "gaia_mcp.manager.handler_manager": (
+        "gaia_mcp.contrib.gaia.client_manager": ("MCPClientManager",),
+        "gaia_mcp.contrib.handlers.handler_manager": (
             "MCPManager",
             "ManagerProvider",
         ),
-        "gaia_mcp.manager.tool_loop": (
+        "gaia_mcp.contrib.handlers.tool_loop": (
             "ToolLoopResult",
             "run_tool_loop",
         ),
-        "gaia_mcp.mixin": ("MCPClientMixin",),
+        "gaia_mcp.contrib.gaia.mixin": ("MCPClientMixin",),
         "gaia_mcp.protocol.input_required": (
             "MissingCapabilityError",
             "QuestionError",

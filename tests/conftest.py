@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.forking.fixtures", "tests.prepare.fixtures", "tests.redis_support"]
 
 TESTS = Path(__file__).parent
-# A test is marked by what it uses, or by the folder that it lies in. One that starts a process by itself, without any
+# A test is marked by what it uses, or by where it lies. One that starts a process by itself, without any
 # of these, says so with `@pytest.mark.story`; it fails otherwise.
 MARKS_OF_FIXTURES = {
     "fork_server": "story",
@@ -28,7 +28,13 @@ MARKS_OF_FIXTURES = {
     "prepared": "peer",
     "start_process": "story",
 }
-MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer", "fleet/session": "story"}
+MARKS_OF_PATHS = {
+    "bench": "story",
+    "contrib/gaia/test_mixin.py": "story",
+    "contrib/gaia/test_tool_registry.py": "story",
+    "fleet/session": "story",
+    "peers": "peer",
+}
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 
 # The test that is running, if it may start no process.
@@ -68,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that starts processes."""
     for item in items:
         fixtures: list[str] = getattr(item, "fixturenames", [])
-        marks = {mark for folder, mark in MARKS_OF_FOLDERS.items() if item.path.is_relative_to(TESTS / folder)}
+        marks = {mark for path, mark in MARKS_OF_PATHS.items() if item.path.is_relative_to(TESTS / path)}
         marks |= {MARKS_OF_FIXTURES[fixture] for fixture in fixtures if fixture in MARKS_OF_FIXTURES}
         for mark in sorted(marks):
             item.add_marker(mark)

@@ -45,4 +45,4 @@ def test_the_examples_print_what_they_show(module: str, tmp_path: Path) -> None:
 
 def test_every_kind_of_client_has_an_example() -> None:
     """Ours: the README shows one, and leaves the others to these."""
-    assert {"gaia_mcp.client", "gaia_mcp.manager", "gaia_mcp.mixin"} <= set(MODULES)
+    assert {"gaia_mcp.client", "gaia_mcp.manager", "gaia_mcp.contrib.gaia.mixin"} <= set(MODULES)

@@ -49,31 +49,36 @@ FLOORS = {
     "client.host": 3,
     "client.transports": 3,
     "client.transports.factory": 3,
-    "handlers": 3,
     "server": 3,
     # Loads what it serves.
     "server.http": 4,
-    # A server in use; many servers at once.
-    "manager": 4,
+    # A server in use.
     "fleet": 4,
     # Documents of registries, as entries.
     "catalog": 4,
-    # Running a program once.
-    "agents.programs": 4,
-    "agents.code_runner": 5,
-    "agents.filesystem": 5,
-    "agents.hub": 5,
     # Servers in use, as one provider.
     "fleet.gateway": 5,
-    "mixin": 5,
+    # Systems, of which nothing below knows.
+    "contrib.programs": 5,
+    "contrib.handlers": 5,
+    "contrib.agentvault": 6,
+    "contrib.gaia": 6,
+    "contrib.hub": 6,
+    "contrib": 6,
+    # Their public paths, and those of GAIA.
+    "client.mcp_client_manager": 7,
+    "handlers": 7,
+    "manager": 7,
+    "mixin": 7,
     # A client and a server in one process, for the tests of agents.
     "testing": 5,
     # The only place that prints or exits.
     "cli": 7,
     "__main__": 8,
     "": 8,
-    # An agent as a user of the package writes it.
+    # An agent and a handler, as a user of the package writes them.
     "agents.demo": 9,
+    "contrib.handlers.json_rpc_handler": 9,
 }
 # Parts of one package, or of one floor, that build on one another.
 EARLIER = {
@@ -96,8 +101,11 @@ EARLIER = {
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
-    ("agents.code_runner.confined", "os._exit"): "a process that has only forked, and ends as its child did",
-    ("agents.code_runner.confined", "sys.exit"): "the end of code that raised, as Python ends it",
+    (
+        "contrib.agentvault.code_runner.confined",
+        "os._exit",
+    ): "a forked process ends as its child did",
+    ("contrib.agentvault.code_runner.confined", "sys.exit"): "the end of code that raised, as Python ends it",
     ("importing", "os._exit"): "the child of a file that forks while it is imported must not run this program",
     ("server.outcomes", "print"): "one line for the server's log, about an exception of an agent's code",
     (
@@ -118,15 +126,15 @@ WAYS_TO_READ = {
 }  # fmt: skip
 # What opens files although it is not the module that reads them.
 READERS = {
-    "agents.code_runner.confined Path(os.devnull).open": "the null device",
-    "agents.code_runner.confined (process / 'stat').read_bytes": "a file of the kernel",
-    "agents.code_runner.confined json.load": "its standard input",
-    "agents.code_runner Path('/proc', process, 'stat').read_bytes": "a file of the kernel",
-    "agents.code_runner (folder / 'stat').read_bytes": "a file of the kernel",
-    "agents.filesystem os.fdopen": "writes",
-    "agents.programs os.open": "opens only folders, to remove them",
-    "agents.filesystem os.open": "folders, and files to write",
-    "agents.programs os.fdopen": "a pipe",
+    "contrib.agentvault.code_runner.confined Path(os.devnull).open": "the null device",
+    "contrib.agentvault.code_runner.confined (process / 'stat').read_bytes": "a file of the kernel",
+    "contrib.agentvault.code_runner.confined json.load": "its standard input",
+    "contrib.agentvault.code_runner Path('/proc', process, 'stat').read_bytes": "a file of the kernel",
+    "contrib.agentvault.code_runner (folder / 'stat').read_bytes": "a file of the kernel",
+    "contrib.agentvault.filesystem os.fdopen": "writes",
+    "contrib.programs os.open": "opens only folders, to remove them",
+    "contrib.agentvault.filesystem os.open": "folders, and files to write",
+    "contrib.programs os.fdopen": "a pipe",
     "agents.demo wave.open": "writes to memory",
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
     "cli.entries.saving os.fdopen": "writes",
@@ -170,11 +178,12 @@ ASYNCHRONOUS = {
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = (
     "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "handlers", "manager",
+    "mixin",
 )  # fmt: skip
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 MAX_LINES = 700
 VERBS = "cli.commands"
-DRIVERS = "agents.hub.drivers"
+DRIVERS = "contrib.hub.drivers"
 PACKAGES = ("catalog.packages", "catalog.runners", "catalog.runners")
 # The transport's own name; `http` of the standard library is found all the same, for no import is relative.
 TRANSPORTS = {"client.transports.http", "server.http"}
@@ -304,7 +313,7 @@ def test_configuration_transports_and_peers_do_not_import_each_other() -> None:
     """Ours: configuration and transports, and the four kinds of peer, stand side by side."""
     assert_none(
         f"{name}:{line} imports {target}"
-        for group in (("config", "hosts", "client.transports"), ("client", "server", "agents", "handlers"))
+        for group in (("config", "hosts", "client.transports"), ("client", "server", "agents"))
         for name in modules()
         for target, line in own_imports(name)
         if part_of(name) in group and part_of(target) in group and part_of(name) != part_of(target)

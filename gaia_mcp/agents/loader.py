@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 BUILT_IN = {
-    "agents": "gaia_mcp.agents.hub.hub:AgentsHub",
-    "code-runner": "gaia_mcp.agents.code_runner:CodeRunner",
+    "agents": "gaia_mcp.contrib.hub.hub:AgentsHub",
+    "code-runner": "gaia_mcp.contrib.agentvault.code_runner:CodeRunner",
     "demo": "gaia_mcp.agents.demo:DemoAgent",
-    "filesystem": "gaia_mcp.agents.filesystem:FilesystemAgent",
+    "filesystem": "gaia_mcp.contrib.agentvault.filesystem:FilesystemAgent",
 }
 # Started by the hub's agents, not typed by users.
-_UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}
+_UNLISTED = {"agents-tools": "gaia_mcp.contrib.hub.tool_server:ToolsOfFile"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # Without these, AMD's agents print banners and look for a model server; other classes may lack these parameters.

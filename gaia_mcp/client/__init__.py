@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.http.auth import Person
     from gaia_mcp.client.transports.http.transport import HttpTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
-    from gaia_mcp.manager.client_manager import MCPClientManager
+    from gaia_mcp.contrib.gaia.client_manager import MCPClientManager
 
 __all__ = [
     "Host",
@@ -100,6 +100,6 @@ __getattr__ = lazily(
         "gaia_mcp.client.transports.http.auth": ("Person",),
         "gaia_mcp.client.transports.http.transport": ("HttpTransport",),
         "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
-        "gaia_mcp.manager.client_manager": ("MCPClientManager",),
+        "gaia_mcp.contrib.gaia.client_manager": ("MCPClientManager",),
     },
 )

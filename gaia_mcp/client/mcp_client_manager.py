@@ -9,6 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gaia_mcp.manager.client_manager import MCPClientManager as MCPClientManager
+    from gaia_mcp.contrib.gaia.client_manager import MCPClientManager as MCPClientManager
 
-sys.modules[__name__] = import_module("gaia_mcp.manager.client_manager")
+sys.modules[__name__] = import_module("gaia_mcp.contrib.gaia.client_manager")

@@ -56,7 +56,8 @@ from typing import TYPE_CHECKING
 from gaia_mcp.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaia_mcp.handlers.base import (
+    from gaia_mcp.contrib.handlers.adapters import AgentHandler, ClientHandler
+    from gaia_mcp.contrib.handlers.base import (
         MCPClientInfo,
         MCPHandler,
         MCPHandlerConfig,
@@ -65,10 +66,9 @@ if TYPE_CHECKING:
         MCPToolDefinition,
         MCPToolResult,
     )
-    from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
-    from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
-    from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
-    from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
+    from gaia_mcp.contrib.handlers.handler_manager import ManagerProvider, MCPManager
+    from gaia_mcp.contrib.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
+    from gaia_mcp.contrib.handlers.tool_loop import ToolLoopResult, run_tool_loop
 
 __all__ = [
     "AgentHandler",
@@ -92,7 +92,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "gaia_mcp.handlers.base": (
+        "gaia_mcp.contrib.handlers.base": (
             "MCPClientInfo",
             "MCPHandler",
             "MCPHandlerConfig",
@@ -101,20 +101,20 @@ __getattr__ = lazily(
             "MCPToolDefinition",
             "MCPToolResult",
         ),
-        "gaia_mcp.handlers.loader": (
+        "gaia_mcp.contrib.handlers.loader": (
             "load_handler",
             "load_handlers_from_directory",
             "load_mcp_handler",
         ),
-        "gaia_mcp.manager.adapters": (
+        "gaia_mcp.contrib.handlers.adapters": (
             "AgentHandler",
             "ClientHandler",
         ),
-        "gaia_mcp.manager.handler_manager": (
+        "gaia_mcp.contrib.handlers.handler_manager": (
             "MCPManager",
             "ManagerProvider",
         ),
-        "gaia_mcp.manager.tool_loop": (
+        "gaia_mcp.contrib.handlers.tool_loop": (
             "ToolLoopResult",
             "run_tool_loop",
         ),

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 from gaia_mcp.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaia_mcp.manager.client_manager import MCPClientManager
+    from gaia_mcp.contrib.gaia.client_manager import MCPClientManager
 
 __all__ = ["MCPClientManager"]
 
 # Serving a handler does not need the client.
-__getattr__ = lazily(__name__, {"gaia_mcp.manager.client_manager": ("MCPClientManager",)})
+__getattr__ = lazily(__name__, {"gaia_mcp.contrib.gaia.client_manager": ("MCPClientManager",)})

@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from gaia_mcp.manager import client_manager
+from gaia_mcp.contrib.gaia import client_manager
 
 if TYPE_CHECKING:
     import pytest

@@ -264,7 +264,7 @@ def is_handler(target: str, order: Mapping[str, Any]) -> bool:
         return code_kind(Path(place)) == "handler"
     if not name:
         return os.path.isdir(place)  # noqa: PTH112 (never raises)
-    from gaia_mcp.handlers.base import MCPHandler
+    from gaia_mcp.contrib.handlers.base import MCPHandler
 
     try:
         found: Any = import_named(place)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.entries.targets import handler_files
 from gaia_mcp.cli.screen.output import remark, report_failure, to_stderr
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.contrib.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
+from gaia_mcp.contrib.handlers.handler_manager import ManagerProvider, MCPManager
+from gaia_mcp.contrib.handlers.loader import load_handler, load_handlers_from_directory
 from gaia_mcp.core.errors import HandlerError
 from gaia_mcp.core.names import handler_name
-from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPRegistry
-from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
 from gaia_mcp.importing import split_target
-from gaia_mcp.manager.handler_manager import ManagerProvider, MCPManager
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.text.safe import clean

@@ -68,7 +68,7 @@ def load_provider(
         provider = served = agent_provider(target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload)
         open_agent(target, served)
         if (max_bytes := order.get("max_result_bytes")) is not None:
-            from gaia_mcp.manager.adapters import CappedProvider
+            from gaia_mcp.contrib.handlers.adapters import CappedProvider
 
             provider = CappedProvider(served, max_bytes)
         if reload:

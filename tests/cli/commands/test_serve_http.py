@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Gaia
 
-HANDLER = Path(__file__).parents[2] / "handlers" / "echo.py"
+HANDLER = Path(__file__).parents[2] / "contrib" / "handlers" / "echo.py"
 AGENT = """
 import time
 class Agent:

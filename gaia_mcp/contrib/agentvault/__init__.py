@@ -1,0 +1,1 @@
+"""The built-in agents of AgentVault: `filesystem` and `code-runner`."""

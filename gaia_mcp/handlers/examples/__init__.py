@@ -1,1 +1,0 @@
-"""Handlers to copy and to change, each complete in a file that can be used as it is."""

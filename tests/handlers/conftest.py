@@ -1,7 +1,0 @@
-"""What the tests of handlers share."""
-
-from __future__ import annotations
-
-from tests.handlers.files import write
-
-__all__ = ["write"]
