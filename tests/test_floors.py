@@ -58,7 +58,7 @@ FLOORS = {
     "catalog": 4,
     # Servers in use, as one provider.
     "fleet.gateway": 5,
-    # Systems, of which nothing below knows.
+    # Systems, which nothing below knows by name.
     "contrib.programs": 5,
     "contrib.handlers": 5,
     "contrib.agentvault": 6,

@@ -4,7 +4,6 @@ files changes, for development.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 import threading
@@ -15,19 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gaia_mcp.core.errors import AgentError, ConfigFileError, MCPError
 from gaia_mcp.core.names import did_you_mean
+from gaia_mcp.core.systems import BuiltInAgent, built_in_agents, imported
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-BUILT_IN = {
-    "agents": "gaia_mcp.contrib.hub.hub:AgentsHub",
-    "code-runner": "gaia_mcp.contrib.agentvault.code_runner:CodeRunner",
-    "demo": "gaia_mcp.agents.demo:DemoAgent",
-    "filesystem": "gaia_mcp.contrib.agentvault.filesystem:FilesystemAgent",
-}
-# Started by the hub's agents, not typed by users.
-_UNLISTED = {"agents-tools": "gaia_mcp.contrib.hub.tool_server:ToolsOfFile"}
-
+# The agent of this package itself; systems add theirs.
+DEMO = BuiltInAgent("gaia_mcp.agents.demo:DemoAgent")
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # Without these, AMD's agents print banners and look for a model server; other classes may lack these parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
@@ -35,6 +28,15 @@ _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": Tru
 POLL_SECONDS = 0.3
 # Files by path: modification time and size.
 _Files: TypeAlias = dict[str, tuple[int, int]]
+
+
+def built_in() -> dict[str, BuiltInAgent]:
+    """The built-in agents that users name, sorted by name."""
+    return {name: agent for name, agent in _all_built_in().items() if agent.is_listed}
+
+
+def _all_built_in() -> dict[str, BuiltInAgent]:
+    return dict(sorted({"demo": DEMO, **built_in_agents()}.items()))
 
 
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
@@ -65,7 +67,7 @@ def source_folder(target: str) -> Path | None:
     """The folder with the agent's Python files, to be watched for changes; None for a built-in agent, or if it is not
     found. Does not import the agent.
     """
-    if target in BUILT_IN:
+    if target in built_in():
         return None
     from gaia_mcp.importing import split_target
 
@@ -81,10 +83,9 @@ def source_folder(target: str) -> Path | None:
 def _find(target: str) -> Any:
     from gaia_mcp.importing import import_named, split_target
 
-    if (own := BUILT_IN.get(target) or _UNLISTED.get(target)) is not None:
-        place, _, name = own.partition(":")
+    if (own := _all_built_in().get(target)) is not None:
         # Not `import_named`, which may import from the working folder: built-in agents come only from this package.
-        return getattr(importlib.import_module(place), name)
+        return imported(own.reference)
     place, colon, name = split_target(target)
     if place.endswith(".py"):
         module = _import_file(target, Path(place))
@@ -94,7 +95,7 @@ def _find(target: str) -> Any:
         raise AgentError(
             target,
             "is neither a built-in agent nor module:Class",
-            hint=did_you_mean(target, BUILT_IN) or "write package.module:Class or path/to/file.py:Class",
+            hint=did_you_mean(target, built_in()) or "write package.module:Class or path/to/file.py:Class",
         )
     if not name:
         return _only_agent(target, module)

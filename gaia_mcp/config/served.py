@@ -16,6 +16,7 @@ from gaia_mcp.config.command import NOTHING, Command, expanded, on_one_line, sec
 from gaia_mcp.core.errors import EntryError, VariableUnsetError
 from gaia_mcp.core.files import open_file
 from gaia_mcp.core.names import SERVER_SECRETS
+from gaia_mcp.core.systems import built_in_agents
 from gaia_mcp.importing import split_target
 
 # Another program with the same name has not loaded this module.
@@ -27,8 +28,6 @@ MAX_ORDER_BYTES = 100_000
 MARGIN_SECONDS = 5.0
 # Deeper than settings written by hand; the code that traverses them has no limit of its own.
 MAX_DEPTH = 50
-# The built-in agent that reads a file of servers itself: it serves the agents that the file describes.
-HUB = "agents"
 # The members of an entry that are passed to the code.
 ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 # Those of them that entries of every kind have.
@@ -46,8 +45,8 @@ class Served(NamedTuple):
     name of a built-in agent. A path is relative to `folder`, or to the working folder without one.
 
     `order` are the members of the entry that are passed to the code, such as its `settings`. A target that `is_typed`
-    was not read from an entry and contains no variables. `options` are those of the command that serves it. `hub_file`
-    is the file that the hub reads, if not the default.
+    was not read from an entry and contains no variables. `options` are those of the command that serves it. The
+    settings of the entry override `defaults`.
     """
 
     transport: str
@@ -59,7 +58,7 @@ class Served(NamedTuple):
     inherit: bool = True
     is_typed: bool = False
     options: Sequence[str] = ()
-    hub_file: str = ""
+    defaults: Mapping[str, str] = NOTHING
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
         """The command of the child, with variables expanded and secrets read from the keyring.
@@ -84,13 +83,15 @@ class Served(NamedTuple):
         return Command(program, [*words, target], env, cwd, self.inherit)
 
     def in_file(self, file: Path) -> "Served":
-        """The code when only `file` is used: the hub serves the agents of that file, unless its entry names another.
-        Not for a pipe, which cannot be read twice.
+        """The code when only `file` is used: a built-in agent that reads a file of servers reads this one, unless its
+        entry names another. Not for a pipe, which cannot be read twice.
         """
-        is_hub = (self.transport, self.target) == ("agent", HUB)
-        if not is_hub or "config" in self.order.get("settings", ()) or str(file).startswith(PIPES):
+        if self.transport != "agent" or str(file).startswith(PIPES):
             return self
-        return self._replace(hub_file=str(file.absolute()))
+        agent = built_in_agents().get(self.target)
+        if agent is None or not agent.servers_setting:
+            return self
+        return self._replace(defaults={agent.servers_setting: str(file.absolute())})
 
     def source_files(
         self, server: str, environ: Mapping[str, str], working_folder: Path
@@ -121,8 +122,8 @@ class Served(NamedTuple):
         Raises `EntryError` for a value that is not JSON.
         """
         order = dict(self.order)
-        if self.hub_file:
-            order["settings"] = {"config": self.hub_file, **order.get("settings", {})}
+        if self.defaults:
+            order["settings"] = {**self.defaults, **order.get("settings", {})}
         if self.is_typed and not order:
             return {}
         return {ORDER_VARIABLE: _as_json(server, {"kind": self.transport, "name": server, **order})}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.agents.loader import BUILT_IN, load_agent, source_folder
+from gaia_mcp.agents.loader import built_in, load_agent, source_folder
 from gaia_mcp.core.errors import AgentError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _problem(target: str, keywords: dict[str, object] | None = None) -> AgentErr
 def test_a_built_in_agent_is_loaded_by_name() -> None:
     """Ours: `gaia mcp serve demo` needs no module."""
     assert isinstance(load_agent("demo"), DemoAgent)
-    assert set(BUILT_IN) == {"agents", "code-runner", "demo", "filesystem"}
+    assert set(built_in()) == {"agents", "code-runner", "demo", "filesystem"}
 
 
 def test_a_built_in_agent_is_not_searched_in_the_working_folder(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp import MCPAgent, tool
-from gaia_mcp.agents.loader import BUILT_IN, load_agent
+from gaia_mcp.agents.loader import built_in, load_agent
 from gaia_mcp.asking import Call, CallCancelledError, current_call
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
@@ -535,7 +535,7 @@ def test_other_members_of_a_tool_are_passed_through() -> None:
 
 def test_every_tool_of_the_built_in_agents_has_properties() -> None:
     """Ours: smolagents ends the connection without."""
-    tools = {name: tools_of(load_agent(name, {"root": "."} if name == "filesystem" else {})) for name in BUILT_IN}
+    tools = {name: tools_of(load_agent(name, {"root": "."} if name == "filesystem" else {})) for name in built_in()}
 
     assert [name for name, its_tools in tools.items() if not its_tools] == []
     assert [

@@ -307,10 +307,10 @@ def serve(
     def load(target: str = target) -> Loaded:
         if gateway is not None:
             return gateway.load(max_calls, gate, has_several_clients=http is not None)
-        from gaia_mcp.agents.loader import BUILT_IN
+        from gaia_mcp.agents.loader import built_in
         from gaia_mcp.cli.serving.loading import load_provider
 
-        if target not in BUILT_IN:  # The built-in agents start programs without these secrets.
+        if target not in built_in():  # The built-in agents start programs without these secrets.
             drop_secrets(os.environ)
         gate.check_locked(target)
         loaded = load_provider(target, order, keywords, max_calls=max_calls, reload=reload)

@@ -162,9 +162,9 @@ def template_words(ctx: CompletionContext) -> list[Candidate]:
 
 def agent_names(ctx: CompletionContext) -> list[Candidate]:
     """The built-in agents, Python files, and after the colon of `FILE.py:` the classes in it."""
-    from gaia_mcp.agents.loader import BUILT_IN
+    from gaia_mcp.agents.loader import built_in
 
-    found = [Candidate(agent, "built in") for agent in BUILT_IN if agent.startswith(ctx.word)]
+    found = [Candidate(agent, "built in") for agent in built_in() if agent.startswith(ctx.word)]
     return [*found, *(each for each in _paths(ctx.word) if each.value.endswith("/") or ".py:" in each.value)]
 
 

@@ -116,10 +116,10 @@ def with_options(entry: ServerEntry, env: Sequence[str], headers: Sequence[str],
 
 def is_target(word: str) -> bool:
     """Whether `word` can only be a target, possibly an invalid one. A built-in agent's name can be something else."""
-    from gaia_mcp.agents.loader import BUILT_IN
+    from gaia_mcp.agents.loader import built_in
 
     try:
-        return word not in BUILT_IN and typed_entry(word) is not None
+        return word not in built_in() and typed_entry(word) is not None
     except (AgentError, EntryError):
         return True
 
@@ -140,9 +140,9 @@ def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
     """The two parts of `SERVER.TOOL` for one of `servers` or a built-in agent; None for any other word."""
     if word in servers or "." not in word:
         return None
-    from gaia_mcp.agents.loader import BUILT_IN
+    from gaia_mcp.agents.loader import built_in
 
-    return split_tool_name(word, servers) or split_tool_name(word, BUILT_IN)
+    return split_tool_name(word, servers) or split_tool_name(word, built_in())
 
 
 def served_code(word: str, *, debug: bool = False) -> Served | None:
@@ -151,12 +151,12 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
     A path without a class is a program, not code to load, if it is an executable script. Raises `AgentError` for a
     missing file.
     """
-    from gaia_mcp.agents.loader import BUILT_IN
+    from gaia_mcp.agents.loader import built_in
 
     options = _DEBUG if debug else ()
-    if word in BUILT_IN:
-        built_in = Served("agent", word, is_typed=True, options=options)
-        return built_in.in_file(CommandLine.config) if CommandLine.config is not None else built_in
+    if word in built_in():
+        agent = Served("agent", word, is_typed=True, options=options)
+        return agent.in_file(CommandLine.config) if CommandLine.config is not None else agent
     place, colon, name = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)

@@ -392,5 +392,5 @@ def entry_to_export(entry: ServerEntry) -> Mapping[str, Any]:
     program, *words = own_program()
     code = {*ORDERED, target.transport} - {*SHARED}
     kept = {key: held for key, held in entry.raw.items() if key not in code and held is not None}
-    env = {**target.env, **(target.order_variable(entry.name) if target.order or target.hub_file else {})}
+    env = {**target.env, **(target.order_variable(entry.name) if target.order or target.defaults else {})}
     return {**kept, "command": program, "args": [*words, "serve", target.anchored()], **({"env": env} if env else {})}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from gaia_mcp.agents.loader import BUILT_IN
+from gaia_mcp.agents.loader import built_in
 from gaia_mcp.cli.app import COMMANDS, app
 from gaia_mcp.cli.completion.answering import MAX_DESCRIBED, Candidate, candidates
 from gaia_mcp.config.entries import read_entry
@@ -277,7 +277,7 @@ def test_built_in_agents_and_classes_in_files_are_offered(known: None) -> None:
     Path("data.txt").touch()
     Path("folder").mkdir()
 
-    assert after("mcp", "serve", "") == [*BUILT_IN, "agent.py:", "folder/"]
+    assert after("mcp", "serve", "") == [*built_in(), "agent.py:", "folder/"]
     assert after("mcp", "serve", "agent.py:") == ["agent.py:One", "agent.py:Two"]
     assert after("mcp", "serve", "missing.py:") == []
 

@@ -1,0 +1,58 @@
+"""The tables through which the systems in `gaia_mcp.contrib` add to what lies below them, which knows none by its name.
+
+`contrib` registers its systems when a table is first read. A reference is written `package.module:name`, and imported
+when it is used.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class BuiltInAgent(NamedTuple):
+    """An agent that is loaded by its name: a class that `reference` names.
+
+    `servers_setting` is the setting that names the file of servers which the agent reads; by default it is the file of
+    `--config`. `endpoints` are the names of HTTP endpoints that it always has. An agent that is not listed is started
+    by programs only.
+    """
+
+    reference: str
+    servers_setting: str = ""
+    endpoints: Sequence[str] = ()
+    is_listed: bool = True
+
+
+class System(NamedTuple):
+    """What a system adds: agents by their names."""
+
+    agents: Mapping[str, BuiltInAgent] = _NOTHING
+
+
+_registered: list[System] = []
+
+
+def register(system: System) -> None:
+    """Add a system. Its names must not be those of another one."""
+    _registered.append(system)
+
+
+def systems() -> Sequence[System]:
+    """The registered systems."""
+    # Knows the package, and nothing in it.
+    import_module("gaia_mcp.contrib")
+    return _registered
+
+
+def built_in_agents() -> dict[str, BuiltInAgent]:
+    """The agents of all systems by name, sorted; those that are not listed are among them."""
+    return dict(sorted((name, agent) for system in systems() for name, agent in system.agents.items()))
+
+
+def imported(reference: str) -> Any:
+    """What a reference names."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
