@@ -171,7 +171,7 @@ BESIDE_SESSIONS = {
 }
 # What runs coroutines, and imports asyncio when there is one; and what an ASGI server runs.
 ASYNCHRONOUS = {
-    "asking", "server.agent_code", "server.http.a2a", "server.http.app", "server.http.event_log",
+    "asking", "contrib.agentvault.a2a_endpoint", "server.agent_code", "server.http.app", "server.http.event_log",
     "server.http.exchange", "server.http.handshake", "server.http.listening", "server.http.received",
     "server.http.security", "server.http.sharing",
 }  # fmt: skip

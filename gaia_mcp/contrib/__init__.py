@@ -3,7 +3,7 @@
 They register here what they add to the tables of `core.systems`; none is imported for that.
 """
 
-from gaia_mcp.core.systems import BuiltInAgent, System, register
+from gaia_mcp.core.systems import BuiltInAgent, FrontOption, System, register
 
 # The hub of agents.
 register(
@@ -18,8 +18,21 @@ register(
 register(
     System(
         agents={
-            "code-runner": BuiltInAgent("gaia_mcp.contrib.agentvault.code_runner:CodeRunner", endpoints=("rpc",)),
-            "filesystem": BuiltInAgent("gaia_mcp.contrib.agentvault.filesystem:FilesystemAgent", endpoints=("rpc",)),
-        }
+            "code-runner": BuiltInAgent("gaia_mcp.contrib.agentvault.code_runner:CodeRunner", fronts=("rpc",)),
+            "filesystem": BuiltInAgent("gaia_mcp.contrib.agentvault.filesystem:FilesystemAgent", fronts=("rpc",)),
+        },
+        fronts={
+            "rpc": FrontOption(
+                "gaia_mcp.contrib.agentvault.rpc:RpcFront",
+                "Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it.",
+                "AgentVault",
+            ),
+            "a2a": FrontOption(
+                "gaia_mcp.contrib.agentvault.a2a_front:A2aFront",
+                "Serve tools to agents of AgentVault's A2A too, at /a2a; see MCP_SERVER_MAP.",
+                "AgentVault",
+                is_for_gateways=True,
+            ),
+        },
     )
 )

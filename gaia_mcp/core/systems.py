@@ -16,20 +16,35 @@ class BuiltInAgent(NamedTuple):
     """An agent that is loaded by its name: a class that `reference` names.
 
     `servers_setting` is the setting that names the file of servers which the agent reads; by default it is the file of
-    `--config`. `endpoints` are the names of HTTP endpoints that it always has. An agent that is not listed is started
-    by programs only.
+    `--config`. `fronts` are the names of the fronts that it has by default. An agent that is not listed is started by
+    programs only.
     """
 
     reference: str
     servers_setting: str = ""
-    endpoints: Sequence[str] = ()
+    fronts: Sequence[str] = ()
     is_listed: bool = True
 
 
+class FrontOption(NamedTuple):
+    """A front, which serves at further paths over HTTP, and its option of `serve`, which has its name. `help` is
+    printed below `heading`.
+
+    `reference` names a `server.http.app.Front`: a class that is created with the paths of the providers which it
+    serves, or, if it `is_for_gateways`, with the environment; that one is a `cli.serving.gateway.GatewayFront`.
+    """
+
+    reference: str
+    help: str
+    heading: str
+    is_for_gateways: bool = False
+
+
 class System(NamedTuple):
-    """What a system adds: agents by their names."""
+    """What a system adds: agents and fronts, by their names."""
 
     agents: Mapping[str, BuiltInAgent] = _NOTHING
+    fronts: Mapping[str, FrontOption] = _NOTHING
 
 
 _registered: list[System] = []
@@ -50,6 +65,11 @@ def systems() -> Sequence[System]:
 def built_in_agents() -> dict[str, BuiltInAgent]:
     """The agents of all systems by name, sorted; those that are not listed are among them."""
     return dict(sorted((name, agent) for system in systems() for name, agent in system.agents.items()))
+
+
+def front_options() -> dict[str, FrontOption]:
+    """The fronts of all systems by name."""
+    return {name: front for system in systems() for name, front in system.fronts.items()}
 
 
 def imported(reference: str) -> Any:

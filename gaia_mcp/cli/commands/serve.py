@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +19,7 @@ from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, HEADER, JSON, lock_file_option
 from gaia_mcp.cli.screen.output import remark, report_failure, show_log
-from gaia_mcp.cli.serving import ACCESS, AGENTVAULT, LIMITS, SERVED, WHERE
+from gaia_mcp.cli.serving import ACCESS, LIMITS, SERVED, WHERE
 from gaia_mcp.cli.serving.gate import (
     AllowOption,
     AuditOption,
@@ -32,12 +34,13 @@ from gaia_mcp.cli.serving.gate import (
 from gaia_mcp.cli.serving.gateway import ENTRY_NAME, AllOption, Gateway, PrefixOption, ServerOption, single_target
 from gaia_mcp.cli.serving.loading import MAX_CALLS, Mount, named_targets, target_name
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.core.systems import front_options, imported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
+    from gaia_mcp.cli.serving.gateway import GatewayFront
     from gaia_mcp.cli.serving.loading import Loaded
-    from gaia_mcp.fleet.gateway.naming import Prefix
     from gaia_mcp.server.provider import Provider
 
 COMMON = (HEADER, CONFIG, JSON)
@@ -167,22 +170,6 @@ ScopeOption = Annotated[
         help="Require this scope of access tokens, or for tools of this name or pattern: 'delete_*=trips:write'.",
     ),
 ]  # fmt: skip
-RpcOption = Annotated[
-    bool,
-    typer.Option(
-        "--rpc",
-        rich_help_panel=AGENTVAULT,
-        help="Serve AgentVault's dialect at /rpc too; filesystem and code-runner always have it.",
-    ),
-]
-A2aOption = Annotated[
-    bool,
-    typer.Option(
-        "--a2a",
-        rich_help_panel=AGENTVAULT,
-        help="Serve tools to agents of AgentVault's A2A too, at /a2a; see MCP_SERVER_MAP.",
-    ),
-]
 MetricsOption = Annotated[
     bool,
     typer.Option(
@@ -198,18 +185,30 @@ StoreOption = Annotated[
 ]  # fmt: skip
 
 
-def _gateway(
-    invocation: Invocation, names: Sequence[str], prefix: Prefix | None, *, is_all: bool, has_a2a: bool
-) -> Gateway:
-    """The configured servers; for A2A also those that AgentVault's variables name."""
-    if not has_a2a:
-        return Gateway.of(invocation, names, prefix, is_all=is_all)
-    from gaia_mcp.cli.serving.over_http import call_seconds, mapped_servers
+def _with_front_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each front of a system, in place of `**fronts`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    fronts = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False,
+            annotation=Annotated[bool, typer.Option(f"--{name}", rich_help_panel=front.heading, help=front.help)],
+        )
+        for name, front in front_options().items()
+    ]
+    command.__signature__ = signature.replace(parameters=[*own, *fronts])  # type: ignore[attr-defined]
+    return command
 
-    mapped, seconds = mapped_servers(os.environ), call_seconds(os.environ)
-    return Gateway.of(invocation, names, prefix, is_all=is_all, mapped=mapped).with_a2a(seconds)
+
+def _gateway_fronts(names: Collection[str]) -> dict[str, GatewayFront]:
+    """Those of the named fronts that serve a gateway, by name."""
+    options = front_options()
+    return {name: imported(options[name].reference)(os.environ) for name in names if options[name].is_for_gateways}
 
 
+@_with_front_options
 def serve(
     targets: Targets = None,
     check: CheckOption = False,
@@ -239,10 +238,9 @@ def serve(
     max_calls: MaxCallsOption = None,
     log_level: LogLevelOption = None,
     audit: AuditOption = None,
-    rpc: RpcOption = False,
-    a2a: A2aOption = False,
     *,
     invocation: Invocation,
+    **fronts: bool,
 ) -> None:
     """Serve an agent, handlers or servers as one MCP server, over stdin and stdout or HTTP.
 
@@ -260,19 +258,24 @@ def serve(
 
     # Done before any code is imported, because that code may start programs.
     order = take_order(os.environ)
+    wanted = [name for name, is_wanted in fronts.items() if is_wanted]
     gateway = None
+    gateway_fronts: dict[str, GatewayFront] = {}
     several: dict[str, str] = {}
     if all_servers or server:
         if kwarg or reload or check:
             hint = f"test servers with: {to_type('test-client', more='--all')}"
             raise UsageError("--kwarg, --reload and --check are for an agent", hint=hint)
         names = [*(server or ()), *(targets or ())]
-        gateway = _gateway(invocation, names, prefix, is_all=all_servers, has_a2a=a2a)
+        gateway_fronts = _gateway_fronts(wanted)
+        mapped = {name: entry for front in gateway_fronts.values() for name, entry in front.servers.items()}
+        gateway = Gateway.of(invocation, names, prefix, is_all=all_servers, mapped=mapped)
+        gateway = gateway.with_fronts(list(gateway_fronts.values()))
         target = gateway.title
     else:
         invocation.check_saved()
-        if a2a:
-            raise UsageError("--a2a is for --all and --server", hint="add --all, or --server NAME")
+        if (front := next((name for name in wanted if front_options()[name].is_for_gateways), None)) is not None:
+            raise UsageError(f"--{front} is for --all and --server", hint="add --all, or --server NAME")
         if len(targets or ()) > 1 and http is not None and not (check or print_config is not None or kwarg):
             several = named_targets(targets or ())
         target = single_target(list(several.values())[:1] or targets or (), prefix, invocation)
@@ -323,14 +326,23 @@ def serve(
         tokens = AccessTokens(jwks, issuer, audience, scope or ())
         store = store or os.environ.get("GAIA_MCP_STORE") or None
         options = HttpOptions(
-            http, token, without_token, allow_host or (), allow_origin or (), tokens, metrics, store, rpc
+            http,
+            token,
+            without_token,
+            allow_host or (),
+            allow_origin or (),
+            tokens,
+            metrics,
+            store,
+            wanted,
+            gateway_fronts,
         )
         mounts = [Mount(name, each, f"/{name}/mcp", partial(load, each)) for name, each in several.items()]
         name = ENTRY_NAME if gateway is not None else target_name(target)
         serve_http(mounts or [Mount(name, target, "/mcp", load)], options)
         return
     access = {"--jwks": jwks, "--issuer": issuer, "--audience": audience}
-    if any((token, without_token, allow_host, allow_origin, scope, metrics, store, rpc, a2a, *access.values())):
+    if any((token, without_token, allow_host, allow_origin, scope, metrics, store, *wanted, *access.values())):
         problem = "options such as --token, --allow-host and --jwks need --http"
         has_access = scope or any(access.values())
         missing = "".join(f" {name} URL" for name, given in access.items() if has_access and not given)

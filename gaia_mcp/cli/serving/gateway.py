@@ -6,9 +6,9 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.fleet.gateway.provider import GatewayProvider
+    from gaia_mcp.server.http.app import Front
+    from gaia_mcp.server.provider import Provider
 
 AllOption = Annotated[bool, typer.Option("--all", rich_help_panel=SERVED, help="Serve all enabled servers as one.")]
 ServerOption = Annotated[
@@ -57,10 +59,26 @@ ENTRY_NAME = "gaia"
 POLL_SECONDS = 1.0
 
 
+class GatewayFront(Protocol):
+    """Serves the tools of a gateway at a further `path`. It adds `servers` to the gateway; a call to a server without a
+    timeout of its own takes at most `call_seconds`.
+    """
+
+    path: str
+    servers: Mapping[str, ServerEntry]
+    call_seconds: float
+
+    def front(self, called: Provider, names: Collection[str], gateway: GatewayProvider) -> Front:
+        """The front that calls the tools of the servers with these `names` through `called`, the restricted gateway."""
+
+    def announcement(self, url: str) -> str:
+        """What is printed when it serves."""
+
+
 class Gateway(NamedTuple):
     """The servers of a gateway by name; for an invalid entry the value is its error. `words` select the servers on a
-    command line, `title` is for people. `has_a2a`: A2A clients call the tools as well. `read_again` returns the servers
-    as they are in the `files` later; None if they stay as they are.
+    command line, `title` is for people. `fronts` call the tools as well. `read_again` returns the servers as they are
+    in the `files` later; None if they stay as they are.
     """
 
     entries: Mapping[str, ServerEntry | MCPError]
@@ -68,7 +86,7 @@ class Gateway(NamedTuple):
     title: str
     prefix: Prefix
     file: Path
-    has_a2a: bool = False
+    fronts: Sequence[GatewayFront] = ()
     files: Sequence[Path] = ()
     read_again: Callable[[], Mapping[str, ServerEntry | MCPError]] | None = None
 
@@ -132,21 +150,17 @@ class Gateway(NamedTuple):
             files=files, read_again=lambda: read(invocation.open_store()),
         )  # fmt: skip
 
-    def with_a2a(self, seconds: float) -> Gateway:
-        """The gateway for A2A clients as well: a call times out after `seconds`, unless the server's entry has a
-        timeout.
-        """
-
-        def limited(entries: Mapping[str, ServerEntry | MCPError]) -> dict[str, ServerEntry | MCPError]:
-            return {
-                name: entry
-                if isinstance(entry, MCPError) or entry.timeout is not None
-                else entry._replace(timeout=seconds)
-                for name, entry in entries.items()
-            }
-
-        # The variable is read once, and the map of its servers is what A2A clients have been told.
-        return self._replace(entries=limited(self.entries), has_a2a=True, read_again=None)
+    def with_fronts(self, fronts: Sequence[GatewayFront]) -> Gateway:
+        """The gateway with these fronts, and with their limits for calls."""
+        if not fronts:
+            return self
+        seconds = min(front.call_seconds for front in fronts)
+        entries = {
+            name: entry if isinstance(entry, MCPError) or entry.timeout is not None else entry._replace(timeout=seconds)
+            for name, entry in self.entries.items()
+        }
+        # The clients of a front have been told of these servers, when they were read.
+        return self._replace(entries=entries, fronts=fronts, read_again=None)
 
     def own_entry(self, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """A name, and the entry that serves these servers with this program. `words` are additional options."""
@@ -175,13 +189,9 @@ class Gateway(NamedTuple):
         )
         if self.read_again is not None:
             _follow(self.files, self.read_again, provider)
-        executing = None
-        if self.has_a2a:
-            from gaia_mcp.fleet.gateway.execution import ExecutingProvider
-
-            called = gate.before(provider, provider.tool_owner, by_name=True)
-            executing = ExecutingProvider(called, self.entries, provider.has_tool, provider.name_of)
-        return Loaded(gate.before(provider, provider.tool_owner), max_calls, executing, marks)
+        called = gate.before(provider, provider.tool_owner, by_name=True)
+        fronts = [front.front(called, self.entries, provider) for front in self.fronts]
+        return Loaded(gate.before(provider, provider.tool_owner), max_calls, marks, fronts)
 
 
 _SEVERAL = "several targets need --http, and have no --check, --print-config or --kwarg"

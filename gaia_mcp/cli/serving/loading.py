@@ -20,6 +20,7 @@ from gaia_mcp.core.names import handler_name, is_server_name, tidy_name
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider
+    from gaia_mcp.server.http.app import Front
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.provider import Provider
 
@@ -30,14 +31,14 @@ MAX_CALLS = 10_000
 
 
 class Loaded(NamedTuple):
-    """A provider, and its limit for concurrent calls; None if no limit is set. `executing` is the provider for A2A
-    clients, if there is one; `marks` identify a gateway.
+    """A provider, and its limit for concurrent calls; None if no limit is set. `marks` identify a
+    gateway, which `fronts` serve as well.
     """
 
     provider: Provider
     limit: int | None
-    executing: Provider | None = None
     marks: GatewayMarks | None = None
+    fronts: Sequence[Front] = ()
 
 
 def load_provider(

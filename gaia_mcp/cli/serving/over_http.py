@@ -1,17 +1,11 @@
-"""`gaia mcp serve --http`: serves providers over HTTP until a signal ends it.
-
-Also reads the servers of AgentVault's proxy from `MCP_SERVER_MAP` and `MCP_CALL_TIMEOUT`: a JSON object of server names
-and base URLs; each server answers at `/rpc` below its URL.
-"""
+"""`gaia mcp serve --http`: serves providers over HTTP until a signal ends it."""
 
 from __future__ import annotations
 
 import io
-import json
-import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,23 +14,18 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import OutputMode, counted, print_event, remark, report_failure
 from gaia_mcp.cli.serving.gate import scope_rules
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.config.entries import ServerEntry, read_entry
-from gaia_mcp.config.targets import URL_SCHEMES
-from gaia_mcp.core.errors import ConfigError, ConnectError, MCPError
-from gaia_mcp.core.names import is_server_name
+from gaia_mcp.config.command import NOTHING
+from gaia_mcp.core.errors import ConnectError, MCPError
+from gaia_mcp.core.systems import front_options, imported
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.serving.gateway import GatewayFront
     from gaia_mcp.cli.serving.loading import Mount
+    from gaia_mcp.server.http.app import Front
     from gaia_mcp.server.http.listening import Address
     from gaia_mcp.server.http.security import Authorizer
     from gaia_mcp.server.provider import Provider
     from gaia_mcp.store import Store
-
-MAP_VARIABLE = "MCP_SERVER_MAP"
-TIMEOUT_VARIABLE = "MCP_CALL_TIMEOUT"
-# The default of AgentVault's proxy.
-CALL_SECONDS = 60.0
-_FORM = f'write {MAP_VARIABLE}=\'{{"files": "http://localhost:8001"}}\''
 
 
 class AccessTokens(NamedTuple):
@@ -61,7 +50,9 @@ class AccessTokens(NamedTuple):
 
 
 class HttpOptions(NamedTuple):
-    """The options of `serve` for HTTP."""
+    """The options of `serve` for HTTP. `fronts` are the names of those that serve each provider, `gateway_fronts` those
+    that serve the gateway, by name.
+    """
 
     address: str
     token: str | None
@@ -71,7 +62,8 @@ class HttpOptions(NamedTuple):
     tokens: AccessTokens
     metrics: bool
     store: str | None
-    rpc: bool
+    fronts: Collection[str] = ()
+    gateway_fronts: Mapping[str, GatewayFront] = NOTHING
 
 
 def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
@@ -81,9 +73,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
     that does not respond, `MCPError` if an extra is not installed, and any error that loading a mount raises.
     """
     _need_extras(options)
-    from gaia_mcp.fleet.gateway.execution import EXECUTE_TOOL
-    from gaia_mcp.server.http.a2a import A2A_PATH
-    from gaia_mcp.server.http.app import HttpApp, new_metrics, speaks_rpc
+    from gaia_mcp.server.http.app import HttpApp, new_metrics
     from gaia_mcp.server.http.listening import HttpServer, listen, parsed_address
     from gaia_mcp.server.http.security import ANY, Hosts, is_loopback
     from gaia_mcp.server.http.sharing import shared_keys, state_keys
@@ -122,12 +112,14 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
         closing.callback(store.close)
         providers: dict[str, Provider] = {}
         calls: dict[str, int] = {}
-        executing, marks = None, None
+        marks = None
+        fronts = _fronts(mounts, options.fronts)
         for mount in mounts:
             loaded = mount.load()
             closing.callback(loaded.provider.close)
             providers[mount.path] = loaded.provider
-            executing, marks = loaded.executing, loaded.marks
+            marks = loaded.marks
+            fronts += loaded.fronts
             if loaded.limit is not None:
                 calls[mount.path] = loaded.limit
         # By DNS rebinding an attacker's page can reach a loopback server, and any other server without a token.
@@ -141,8 +133,7 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
             store=store,
             origins=options.origins,
             state_keys=keys,
-            rpc=[mount.path for mount in mounts if options.rpc or speaks_rpc(mount.target)],
-            a2a=None if executing is None else (EXECUTE_TOOL, executing),
+            fronts=fronts,
             marks=marks,
             on_failure=report_failure,
             owned=[],
@@ -152,13 +143,23 @@ def serve_http(mounts: Sequence[Mount], options: HttpOptions) -> None:
         server = HttpServer(
             app,
             listener,
-            on_ready=lambda: _announce(
-                mounts, shown, has_token=options.token is not None, a2a=A2A_PATH if executing is not None else None
-            ),
+            on_ready=lambda: _announce(mounts, shown, options.gateway_fronts, has_token=options.token is not None),
             on_cut=lambda count: remark(f"{counted(count, 'call')} did not end in time: cancelled"),
         )
         closing.callback(app.close)
         server.run()
+
+
+def _fronts(mounts: Sequence[Mount], wanted: Collection[str]) -> list[Front]:
+    """The fronts of providers: each serves all of them, if it is wanted, or else the agents that always have it."""
+    from gaia_mcp.server.http.app import has_front
+
+    found: list[Front] = []
+    for name, option in front_options().items():
+        paths = [mount.path for mount in mounts if name in wanted or has_front(mount.target, name)]
+        if paths and not option.is_for_gateways:
+            found.append(imported(option.reference)(paths))
+    return found
 
 
 def _authorizer(options: HttpOptions) -> Authorizer | None:
@@ -201,7 +202,9 @@ def _store(url: str | None) -> Store:
         raise UsageError(f"--store: {problem}", hint="name the server: --store redis://127.0.0.1:6379") from None
 
 
-def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a: str | None) -> None:
+def _announce(
+    mounts: Sequence[Mount], address: Address, fronts: Mapping[str, GatewayFront], *, has_token: bool
+) -> None:
     """Print the URLs. After that, output of the agents' code goes to stderr."""
     from gaia_mcp.server.http.security import is_loopback
 
@@ -209,13 +212,12 @@ def _announce(mounts: Sequence[Mount], address: Address, *, has_token: bool, a2a
     urls = {mount.name: address.url(mount.path) for mount in mounts}
     if OutputMode.as_json:
         where: dict[str, object] = {"url": next(iter(urls.values()))} if len(urls) == 1 else {"urls": urls}
-        if a2a is not None:
-            where["a2a"] = address.url(a2a)
+        where |= {name: address.url(front.path) for name, front in fronts.items()}
         print_event({**where, "host": bound.host, "port": bound.port, "pid": os.getpid()})
     for mount in mounts:
         remark(f"serving {mount.target} at {urls[mount.name]}; Ctrl-C ends it")
-    if a2a is not None:
-        remark(f"agents of A2A can use it at {address.url(a2a)}")
+    for front in fronts.values():
+        remark(front.announcement(address.url(front.path)))
     if not OutputMode.as_json:
         header = " --header 'Authorization: Bearer ${GAIA_MCP_TOKEN}'" if has_token else ""
         for name, url in urls.items():
@@ -269,43 +271,3 @@ class _Extra(NamedTuple):
     def missing(self) -> list[str]:
         """The packages that are not installed."""
         return [package for module, package in self.packages.items() if find_spec(module) is None]
-
-
-def mapped_servers(environ: Mapping[str, str]) -> dict[str, ServerEntry]:
-    """The entries of the map, by their names; none without it. Raises `ConfigError`."""
-    text = environ.get(MAP_VARIABLE, "")
-    if not text.strip():
-        return {}
-    try:
-        urls = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        # Its message contains the text, which may include credentials.
-        at = f" at character {problem.pos + 1}" if isinstance(problem, json.JSONDecodeError) else ""
-        raise ConfigError(f"{MAP_VARIABLE} is not valid JSON{at}", hint=_FORM) from None
-    if not isinstance(urls, dict):
-        raise ConfigError(f"{MAP_VARIABLE} is not a JSON object", hint=_FORM)
-    return {name: _entry(name, url) for name, url in urls.items()}
-
-
-def call_seconds(environ: Mapping[str, str]) -> float:
-    """The timeout of calls to servers whose entry has none. Raises `ConfigError`."""
-    text = environ.get(TIMEOUT_VARIABLE, "").strip()
-    try:
-        seconds = float(text) if text else CALL_SECONDS
-    except ValueError:
-        seconds = 0.0
-    if seconds <= 0 or not math.isfinite(seconds):
-        raise ConfigError(
-            f"{TIMEOUT_VARIABLE} is not a number of seconds: {text!r}", hint=f"write {TIMEOUT_VARIABLE}=60"
-        )
-    return seconds
-
-
-def _entry(name: str, url: object) -> ServerEntry:
-    if not is_server_name(name):
-        problem = f"{MAP_VARIABLE} has a server named {name!r}, which is not a valid name"
-        raise ConfigError(problem, hint="use up to 64 letters, digits and _ . @ -, such as tip_virustotal")
-    if not isinstance(url, str) or not url.startswith(URL_SCHEMES):
-        raise ConfigError(f"{MAP_VARIABLE} has no URL for {name!r} that begins with http:// or https://", hint=_FORM)
-    base = url.rstrip("/")
-    return read_entry(name, {"type": "rpc", "url": base if base.endswith("/rpc") else f"{base}/rpc"})

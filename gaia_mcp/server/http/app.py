@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -16,9 +16,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
+from gaia_mcp.core.systems import built_in_agents, front_options, imported
 from gaia_mcp.protocol.headers import LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER
-from gaia_mcp.server.http.a2a import A2A_PATH, CARD_PATH, A2aEndpoint, AgentCard
-from gaia_mcp.server.http.endpoint import Endpoint, Signpost
+from gaia_mcp.server.http.endpoint import Endpoint, Entrance, Signpost
 from gaia_mcp.server.http.received import store_problem
 from gaia_mcp.server.http.security import METADATA_PATH, Hosts, JwtAuthorizer, StaticToken
 from gaia_mcp.server.http.served import Served
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.server.http.gateway_marks import GatewayMarks
     from gaia_mcp.server.http.metrics import Live, Metrics
     from gaia_mcp.server.http.security import Authorizer
@@ -48,13 +49,52 @@ TOKEN_VARIABLE = "GAIA_MCP_TOKEN"  # noqa: S105 (its name)
 READY_BYTES, READY_SECONDS = 4096, 1.0
 
 
+class Opened(Protocol):
+    """An endpoint that an app ends and closes."""
+
+    entrance: Entrance
+
+    @property
+    def streams(self) -> int:
+        """The number of open streams that would not end by themselves."""
+
+    def end_streams(self) -> None:
+        """Refuse new requests, and end the streams that would not end by themselves."""
+
+    def close(self) -> None:
+        """Close what the endpoint has opened."""
+
+
+class Shared(NamedTuple):
+    """What the endpoints of an app share: its MCP endpoints by path are among it. `sealer` returns that of a path. A
+    front adds to `opened` what the app has to close.
+    """
+
+    endpoints: Mapping[str, Endpoint]
+    workers: Workers
+    limits: Limits
+    tasks: Tasks
+    threads: StoreThreads
+    hosts: Hosts
+    authorizer: Authorizer | None
+    on_failure: OnFailure
+    sealer: Callable[[str], Sealer]
+    opened: list[Opened]
+
+
+class Front(Protocol):
+    """Serves the providers of an app, or another one, at further paths."""
+
+    def endpoints(self, shared: Shared) -> Mapping[str, ASGIApp]:
+        """The ASGI apps, by path."""
+
+
 class HttpApp:
     """An ASGI app that serves providers. See `app_for`.
 
-    `providers` maps the path of each endpoint to its provider; the paths in `rpc` are also served in AgentVault's
-    dialect. `a2a` is a tool whose calls become tasks, and its provider, served at `/a2a`. Requests that have passed
-    through the gateway with these `marks` are refused. `calls` overrides the limit of concurrent calls for some paths.
-    `metrics` are published at `/metrics`, to authorized clients.
+    `providers` maps the path of each endpoint to its provider; `fronts` serve at further paths. Requests that have
+    passed through the gateway with these `marks` are refused. `calls` overrides the limit of concurrent calls for some
+    paths. `metrics` are published at `/metrics`, to authorized clients.
 
     It runs under any ASGI server, and may be mounted in another app. `begin` and `close` are its lifespan; if no server
     runs it, the first request calls `begin`. The caller closes the store, which other apps may share.
@@ -71,8 +111,7 @@ class HttpApp:
         calls: Mapping[str, int] = {},
         origins: Iterable[str] = (),
         state_keys: Iterable[str] = (),
-        rpc: Iterable[str] = (),
-        a2a: tuple[str, Provider] | None = None,
+        fronts: Iterable[Front] = (),
         marks: GatewayMarks | None = None,
         on_failure: OnFailure = note_failure,
         owned: Iterable[Any] = (),
@@ -117,17 +156,24 @@ class HttpApp:
             for path, provider in providers.items()
         }
         # The endpoints that `close` closes.
-        self._open: list[Endpoint | A2aEndpoint] = [*self.endpoints.values()]
+        self._open: list[Opened] = [*self.endpoints.values()]
         apps: dict[str, ASGIApp] = {**self.endpoints}
-        if a2a is not None:
-            skill, executing = a2a
-            served = Served(executing, self.workers, limits, Sealer(keys, A2A_PATH), self._tasks, on_failure)
-            proxy = A2aEndpoint(served, skill, self._tasks, self._threads, hosts, authorizer)
-            self._open.append(proxy)
-            apps |= {A2A_PATH: proxy, CARD_PATH: AgentCard(skill, limits, hosts, authorizer)}
+        shared = Shared(
+            self.endpoints,
+            self.workers,
+            limits,
+            self._tasks,
+            self._threads,
+            hosts,
+            authorizer,
+            on_failure,
+            partial(Sealer, keys),
+            self._open,
+        )
+        for front in fronts:
+            apps |= front.endpoints(shared)
         for each in self._open:
             each.entrance.marks = marks
-        apps |= {f"{path.removesuffix('/mcp')}/rpc": self.endpoints[path].rpc for path in rpc}
         apps = {path: self._counted(path, _Begun(self, app)) for path, app in apps.items()}
         # With and without the trailing slash: a redirect would lose the body or the token.
         routes = [Route(spelling, app) for path, app in apps.items() for spelling in (path, f"{path}/")]
@@ -269,16 +315,16 @@ def app_for(
     authorizer: Authorizer | None = None,
     limits: Limits | None = None,
     store: Store | None = None,
-    rpc: bool | None = None,
     metrics: bool = False,
     environ: Mapping[str, str] = os.environ,
+    **fronts: bool | None,
 ) -> HttpApp:
     """An ASGI app that serves an agent at `/mcp`, in both eras of MCP.
 
     `target` is the name of an agent (`package.module:Class`, `path/to/file.py:Class`, `demo`), an agent, or a provider;
-    a mapping of names to these serves each at `/NAME/mcp`. `/healthz` and `/readyz` are health checks. With `rpc` each
-    is also served at `/rpc`, or `/NAME/rpc`, in AgentVault's dialect; by default only the agents that AgentVault uses
-    are, `filesystem` and `code-runner`.
+    a mapping of names to these serves each at `/NAME/mcp`. `/healthz` and `/readyz` are health checks. `fronts` are
+    those by name that serve each of them at further paths: with `rpc=True` also at `/rpc`, or `/NAME/rpc`; by default
+    they serve only the agents that always have them.
 
     By default only requests for a loopback host are accepted: `hosts` are further host names of this server ("*" for
     any), and `origins` the origins whose pages may use it, which get CORS headers. With `token`, or the variable
@@ -298,15 +344,20 @@ def app_for(
     several = dict(target) if isinstance(target, Mapping) else {"": target}
     providers: dict[str, Provider] = {}
     owned: list[Any] = []
-    dialect: list[str] = []
+    options = front_options()
+    paths: dict[str, list[str]] = {name: [] for name, option in options.items() if not option.is_for_gateways}
+    if unknown := fronts.keys() - paths.keys():
+        raise TypeError(f"app_for() got an unexpected keyword argument {min(unknown)!r}")
     for name, each in several.items():
         provider = each if hasattr(each, "answer") and hasattr(each, "describe") else _agent_provider(each)
         if provider is not each:
             owned.append(provider)
         path = f"/{name}/mcp" if name else "/mcp"
         providers[path] = provider
-        if speaks_rpc(each) if rpc is None else rpc:
-            dialect.append(path)
+        for front, served in paths.items():
+            wanted = fronts.get(front)
+            if has_front(each, front) if wanted is None else wanted:
+                served.append(path)
     token = token if token is not None else environ.get(TOKEN_VARIABLE) or None
     store = store_of(environ) if store is None else store
     sites = list(origins)
@@ -318,7 +369,7 @@ def app_for(
         store=store,
         origins=sites,
         state_keys=state_keys(environ) or shared_keys(store),
-        rpc=dialect,
+        fronts=[imported(options[front].reference)(served) for front, served in paths.items() if served],
         owned=owned,
         metrics=new_metrics() if metrics else None,
     )
@@ -331,9 +382,10 @@ def new_metrics() -> Metrics:
     return Metrics()
 
 
-def speaks_rpc(target: Any) -> bool:
-    """Whether the agent of this name is served in AgentVault's dialect by default."""
-    return target in ("code-runner", "filesystem")
+def has_front(target: Any, name: str) -> bool:
+    """Whether an agent has the front of this name by default."""
+    agent = built_in_agents().get(target) if isinstance(target, str) else None
+    return agent is not None and name in agent.fronts
 
 
 def _agent_provider(agent: Any) -> Any:

@@ -23,7 +23,6 @@ from gaia_mcp.server.http.received import (
     overloaded,
     send_refusal,
 )
-from gaia_mcp.server.http.rpc import RpcEndpoint
 from gaia_mcp.server.http.security import admit
 from gaia_mcp.server.http.sessions import Sessions
 from gaia_mcp.server.http.stateless import StatelessEndpoint
@@ -49,8 +48,8 @@ NOTE_SECONDS = 60.0
 
 
 class Endpoint:
-    """An ASGI app for one URL, for both eras; `rpc` is another one, for AgentVault's dialect. `entrance` admits the
-    requests of both. `path` separates its sessions from those of other endpoints with the same store.
+    """An ASGI app for one URL, for both eras. `entrance` admits its requests. `path` separates its sessions from those
+    of other endpoints with the same store.
     """
 
     def __init__(
@@ -65,28 +64,23 @@ class Endpoint:
         self.served = served
         self.entrance = Entrance(served.limits, hosts, authorizer, served.on_failure)
         self.sessions = Sessions(served, store, path)
-        self._stateless = StatelessEndpoint(served)
+        self.stateless = StatelessEndpoint(served)
         self._handshake = HandshakeEndpoint(served, self.sessions, store, threads)
         self._by_method: ByMethod = {"GET": self._get, "POST": self._post, "DELETE": self._delete}
-        self._rpc_by_method: ByMethod = {"POST": RpcEndpoint(served, self._stateless).post}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await self.entrance.answer(Received(scope, receive), send, self._by_method)
 
-    async def rpc(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of the dialect."""
-        await self.entrance.answer(Received(scope, receive), send, self._rpc_by_method)
-
     @property
     def streams(self) -> int:
         """The number of open streams that would not end by themselves."""
-        return self._stateless.subscriptions + self._handshake.following
+        return self.stateless.subscriptions + self._handshake.following
 
     def end_streams(self) -> None:
         """Refuse new requests, and end the streams that would not end by themselves: subscriptions and GET streams."""
         self.entrance.is_ending = True
-        self._stateless.end_subscriptions()
+        self.stateless.end_subscriptions()
         self._handshake.end_streams()
 
     def close(self) -> None:
@@ -100,7 +94,7 @@ class Endpoint:
             raise RefusalError(406, f"a POST must accept {JSON_TYPE} and {STREAM_TYPE}")
         message = await request.message(self.served.limits, self.served.unfinished)
         if _is_stateless(message, request):
-            await self._stateless.post(request, message, send)
+            await self.stateless.post(request, message, send)
         else:
             await self._handshake.post(request, message, send)
 

@@ -10,6 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from gaia_mcp.contrib.agentvault.a2a_endpoint import TaskFront
 from gaia_mcp.core.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http import HttpApp, app_for
@@ -366,7 +367,7 @@ def test_metrics_cover_all_endpoints_and_dialects(serve: Serve) -> None:
 def test_the_a2a_endpoint_is_served_beside_mcp(serve: Serve) -> None:
     """Seed systems, C6: beside `/mcp`, and with the same tasks, metrics and end."""
     executing = AgentProvider(Tools(run=lambda _: "done"))
-    server = serve(app_of(Tools(), a2a=("run", executing), metrics=new_metrics()))
+    server = serve(app_of(Tools(), fronts=[TaskFront("run", executing)], metrics=new_metrics()))
     request = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "x"}}
 
     assert server.ask("GET", "/agent-card.json").reply().json["skills"][0]["id"] == "run"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.contrib.agentvault.rpc import RpcFront
 from gaia_mcp.server.http import app_for
 from gaia_mcp.server.http.endpoint import NOTE_SECONDS, Entrance
 from gaia_mcp.server.http.gateway_marks import GatewayMarks
@@ -37,7 +38,7 @@ def test_both_eras_are_served_at_one_url(serve: Serve) -> None:
 
 def test_the_rpc_dialect_has_a_url_of_its_own(serve: Serve) -> None:
     """Spec, C4: with the same checks as the other URL."""
-    server = serve(app_of(Tools(hi=lambda _: "hello"), rpc=["/mcp"]))
+    server = serve(app_of(Tools(hi=lambda _: "hello"), fronts=[RpcFront(["/mcp"])]))
 
     assert server.send(plain(1, "hi"), "/rpc").reply().json["result"]["content"][0]["text"] == "hello"
     reply = server.ask("GET", "/rpc").reply()

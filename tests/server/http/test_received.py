@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.contrib.agentvault.a2a_endpoint import TaskFront
+from gaia_mcp.contrib.agentvault.rpc import RpcFront
 from gaia_mcp.core.tracing import with_trace
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.received import (
@@ -55,7 +57,7 @@ def test_no_endpoint_reads_a_body_that_is_not_declared_as_json(serve: Serve) -> 
     """Ours: a browser sends a body of these types for any page, without asking first (a CORS preflight)."""
     called: list[str] = []
     tools = AgentProvider(Tools(do=lambda _: called.append("do")))
-    server = serve(app_of(tools, rpc=["/mcp"], a2a=("do", tools)))
+    server = serve(app_of(tools, fronts=[RpcFront(["/mcp"]), TaskFront("do", tools)]))
     task = {"message": {"role": "user", "parts": [{"type": "data", "content": {}}]}}
     messages = {"/mcp": call(1, "do"), "/rpc": plain(1, "do"), "/a2a": plain(1, "tasks/send", task)}
     types = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "")

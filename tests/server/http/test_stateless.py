@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.contrib.agentvault.rpc import RpcFront
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.http.exchange import MAX_AHEAD
@@ -42,7 +43,7 @@ def test_a_call_without_notifications_is_answered_with_json(serve: Serve) -> Non
 
 def test_the_rpc_dialect_has_its_own_response_format(serve: Serve) -> None:
     """Spec, C4: of responses alone, and their status; see `test_rpc` for the rest."""
-    server = serve(app_of(Tools(hi=lambda _: "hello"), rpc=["/mcp"]))
+    server = serve(app_of(Tools(hi=lambda _: "hello"), fronts=[RpcFront(["/mcp"])]))
 
     reply = server.send(plain(1, "no_tool"), "/rpc").reply()
     assert (reply.status, reply.error) == (200, -32601)
@@ -325,7 +326,7 @@ def test_a_task_subscription_is_an_event_stream(serve: Serve) -> None:
 def test_open_subscriptions_are_counted(serve: Serve) -> None:
     """Ours: the metrics and the limit of streams depend on it."""
     server = serve(Tools())
-    counted = server.app.endpoints["/mcp"]._stateless
+    counted = server.app.endpoints["/mcp"].stateless
 
     asked = server.stateless(stateless("s", "subscriptions/listen", {"notifications": {}}))
     asked.message()

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gaia_mcp.cli.serving.over_http import call_seconds, mapped_servers
 from gaia_mcp.config.targets import Remote
+from gaia_mcp.contrib.agentvault.a2a_front import call_seconds, mapped_servers
 from gaia_mcp.core.errors import ConfigError
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol import a2a
+from gaia_mcp.contrib.agentvault import a2a
+from gaia_mcp.contrib.agentvault.a2a_endpoint import CARD_PATH, A2aEndpoint, AgentCard, TaskFront
 from gaia_mcp.protocol.envelope import TASKS_EXTENSION
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.http.a2a import CARD_PATH, A2aEndpoint, AgentCard
 from gaia_mcp.server.http.received import Caller
 from gaia_mcp.server.http.security import ANY, Hosts, StaticToken
 from gaia_mcp.server.http.workers import Limits
@@ -72,7 +72,7 @@ def provider() -> Any:
 
 
 def app(provider: Executing, **options: Any) -> Any:
-    return app_of(Tools(), a2a=("do", provider), **options)
+    return app_of(Tools(), fronts=[TaskFront("do", provider)], **options)
 
 
 @pytest.fixture

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.protocol import a2a
-from gaia_mcp.protocol.a2a import InvalidRequestError, Sent, described, events, failed, read_request, read_sent
+from gaia_mcp.contrib.agentvault import a2a
+from gaia_mcp.contrib.agentvault.a2a import (
+    InvalidRequestError,
+    Sent,
+    described,
+    events,
+    failed,
+    read_request,
+    read_sent,
+)
 from gaia_mcp.protocol.jsonrpc import INVALID_REQUEST
 from gaia_mcp.protocol.tasks import TaskState
 from tests.protocol_support import check_each, check_rows

@@ -15,18 +15,20 @@ from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, 
 from gaia_mcp.protocol.jsonrpc import Notification, Request
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 from gaia_mcp.server.http.exchange import OK, scope_head
-from gaia_mcp.server.http.received import RefusalError, send_body
+from gaia_mcp.server.http.received import Received, RefusalError, send_body
 from gaia_mcp.server.http.stateless import ResponseForm
 from gaia_mcp.server.provider import unknown_tool
 
 if TYPE_CHECKING:
-    from starlette.types import Send
+    from collections.abc import Iterable, Mapping
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from gaia_mcp.protocol.jsonrpc import Message
+    from gaia_mcp.server.http.app import Shared
+    from gaia_mcp.server.http.endpoint import ByMethod, Endpoint
     from gaia_mcp.server.http.exchange import Head, Sent
-    from gaia_mcp.server.http.received import Caller, Received
-    from gaia_mcp.server.http.served import Served
-    from gaia_mcp.server.http.stateless import StatelessEndpoint
+    from gaia_mcp.server.http.received import Caller
 
 # Every other method is the name of a tool.
 METHODS = ("initialize", "server/discover", "tools/list", "tools/call")
@@ -37,14 +39,31 @@ _ENVELOPE = ("resultType", "_meta", "ttlMs", "cacheScope")
 _CLIENT = {VERSION_KEY: STATELESS_VERSIONS[0], CAPABILITIES_KEY: {}, INFO_KEY: {"name": "rpc", "version": ""}}
 
 
+class RpcFront:
+    """Serves the providers at `paths` in the dialect too: that of `/NAME/mcp` at `/NAME/rpc`."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = list(paths)
+
+    def endpoints(self, shared: Shared) -> Mapping[str, ASGIApp]:
+        """An ASGI app for each provider."""
+        return {f"{path.removesuffix('/mcp')}/rpc": RpcEndpoint(shared.endpoints[path]) for path in self._paths}
+
+
 class RpcEndpoint:
-    """Answers the requests of the dialect for one provider."""
+    """An ASGI app for the provider of an endpoint, which admits the requests of both."""
 
-    def __init__(self, served: Served, stateless: StatelessEndpoint) -> None:
-        self._served = served
-        self._stateless = stateless
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._entrance = endpoint.entrance
+        self._served = endpoint.served
+        self._stateless = endpoint.stateless
+        self._by_method: ByMethod = {"POST": self._post}
 
-    async def post(self, request: Received, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._entrance.answer(Received(scope, receive), send, self._by_method)
+
+    async def _post(self, request: Received, send: Send) -> None:
         """Answer one message. Raises `RefusalError`."""
         try:
             message = await request.message(self._served.limits, self._served.unfinished)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.fleet.gateway.execution import EXECUTE_TOOL, ExecutingProvider
+from gaia_mcp.contrib.agentvault.a2a_endpoint import A2aEndpoint, TaskFront
+from gaia_mcp.contrib.agentvault.execution import EXECUTE_TOOL, ExecutingProvider
 from gaia_mcp.fleet.gateway.provider import GatewayProvider
-from gaia_mcp.server.http.a2a import A2aEndpoint
 from gaia_mcp.server.http.security import JwtAuthorizer
 from gaia_mcp.server.http.workers import Limits
 from gaia_mcp.server.tasks import MAX_RUNNING
@@ -69,7 +69,7 @@ def proxy(serve: Serve, behind: Behind) -> Iterator[Callable[..., Server]]:
         gateway = GatewayProvider(entries)
         gateways.append(gateway)
         executing = ExecutingProvider(gateway, entries, gateway.has_tool, gateway.name_of)
-        return serve(app_of(Tools(), a2a=(EXECUTE_TOOL, executing), **options))
+        return serve(app_of(Tools(), fronts=[TaskFront(EXECUTE_TOOL, executing)], **options))
 
     yield make
     for each in gateways:

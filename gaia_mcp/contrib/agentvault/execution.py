@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
+from gaia_mcp.contrib.agentvault import a2a
 from gaia_mcp.fleet.gateway.forwarding import NO_CONTENT
-from gaia_mcp.protocol import a2a
 from gaia_mcp.protocol.envelope import FAILURE_KEY, TASKS_EXTENSION, meta_of
 from gaia_mcp.protocol.input_required import QuestionError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gaia_mcp._version import __version__
-from gaia_mcp.protocol import a2a, jsonrpc
+from gaia_mcp.contrib.agentvault import a2a
+from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, VERSION_KEY, with_meta
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, encode
 from gaia_mcp.protocol.sse import KEEP_ALIVE, write_event
@@ -23,22 +24,24 @@ from gaia_mcp.server.http.endpoint import ByMethod, Entrance
 from gaia_mcp.server.http.exchange import OK
 from gaia_mcp.server.http.received import EventStream, Received, RefusalError, overloaded, send_body, send_refusal
 from gaia_mcp.server.http.security import LOOPBACK_NAMES
+from gaia_mcp.server.http.served import Served
 from gaia_mcp.server.http.stateless import ResponseForm, StatelessEndpoint
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from gaia_mcp.protocol.a2a import Request
+    from gaia_mcp.contrib.agentvault.a2a import Request
     from gaia_mcp.protocol.jsonrpc import Message
     from gaia_mcp.protocol.tasks import TaskState
+    from gaia_mcp.server.http.app import Shared
     from gaia_mcp.server.http.security import Authorizer, Hosts
-    from gaia_mcp.server.http.served import Served
     from gaia_mcp.server.http.sharing import StoreThreads
     from gaia_mcp.server.http.workers import Limits
+    from gaia_mcp.server.provider import Provider
     from gaia_mcp.server.tasks import Tasks
 
 # A message is answered by its task, as soon as the store has saved it or has failed.
@@ -50,8 +53,8 @@ _CLIENT = {
     INFO_KEY: {"name": "a2a", "version": ""},
 }
 _ID = 1
-CARD_PATH = "/agent-card.json"
 A2A_PATH = "/a2a"
+CARD_PATH = "/agent-card.json"
 # AgentVault's clients look up their key by this name, first in the variable AGENTVAULT_KEY_GAIA_MCP. By default they
 # would use the card's id, which is not a valid variable name.
 KEY_NAME = "gaia_mcp"
@@ -84,6 +87,22 @@ _OUTPUT = {
     },
     "required": ["success", "mcp_result", "error"],
 }
+
+
+class TaskFront:
+    """Serves a provider to A2A clients. Each call of its tool `skill` becomes a task."""
+
+    def __init__(self, skill: str, provider: Provider) -> None:
+        self._skill = skill
+        self._provider = provider
+
+    def endpoints(self, shared: Shared) -> Mapping[str, ASGIApp]:
+        """The endpoint of the tasks, and that of the agent card."""
+        sealer = shared.sealer(A2A_PATH)
+        served = Served(self._provider, shared.workers, shared.limits, sealer, shared.tasks, shared.on_failure)
+        proxy = A2aEndpoint(served, self._skill, shared.tasks, shared.threads, shared.hosts, shared.authorizer)
+        shared.opened.append(proxy)
+        return {A2A_PATH: proxy, CARD_PATH: AgentCard(self._skill, shared.limits, shared.hosts, shared.authorizer)}
 
 
 class A2aEndpoint:
