@@ -8,23 +8,49 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.config.entries import SERVER_KEYS, ServerEntry, read_entry, servers_in
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.core.names import did_you_mean, is_server_name
 from gaia_mcp.core.paths import config_folder, home_expanded, is_there, servers_file
+from gaia_mcp.core.systems import servers_format
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from gaia_mcp.config.prototype.files import PrototypeFiles
 
-# The suffixes of files that may be az prototype's.
-YAML_SUFFIXES = (".yaml", ".yml")
+class ServersFile(Protocol):
+    """A file of servers in a system's own format, whose secrets may be in a file beside it. It is created with its
+    path. Every method raises `ConfigFileError` for a file that cannot be read or is invalid.
+    """
+
+    path: Path
+    secrets_path: Path
+
+    def servers(self) -> dict[str, Any]:
+        """The entries by name, in our format; empty without the file."""
+
+    def update(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Write the entries that `change` modifies."""
+
+    def exposed(self) -> Path | None:
+        """The file with secrets that users other than its owner may access, if there is one."""
+
+    def item(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        """An entry as it is written in the file, its secrets included."""
+
+    def default_handler(self, name: str) -> str:
+        """The path of the handler of that name, relative to the folder of the file."""
+
+    def same_name(self, name: str, names: Iterable[str]) -> str | None:
+        """The one of `names` that is not distinguished from this name; None if there is none."""
+
+    def split(self, members: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The members for the file itself, and those for the file with its secrets."""
 
 
 class ConfigStore:
@@ -129,8 +155,8 @@ class ConfigStore:
         """The members of another object at the top of the files, each with its file; those of an approved project win
         over the user's. Empty where there is none. Raises `ConfigFileError`.
         """
-        # In az prototype's file this key has another meaning.
-        documents = [(self._read(), self.path)] if self.prototype() is None else []
+        # In another format this key may have another meaning.
+        documents = [(self._read(), self.path)] if self.in_own_format() is None else []
         if self.project is not None and self.project.approved:
             documents.append((parse_object(self.project.data, self.project.path), self.project.path))
         found: dict[str, tuple[Any, Path]] = {}
@@ -225,31 +251,24 @@ class ConfigStore:
 
         self._update(change, [name])
 
-    def prototype(self) -> PrototypeFiles | None:
-        """The files of az prototype, if `path` is one of them; a JSON file is not, whatever its name.
+    def in_own_format(self) -> ServersFile | None:
+        """The file `path`, if it has a format of its own; a JSON file has not, whatever its name.
 
         Raises `ConfigFileError` for a file that cannot be read.
         """
-        if self.path.suffix.lower() not in YAML_SUFFIXES or self._piped is not None:
+        if self._piped is not None or (found := in_own_format(self.path)) is None:
             return None
-        if (read_bytes(self.path) or b"").lstrip().startswith(b"{"):
-            return None
-        from gaia_mcp.config.prototype.files import PrototypeFiles
-
-        return PrototypeFiles(self.path)
+        return None if (read_bytes(self.path) or b"").lstrip().startswith(b"{") else found
 
     def exposed_secrets(self) -> Path | None:
-        """The file of az prototype with secrets that users other than its owner may read, if there is one."""
-        if self.path.suffix.lower() not in YAML_SUFFIXES:
-            return None
-        from gaia_mcp.config.prototype.files import PrototypeFiles
-
-        return PrototypeFiles(self.path).exposed() if os.name != "nt" else None
+        """The file with secrets that users other than its owner may read, if a format of its own has one."""
+        found = in_own_format(self.path)
+        return found.exposed() if found is not None and os.name != "nt" else None
 
     def _own_servers(self) -> dict[str, Any]:
         """The entries of the writable file."""
-        prototype = self.prototype()
-        return prototype.servers() if prototype is not None else servers_in(self._read(), self.path)
+        file = self.in_own_format()
+        return file.servers() if file is not None else servers_in(self._read(), self.path)
 
     def _read(self) -> dict[str, Any]:
         if self._piped is not None:
@@ -277,13 +296,13 @@ class ConfigStore:
         """Write the servers of the file after `change` modified them. Those in `required` must exist."""
         if not is_there(self.path):
             self._require(required, {})  # Before a folder would be created.
-        if (prototype := self.prototype()) is not None:
+        if (file := self.in_own_format()) is not None:
 
             def checked_change(servers: dict[str, Any]) -> None:
                 self._require(required, servers)
                 change(servers)
 
-            prototype.update(checked_change)
+            file.update(checked_change)
             return
         with locked(self.path):
             before = snapshot_of(self.path)
@@ -306,6 +325,14 @@ class ConfigStore:
             return self.read(name, raw, source)
         except EntryError as error:
             return error
+
+
+def in_own_format(path: Path) -> ServersFile | None:
+    """The file in the format that its name says; None for a JSON file."""
+    # Most files are, and need not load the systems.
+    kind = servers_format(suffix) if (suffix := path.suffix.lower()) not in ("", ".json") else None
+    found: ServersFile | None = None if kind is None else kind(path)
+    return found
 
 
 def check_server_name(name: str) -> None:

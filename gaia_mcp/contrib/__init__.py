@@ -3,8 +3,19 @@
 They register here what they add to the tables of `core.systems`; none is imported for that.
 """
 
-from gaia_mcp.core.systems import BuiltInAgent, FrontOption, System, register
+from gaia_mcp.core.systems import BuiltInAgent, CodeKind, FrontOption, System, register
 
+# The handlers of az prototype, and its file.
+register(
+    System(
+        kinds={
+            "handler": CodeKind(
+                "gaia_mcp.contrib.handlers.base:MCPHandler", "gaia_mcp.contrib.handlers.serving:handlers_provider"
+            )
+        },
+        formats=dict.fromkeys((".yaml", ".yml"), "gaia_mcp.contrib.handlers.prototype.files:PrototypeFiles"),
+    )
+)
 # The hub of agents.
 register(
     System(

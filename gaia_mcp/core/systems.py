@@ -40,11 +40,24 @@ class FrontOption(NamedTuple):
     is_for_gateways: bool = False
 
 
+class CodeKind(NamedTuple):
+    """A kind of code that `serve` loads, besides agents. `base` names the class from which its classes are derived, and
+    `provider` the function that loads it, a `cli.serving.loading.LoadCode`.
+    """
+
+    base: str
+    provider: str
+
+
 class System(NamedTuple):
-    """What a system adds: agents and fronts, by their names."""
+    """What a system adds: agents and fronts by their names, kinds of code by the member of an entry that names such
+    code, and, by the suffixes of their names, formats of files of servers, each a `config.store.ServersFile`.
+    """
 
     agents: Mapping[str, BuiltInAgent] = _NOTHING
     fronts: Mapping[str, FrontOption] = _NOTHING
+    kinds: Mapping[str, CodeKind] = _NOTHING
+    formats: Mapping[str, str] = _NOTHING
 
 
 _registered: list[System] = []
@@ -70,6 +83,16 @@ def built_in_agents() -> dict[str, BuiltInAgent]:
 def front_options() -> dict[str, FrontOption]:
     """The fronts of all systems by name."""
     return {name: front for system in systems() for name, front in system.fronts.items()}
+
+
+def code_kind(name: str) -> CodeKind | None:
+    """The kind of code with this name, if a system has it."""
+    return next((system.kinds[name] for system in systems() if name in system.kinds), None)
+
+
+def servers_format(suffix: str) -> Any:
+    """The class for files of servers whose names have this suffix; None if they are JSON."""
+    return next((imported(system.formats[suffix]) for system in systems() if suffix in system.formats), None)
 
 
 def imported(reference: str) -> Any:

@@ -49,6 +49,11 @@ class HostProgram:
     dialect: Dialect = _PLAIN
     is_desktop: bool = True
 
+    @property
+    def runs_handlers(self) -> bool:
+        """Whether its entries are handlers, which are no command and no URL. Its file has a format of its own."""
+        return not self.dialect.command and not self.dialect.remote
+
 
 HOSTS = {
     host.key: host
@@ -195,7 +200,7 @@ HOSTS = {
         HostProgram(
             "mcpm", "mcpm", ("{dot}/mcpm/servers.json",), layout=Layout("json", ()), is_desktop=False,
         ),
-        # It has only handlers, which `config.prototype` reads and writes.
+        # It has only handlers; a system reads and writes its file.
         HostProgram(
             "prototype", "az prototype", (), "prototype.yaml", Layout("yaml", ("mcp", "servers"), listed=True),
             Dialect(command="", remote=False, names_itself=True), is_desktop=False,

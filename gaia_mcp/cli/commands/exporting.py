@@ -67,7 +67,7 @@ def export(
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.host_files import home_alone, host_or_file, known_host, whatever_is_set
     from gaia_mcp.cli.transfer.outcomes import Export, entry_to_export, print_entries, print_exports, print_handlers
-    from gaia_mcp.cli.transfer.plans import PROTOTYPE, export_entries, export_handlers
+    from gaia_mcp.cli.transfer.plans import export_entries, export_handlers
     from gaia_mcp.core.errors import ConfigError, MCPError
     from gaia_mcp.hosts.files import chosen_place
 
@@ -87,19 +87,20 @@ def export(
         raise ConfigError(f"no server to export in {store.path}", hint=how_to_add())
     entries = {name: store.entry(name) for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
-    if as_host == PROTOTYPE:
-        print_handlers(entries, variables, show_secrets=show_secrets)
-        return
     if as_host is not None:
+        host = known_host(as_host)
+        if host.runs_handlers:
+            print_handlers(host, entries, variables, show_secrets=show_secrets)
+            return
         commands = {name: entry_to_export(entry) for name, entry in entries.items()}
-        print_entries(known_host(as_host), commands, variables, show_secrets=show_secrets)
+        print_entries(host, commands, variables, show_secrets=show_secrets)
         return
     # All are looked up before the first is written.
     places = [chosen_place(host_or_file(host, project=project)) for host in dict.fromkeys(to or ())]
     exports = []
     for place in places:
         try:
-            if place.host.key == PROTOTYPE:
+            if place.host.runs_handlers:
                 steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
             else:
                 commands = {name: entry_to_export(entry) for name, entry in entries.items()}

@@ -28,9 +28,7 @@ from gaia_mcp.cli.screen.output import (
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.serving.loading import target_name
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_folder, host_or_file, working_folder
-from gaia_mcp.cli.transfer.plans import PROTOTYPE, handler_for
-from gaia_mcp.config.prototype.files import PrototypeFiles
-from gaia_mcp.config.prototype.listing import split
+from gaia_mcp.cli.transfer.plans import handler_for, handlers_file
 from gaia_mcp.config.served import ORDERED, SHARED, Served, own_program
 from gaia_mcp.core.errors import ConfigError, MCPError
 from gaia_mcp.core.names import typeable
@@ -321,20 +319,22 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
     remark(f"paste this into {shown(path)}")
 
 
-def print_handlers(entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool) -> None:
-    """Print entries for `prototype.yaml`. Secrets belong in a separate file, and are printed separately with
+def print_handlers(
+    host: HostProgram, entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool
+) -> None:
+    """Print entries for a host that runs handlers. Secrets belong in a separate file, and are printed separately with
     `show_secrets`.
 
     Raises `ConfigError` for an entry that is not a handler.
     """
-    (place,) = host_or_file(PROTOTYPE, project=True)
-    files = PrototypeFiles(place.path)
+    (place,) = host_or_file(host.key, project=True)
+    files = handlers_file(place)
     seen: dict[str, dict[str, Any]] = {}
     hidden: dict[str, dict[str, Any]] = {}
     remarks: list[str] = []
     for name, entry in entries.items():
         raw, told = handler_for(place, entry, variables)
-        seen[name], secrets = split(files.item(name, raw))
+        seen[name], secrets = files.split(files.item(name, raw))
         remarks += [f"{name}: {text}" for text in told]
         if secrets:
             hidden[name] = {"name": name, **secrets}

@@ -1,9 +1,8 @@
-"""What an import or an export would change: the entries of other hosts, and of az prototype's file, converted to our
-format, or ours to theirs, and compared with those that exist: which are new, which exist already, and which are in
-conflict.
+"""What an import or an export would change: the entries of other hosts, converted to our format, or ours to theirs, and
+compared with those that exist: which are new, which exist already, and which are in conflict.
 
-The plan of an import reads files, but writes none; an export also writes the host's file. To this module az prototype
-is another host: its file holds handlers in nearly our format, with secrets in a separate file.
+The plan of an import reads files, but writes none; an export also writes the host's file. The file of a host that runs
+handlers has a format of its own: it holds handlers in nearly our format, with secrets in a separate file.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.transfer.host_files import entry_for_host, home_alone, home_folder, host_or_file, working_folder
 from gaia_mcp.config.entries import ServerEntry, read_entry
-from gaia_mcp.config.prototype.files import PrototypeFiles
-from gaia_mcp.config.prototype.listing import is_secret, same_name, split
 from gaia_mcp.config.served import Served
-from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.config.store import ConfigStore, ServersFile, in_own_format
 from gaia_mcp.core.errors import ConfigError, ConfigFileError, EntryError, MCPError
 from gaia_mcp.core.names import did_you_mean, tidy_name
 from gaia_mcp.core.paths import is_there, shown
@@ -41,8 +38,6 @@ if TYPE_CHECKING:
 
 # The name of standard input on a command line.
 STDIN = Path("-")
-# The key of this host in `HOSTS`.
-PROTOTYPE = "prototype"
 
 
 def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:
@@ -71,7 +66,7 @@ def found_entries(
     found: list[Found] = []
     for place in places:
         try:
-            is_ours = place.host.key == PROTOTYPE
+            is_ours = place.host.runs_handlers
             servers = entries_in(place) if is_ours else servers_of(place.path, place.layout, place.host.title)
         except MCPError as error:
             errors.append(error)
@@ -96,7 +91,7 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
     entry: dict[str, Any]
     remarks: list[str]
     try:
-        if place.host.key == PROTOTYPE:
+        if place.host.runs_handlers:
             entry, remarks = dict(raw), []
         elif is_served(raw):
             entry, remarks = dict(anchored(name, raw, place.path)), []
@@ -130,7 +125,7 @@ def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool
 def _as_held_by(one: Found, entry: Any) -> Any:
     """Our entry converted to the format of the other entry's host and back, so that the two can be compared."""
     host = one.place.host
-    if host.key == PROTOTYPE:
+    if host.runs_handlers:
         return entry
     try:
         read_entry(one.name, entry)
@@ -173,6 +168,13 @@ def _chosen(found: list[Found], names: list[str], errors: list[MCPError]) -> lis
     return [one for one in found if one in chosen]
 
 
+def handlers_file(place: Place) -> ServersFile:
+    """The file of a host that runs handlers. Raises `ConfigError` if no system reads such files."""
+    if (found := in_own_format(place.path)) is None:
+        raise ConfigError(f"the file of {place.host.title} cannot be read here", hint="name a file of another host")
+    return found
+
+
 def entries_in(place: Place) -> dict[str, Any]:
     """The entries in the file, including its secrets file, in our format and with absolute paths.
 
@@ -180,7 +182,7 @@ def entries_in(place: Place) -> dict[str, Any]:
     """
     if not is_there(place.path):
         raise ConfigFileError(place.path, f"is not there (the file of {place.host.title})", case="host-file-missing")
-    return {name: anchored(name, raw, place.path) for name, raw in PrototypeFiles(place.path).servers().items()}
+    return {name: anchored(name, raw, place.path) for name, raw in handlers_file(place).servers().items()}
 
 
 def export_handlers(
@@ -193,11 +195,12 @@ def export_handlers(
     """
     store = ConfigStore(place.path)
     held = store.servers()
+    files = handlers_file(place)
     steps: list[ExportStep] = []
     new: list[ServerEntry] = []
     for name, entry in entries.items():
-        old_name = same_name(name, held) or name
-        step, raw = _prototype_step(place, old_name, entry, held.get(old_name), variables, force=force)
+        old_name = files.same_name(name, held) or name
+        step, raw = _handler_step(place, old_name, entry, held.get(old_name), variables, force=force)
         steps.append(step)
         if step.is_written:
             new.append(read_entry(old_name, raw))
@@ -206,10 +209,10 @@ def export_handlers(
     return steps
 
 
-def _prototype_step(
+def _handler_step(
     place: Place, name: str, entry: ServerEntry, old: Any, variables: Value, *, force: bool
 ) -> tuple[ExportStep, dict[str, Any]]:
-    files = PrototypeFiles(place.path)
+    files = handlers_file(place)
     old_item = files.item(name, old) if isinstance(old, dict) else None
     try:
         raw, remarks = handler_for(place, entry, variables)
@@ -217,7 +220,7 @@ def _prototype_step(
         return ExportStep(name, "left", old_item, error=error), {}
     differs = differences(anchored(name, old, place.path), raw, shutil.which) if old is not None else []
     merged = with_replaced(old, raw, differs) if old is not None else raw
-    if secrets := _names(split(merged)[1]):
+    if secrets := _names(files.split(merged)[1]):
         into = f"into {files.secrets_path.name}, which should not be committed"
         remarks.append(f"{', '.join(secrets)} is written {into}")
     step = ExportStep(name, "new", old_item, files.item(name, merged), differs, remarks)
@@ -232,28 +235,28 @@ def _prototype_step(
 
 
 def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dict[str, Any], list[str]]:
-    """A handler's entry in az prototype's format, and remarks. Raises `ConfigError` for any other entry."""
+    """A handler's entry in the format of its host, and remarks. Raises `ConfigError` for any other entry."""
     target = entry.target
     if not isinstance(target, Served) or target.transport != "handler":
         problem = f"{entry.name!r} cannot be exported to {place.host.title}: it is not a handler"
         raise ConfigError(problem, hint=f"see the entry with: {to_type('show', entry.name)}")
+    files = handlers_file(place)
     remarks: list[str] = []
     raw = {**entry.raw, "handler": target.anchored()}
     if isinstance(settings := raw.get("settings"), dict):
-        raw["settings"] = _with_values(settings, variables, remarks, "settings")
-    files = PrototypeFiles(place.path)
+        raw["settings"] = _with_values(settings, variables, files, remarks, "settings")
     if "handler" in files.item(entry.name, raw):
         expected = place.path.parent / files.default_handler(entry.name)
         remarks.append(f"{place.host.title} finds its file only as {shown(expected)}; copy it there")
     return raw, remarks
 
 
-def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -> Any:
+def _with_values(value: Any, variables: Value, files: ServersFile, remarks: list[str], where: str) -> Any:
     """A setting with its variables replaced by their values, if these are to be written."""
     if isinstance(value, dict):
-        return {key: _with_values(held, variables, remarks, f"{where}.{key}") for key, held in value.items()}
+        return {key: _with_values(held, variables, files, remarks, f"{where}.{key}") for key, held in value.items()}
     if isinstance(value, list):
-        return [_with_values(held, variables, remarks, where) for held in value]
+        return [_with_values(held, variables, files, remarks, where) for held in value]
     if not isinstance(value, str):
         return value
     try:
@@ -262,11 +265,22 @@ def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -
         remarks.append(f"{where}: {problem}; it is written as it is, and --expand writes its value, if it is set")
         return value
     names = [match["shell"] for match in REFERENCE.finditer(value) if looks_secret(match["shell"])]
-    if names and not is_secret(tuple(where.split(".")), new):
+    if names and not _is_for_secrets(files, where, new):
         # The main file would expose the secret, and by its name the setting does not belong in the secrets file.
         remarks.append(f"{where}: ${{{names[0]}}} is written unexpanded, because its value is a secret")
         return value
     return new
+
+
+def _is_for_secrets(files: ServersFile, where: str, value: str) -> bool:
+    """Whether a value at this path of an entry belongs in the file with secrets."""
+    members: dict[str, Any] = {}
+    *outer, last = where.split(".")
+    inner = members
+    for name in outer:
+        inner = inner.setdefault(name, {})
+    inner[last] = value
+    return bool(files.split(members)[1])
 
 
 def _names(members: Mapping[str, Any], outer: str = "") -> list[str]:

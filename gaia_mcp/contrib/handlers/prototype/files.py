@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from gaia_mcp.config.prototype.listing import (
+from gaia_mcp.contrib.handlers.prototype.listing import (
     REFERENCE,
     SERVERS,
     TARGETS,
@@ -86,6 +86,14 @@ class PrototypeFiles:
         """The path of the handler of that name, relative to the folder of the main file."""
         listing = _load(self.path).listing
         return default_handler(name, listing.folder, self._handler_files(listing))
+
+    def same_name(self, name: str, names: Iterable[str]) -> str | None:
+        """The one of `names` that az prototype does not distinguish from this name; None if there is none."""
+        return same_name(name, names)
+
+    def split(self, members: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The members for the main file, and those for the secrets file."""
+        return split(members)
 
     def update(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Write the entries that `change` returns or modifies. Only the lines of changed values differ.

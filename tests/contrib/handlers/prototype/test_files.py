@@ -17,9 +17,9 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.prototype import files
-from gaia_mcp.config.prototype.files import PrototypeFiles
 from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.contrib.handlers.prototype import files
+from gaia_mcp.contrib.handlers.prototype.files import PrototypeFiles
 from gaia_mcp.core.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from tests.protocol_support import steady
 
@@ -168,7 +168,7 @@ class TestReading:
     def test_json_in_a_file_of_this_kind_is_still_read(self, store: ConfigStore) -> None:
         """Ours: it worked before, since JSON is YAML too."""
         store.path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
-        assert store.prototype() is None
+        assert store.in_own_format() is None
         assert store.names() == ["a"]
         store.set_disabled(["a"], disabled=True)
         assert store.servers() == {"a": {"command": "x", "disabled": True}}
